@@ -1,0 +1,1 @@
+"""Sourcier's processes and what they share."""

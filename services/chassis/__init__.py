@@ -1,0 +1,1 @@
+"""What every process stands on. It knows no service."""

@@ -1,0 +1,159 @@
+"""The one hierarchy of errors: what went wrong, whether trying again can help, and what the caller is told.
+
+Handlers only raise. `serving` maps an error to a gRPC status, `jetstream` maps it to an ack, a delayed nak or a dead
+letter; both read what is declared here. Errors of other libraries are translated once, at the module that owns the
+library, with `raise … from error`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from google.rpc import code_pb2
+
+ERROR_DOMAIN = "sourcier"
+
+
+class ServiceError(Exception):
+    """An internal error occurred."""
+
+    # google.rpc codes have the numbers of grpc.StatusCode, and do not cost the import of grpc.
+    code: ClassVar[int] = code_pb2.INTERNAL
+    retryable: ClassVar[bool] = False
+    """Whether the same work may succeed later: a nak with a delay, against a dead letter."""
+    reason: ClassVar[str] = "INTERNAL"
+    """The machine-readable reason in `google.rpc.ErrorInfo` and in dead letters."""
+
+    def __init__(self, message: str | None = None, *, field: str | None = None, **metadata: object) -> None:
+        """Describe the error; `field` names the request's field at fault, `metadata` travels in `ErrorInfo`."""
+        self.message = message if message is not None else (type(self).__doc__ or "").splitlines()[0]
+        self.field = field
+        self.metadata: Mapping[str, str] = {key: str(value) for key, value in metadata.items()}
+        super().__init__(self.message)
+
+
+class InvalidArgument(ServiceError):
+    """The request is not valid."""
+
+    code = code_pb2.INVALID_ARGUMENT
+    reason = "INVALID_ARGUMENT"
+
+
+class NotFound(ServiceError):
+    """The thing named does not exist."""
+
+    code = code_pb2.NOT_FOUND
+    reason = "NOT_FOUND"
+
+
+class AlreadyExists(ServiceError):
+    """The thing named exists already."""
+
+    code = code_pb2.ALREADY_EXISTS
+    reason = "ALREADY_EXISTS"
+
+
+class FailedPrecondition(ServiceError):
+    """The system is not in a state that allows this."""
+
+    code = code_pb2.FAILED_PRECONDITION
+    reason = "FAILED_PRECONDITION"
+
+
+class SpaceMismatch(FailedPrecondition):
+    """The embedding space differs from the one that is served."""
+
+    reason = "SPACE_MISMATCH"
+
+
+class ModelInvalid(FailedPrecondition):
+    """A model's files do not match its manifest."""
+
+    reason = "MODEL_INVALID"
+
+
+class PermissionDenied(ServiceError):
+    """The caller may not do this."""
+
+    code = code_pb2.PERMISSION_DENIED
+    reason = "PERMISSION_DENIED"
+
+
+class ResourceExhausted(ServiceError):
+    """A limit was reached; try again later."""
+
+    code = code_pb2.RESOURCE_EXHAUSTED
+    retryable = True
+    reason = "RESOURCE_EXHAUSTED"
+
+
+class TooLarge(InvalidArgument):
+    """The input is over a size limit."""
+
+    reason = "TOO_LARGE"
+
+
+class Unavailable(ServiceError):
+    """A part of the system cannot be reached; try again later."""
+
+    code = code_pb2.UNAVAILABLE
+    retryable = True
+    reason = "UNAVAILABLE"
+
+
+class DeadlineExceeded(ServiceError):
+    """The time allowed ran out."""
+
+    code = code_pb2.DEADLINE_EXCEEDED
+    retryable = True
+    reason = "DEADLINE_EXCEEDED"
+
+
+class DocumentRejected(InvalidArgument):
+    """The document cannot be read."""
+
+    reason = "DOCUMENT_REJECTED"
+
+
+class DocumentUnsupported(DocumentRejected):
+    """The document's format is not supported."""
+
+    reason = "DOCUMENT_UNSUPPORTED"
+
+
+class DocumentEncrypted(DocumentRejected):
+    """The document is protected by a password."""
+
+    reason = "DOCUMENT_ENCRYPTED"
+
+
+class DocumentMalformed(DocumentRejected):
+    """The document is damaged."""
+
+    reason = "DOCUMENT_MALFORMED"
+
+
+class DocumentEmpty(DocumentRejected):
+    """The document holds no text."""
+
+    reason = "DOCUMENT_EMPTY"
+
+
+class DocumentTooLarge(DocumentRejected):
+    """The document is over a size limit."""
+
+    reason = "DOCUMENT_TOO_LARGE"
+
+
+class DocumentTooCostly(DocumentRejected):
+    """Reading the document took more time or memory than allowed."""
+
+    reason = "DOCUMENT_TOO_COSTLY"
+
+
+class Superseded(ServiceError):
+    """A newer version or a deletion took this work's place."""
+
+    code = code_pb2.ABORTED
+    reason = "SUPERSEDED"

@@ -1,0 +1,23 @@
+"""Identifiers: UUIDv7 for what is created, UUIDv5 for what is derived."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+
+CHUNK_NAMESPACE = uuid.UUID("5f0c6a52-7d1e-5b0e-9c7a-2f6b8a1d4e90")
+
+
+def new_id() -> str:
+    """Return a UUIDv7 (RFC 9562): 48 bits of milliseconds, then random bits, so that ids sort by time."""
+    milliseconds = time.time_ns() // 1_000_000
+    random_bits = int.from_bytes(os.urandom(10), "big")
+    value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | (random_bits >> 68) << 64
+    value |= 0b10 << 62 | random_bits & (1 << 62) - 1
+    return str(uuid.UUID(int=value))
+
+
+def chunk_id(*, document_id: str, content_sha256: bytes, configuration_digest: str, position: int) -> str:
+    """Return the chunk's UUIDv5: the same document, content, configuration and position give the same id."""
+    return str(uuid.uuid5(CHUNK_NAMESPACE, f"{document_id}:{content_sha256.hex()}:{configuration_digest}:{position}"))
