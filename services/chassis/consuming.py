@@ -1,0 +1,306 @@
+"""The consume loop: single fetches, bounded concurrency, heartbeats, and one mapping from errors to acknowledgements.
+
+| the handler | the message |
+|---|---|
+| returns | acknowledged, and the acknowledgement confirmed |
+| raises Superseded | acknowledged: a newer version does the work |
+| raises a retryable or an unknown error | delivered again after a growing delay with jitter |
+| raises any other error, or attempts are spent | a dead letter, then acknowledged |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+import nats.errors
+import nats.js.errors
+from google.protobuf.message import DecodeError, Message
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+from services.chassis import subjects, telemetry
+from services.chassis.errors import ServiceError, Superseded
+from services.chassis.ids import new_id
+from services.chassis.jetstream import ACK_WAIT_SECONDS, JetStream
+from services.chassis.subjects import Subject
+from sourcier.events.v1 import events_pb2
+
+logger = logging.getLogger(__name__)
+
+M = TypeVar("M", bound=Message)
+
+DELIVERIES_MAX = 8
+FETCH_SECONDS = 2.0
+"""Bounds how long a stop takes on an idle queue."""
+CHECK_SECONDS = 15.0
+"""A deleted durable leaves idle pullers waiting unaware (nats-server #3969), so its existence is asked for."""
+NAK_DELAY_SECONDS_MAX = 5.0
+"""A delayed nak holds one of `max_ack_pending` places; longer delays belong in the outbox."""
+
+
+class Disposition(StrEnum):
+    """What becomes of a message whose handler raised."""
+
+    ACKNOWLEDGE = "acknowledged"
+    RETRY = "retried"
+    DEAD_LETTER = "dead_lettered"
+
+
+def disposition(error: BaseException, *, deliveries: int, deliveries_max: int = DELIVERIES_MAX) -> Disposition:
+    """Map an error to what becomes of its message; the one mapping, tested over every subclass."""
+    if isinstance(error, Superseded):
+        return Disposition.ACKNOWLEDGE
+    permanent = isinstance(error, ServiceError) and not error.retryable
+    if permanent or deliveries >= deliveries_max:
+        return Disposition.DEAD_LETTER
+    return Disposition.RETRY
+
+
+def retry_delay_seconds(deliveries: int) -> float:
+    """Return the delay before the next delivery: growing, capped, with full jitter against retry storms."""
+    ceiling = min(0.2 * 2.0 ** (deliveries - 1), NAK_DELAY_SECONDS_MAX)
+    return random.uniform(ceiling / 2, ceiling)  # noqa: S311 - not a secret
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How a message came."""
+
+    attempt: int
+    lane: str
+
+
+class Consumer(Generic[M]):
+    """Works on one kind of message with at most `concurrency` in hand for each lane."""
+
+    def __init__(
+        self,
+        jetstream: JetStream,
+        subject: Subject[M],
+        *,
+        stage: str,
+        concurrency: dict[str, int],
+        handle: Callable[[M, Delivery], Awaitable[None]],
+    ) -> None:
+        """Prepare to consume; `concurrency` is by lane, or by "" for a subject without lanes."""
+        self.name = stage
+        self._jetstream = jetstream
+        self._subject = subject
+        self._concurrency = concurrency
+        self._handle = handle
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Consume until told to stop, then finish what is in hand."""
+        async with asyncio.TaskGroup() as group:
+            for lane, concurrency in self._concurrency.items():
+                if concurrency > 0:
+                    group.create_task(
+                        self._consume(lane, concurrency, group, stopping), name=f"{self.name} {lane}".strip()
+                    )
+
+    async def _consume(
+        self, lane: str, concurrency: int, group: asyncio.TaskGroup, stopping: asyncio.Event
+    ) -> None:
+        slots = asyncio.Semaphore(concurrency)
+        while not stopping.is_set():
+            try:
+                subscription = await self._subscribe(lane)
+            except (TimeoutError, nats.js.errors.Error, nats.errors.Error, ServiceError) as error:
+                logger.warning("%s cannot subscribe: %s", self.name, error)
+                await _pause(stopping, 1.0)
+                continue
+            try:
+                await self._fetch_until_lost(subscription, lane, slots, group, stopping)
+            finally:
+                await _unsubscribe(subscription)
+        # Every slot free again means that nothing is in hand.
+        for _ in range(concurrency):
+            await slots.acquire()
+
+    async def _subscribe(self, lane: str) -> JetStreamContext.PullSubscription:
+        await self._jetstream.ensure_streams()
+        stream, durable = await self._jetstream.ensure_durable(self._subject, stage=self.name, lane=lane)
+        return await self._jetstream.context.pull_subscribe_bind(durable, stream=stream)
+
+    async def _fetch_until_lost(
+        self,
+        subscription: JetStreamContext.PullSubscription,
+        lane: str,
+        slots: asyncio.Semaphore,
+        group: asyncio.TaskGroup,
+        stopping: asyncio.Event,
+    ) -> None:
+        checked_at = time.monotonic()
+        while not stopping.is_set():
+            await slots.acquire()
+            message: Msg | None = None
+            try:
+                message = await _fetch_one(subscription)
+                if message is None and time.monotonic() - checked_at > CHECK_SECONDS:
+                    await subscription.consumer_info()
+                    checked_at = time.monotonic()
+            except (TimeoutError, nats.js.errors.Error, nats.errors.Error) as error:
+                logger.warning("%s lost its consumer, subscribing again: %s", self.name, error or type(error))
+                await _pause(stopping, 0.5)
+                return
+            finally:
+                if message is None:
+                    slots.release()
+            if message is None:
+                continue
+            if stopping.is_set():
+                # Fetched but not begun: another worker takes it at once instead of after the ack wait.
+                slots.release()
+                await _nak(message, 0.01)
+                return
+            task = group.create_task(self._work(message, lane), name=f"{self.name} message")
+            task.add_done_callback(lambda _: slots.release())
+
+    async def _work(self, message: Msg, lane: str) -> None:
+        started = time.monotonic()
+        gauge = telemetry.messages_in_hand.labels(self.name)
+        request_id = (message.headers or {}).get(telemetry.REQUEST_ID_KEY)
+        with gauge.track_inprogress(), telemetry.request(request_id):
+            outcome = await self._work_and_settle(message, Delivery(message.metadata.num_delivered or 1, lane))
+        telemetry.messages_total.labels(self.name, outcome).inc()
+        telemetry.message_seconds.labels(self.name).observe(time.monotonic() - started)
+
+    async def _work_and_settle(self, message: Msg, delivery: Delivery) -> str:
+        parsed: M | None = None
+        try:
+            parsed = self._subject.message.FromString(message.data)
+            if delivery.attempt > DELIVERIES_MAX:
+                # Attempts spent by crashes or ack time-outs alone: the handler never got to count them.
+                raise _AttemptsSpent()
+            async with _heartbeat(message):
+                await self._handle(parsed, delivery)
+        except Exception as caught:  # outermost loop of a message's task
+            error = _innermost(caught)
+            outcome: str = await self._settle_failed(message, parsed, delivery, error)
+            return outcome
+        return await _acknowledge(message, "done")
+
+    async def _settle_failed(self, message: Msg, parsed: M | None, delivery: Delivery, error: Exception) -> str:
+        decision = disposition(error, deliveries=delivery.attempt)
+        if isinstance(error, DecodeError):
+            decision = Disposition.DEAD_LETTER
+        known = isinstance(error, ServiceError)
+        logger.log(
+            logging.INFO if decision is Disposition.ACKNOWLEDGE else logging.WARNING,
+            "%s: %s (%s, attempt %d)", self.name, error if known else repr(error), decision.value, delivery.attempt,
+            exc_info=None if known else error,
+        )
+        if decision is Disposition.RETRY:
+            await _nak(message, retry_delay_seconds(delivery.attempt))
+            return decision.value
+        if decision is Disposition.DEAD_LETTER:
+            try:
+                await self._bury(message, parsed, delivery, error)
+            except ServiceError as unburied:
+                # No letter, no acknowledgement: it comes again.
+                logger.warning("%s: dead letter not written: %s", self.name, unburied)
+                await _nak(message, NAK_DELAY_SECONDS_MAX)
+                return Disposition.RETRY.value
+        return await _acknowledge(message, decision.value)
+
+    async def _bury(self, message: Msg, parsed: M | None, delivery: Delivery, error: Exception) -> None:
+        known = error if isinstance(error, ServiceError) else ServiceError()
+        letter = events_pb2.DeadLetter(
+            dead_letter_id=new_id(), stage=self.name, reason=known.reason, message=known.message,
+            attempts=delivery.attempt, subject=message.subject, payload=message.data,
+        )
+        letter.failed_at.GetCurrentTime()
+        version = getattr(parsed, "version", None)
+        tenant = message.subject.rsplit(".", 1)[-1]
+        if isinstance(version, events_pb2.VersionReference):
+            letter.version.CopyFrom(version)
+            tenant = version.tenant
+        dead = subjects.DEAD_BY_STAGE.get(self.name)
+        if dead is None:
+            # The stage that reads dead letters has nowhere to put its own.
+            logger.error("%s gave up on a message", self.name, extra={"subject": message.subject})
+            return
+        identity = f"{message.metadata.stream}-{message.metadata.sequence.stream}"
+        await self._jetstream.publish(dead, letter, tenant=tenant, message_id=f"dead-{self.name}-{identity}")
+
+
+class _AttemptsSpent(ServiceError):
+    """The work was begun several times and never finished; the worker may have crashed on it."""
+
+    reason = "ATTEMPTS_SPENT"
+
+
+class _heartbeat:  # noqa: N801 - reads as a statement: `async with _heartbeat(message)`
+    """Tell the server that the work goes on; if the telling dies, the work is cancelled before the ack wait ends."""
+
+    def __init__(self, message: Msg) -> None:
+        self._message = message
+        self._group = asyncio.TaskGroup()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        await self._group.__aenter__()
+        self._task = self._group.create_task(self._beat(), name="heartbeat")
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        await self._group.__aexit__(kind, error, trace)  # type: ignore[arg-type]
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(ACK_WAIT_SECONDS / 3)
+            await self._message.in_progress()
+
+
+def _innermost(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) >= 1:
+        error = error.exceptions[0]
+    return error
+
+
+async def _fetch_one(subscription: JetStreamContext.PullSubscription) -> Msg | None:
+    try:
+        messages = await subscription.fetch(1, timeout=FETCH_SECONDS)
+    except (TimeoutError, nats.errors.TimeoutError):
+        return None
+    return messages[0] if messages else None
+
+
+async def _acknowledge(message: Msg, outcome: str) -> str:
+    try:
+        await message.ack_sync(timeout=5)
+    except (TimeoutError, nats.errors.Error) as error:
+        # The work is done and idempotent: a second delivery finds it so.
+        logger.warning("acknowledgement not confirmed: %s", error or type(error))
+        return "unconfirmed"
+    return outcome
+
+
+async def _nak(message: Msg, delay_seconds: float) -> None:
+    try:
+        await message.nak(delay=delay_seconds)
+    except nats.errors.Error as error:
+        logger.warning("nak not sent, the ack wait does it: %s", error)
+
+
+async def _unsubscribe(subscription: JetStreamContext.PullSubscription) -> None:
+    try:
+        await subscription.unsubscribe()
+    except nats.errors.Error as error:
+        logger.debug("unsubscribe: %s", error)
+
+
+async def _pause(stopping: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await stopping.wait()
+    except TimeoutError:
+        pass

@@ -1,0 +1,207 @@
+"""JetStream as the services use it: streams and durables created idempotently, publishing that waits for room.
+
+Consuming is in `consuming`. nats-py's `fetch(n)` stalls on an idle queue (nats.py #986), so batches are never fetched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+import nats
+import nats.errors
+import nats.js.errors
+from google.protobuf.message import Message
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.api import (
+    AckPolicy,
+    ConsumerConfig,
+    DeliverPolicy,
+    DiscardPolicy,
+    RetentionPolicy,
+    StorageType,
+    StreamConfig,
+)
+
+from services.chassis import subjects, telemetry
+from services.chassis.errors import ResourceExhausted, TooLarge, Unavailable
+from services.chassis.subjects import Stream, Subject
+
+logger = logging.getLogger(__name__)
+
+PUBLISH_SECONDS = 10.0
+FULL_WAIT_SECONDS = 600.0
+"""How long a publisher waits for room in a full hop before its own message is delivered again."""
+ACK_WAIT_SECONDS = 30.0
+ACK_PENDING_MAX = 1_000
+DUPLICATE_WINDOW_SECONDS = 120.0
+
+# JetStream's codes for a stream or a subject at its limit, from the server's errors.json.
+_FULL_CODES = frozenset({10047, 10077, 10076, 10074, 10054})
+
+
+class JetStream:
+    """A connection to NATS with its streams in place; use it as an async context manager."""
+
+    def __init__(self, *, url: str, prefix: str, replicas: int = 1, name: str) -> None:
+        self.prefix = prefix
+        self._url = url
+        self._replicas = replicas
+        self._name = name
+        self._client = Client()
+        self.context: JetStreamContext
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._client.connect(
+                self._url,
+                name=self._name,
+                connect_timeout=5,
+                allow_reconnect=True,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=1,
+                # A half-open connection is noticed within two pings.
+                ping_interval=10,
+                max_outstanding_pings=2,
+                pending_size=8 * 1024 * 1024,
+                error_cb=_on_error,
+                disconnected_cb=_on_disconnected,
+                reconnected_cb=_on_reconnected,
+            )
+        except (TimeoutError, OSError, nats.errors.Error) as error:
+            await self._client.close()
+            raise Unavailable(f"cannot connect to NATS at {telemetry.redact(self._url)}: {error or type(error)}; "
+                              "is nats-server running, and is SOURCIER_NATS_URL right?") from error
+        self.context = self._client.jetstream(timeout=PUBLISH_SECONDS)
+        try:
+            await self.ensure_streams()
+        except BaseException:
+            await self._client.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.close()
+
+    async def ensure_streams(self) -> None:
+        """Create every stream of the table, or bring it to its configuration."""
+        for stream, held in subjects.streams():
+            config = self._stream_config(stream, held)
+            try:
+                await self.context.add_stream(config)
+            except nats.js.errors.BadRequestError:
+                # It exists with another configuration, from an older release.
+                await self.context.update_stream(config)
+            except (TimeoutError, nats.js.errors.Error, nats.errors.Error) as error:
+                raise Unavailable(f"JetStream did not create the stream {config.name}: {error}; is JetStream on?"
+                                  ) from error
+
+    def _stream_config(self, stream: Stream, held: Sequence[Subject[Message]]) -> StreamConfig:
+        return StreamConfig(
+            name=subjects.stream_name(self.prefix, stream),
+            subjects=[subject.pattern(self.prefix) for subject in held],
+            retention=RetentionPolicy.WORK_QUEUE if stream.work_queue else RetentionPolicy.LIMITS,
+            storage=StorageType.FILE,
+            # The default would drop work that nobody has done yet.
+            discard=DiscardPolicy.NEW if stream.work_queue else DiscardPolicy.OLD,
+            discard_new_per_subject=stream.work_queue,
+            max_msgs_per_subject=stream.messages_per_subject_max,
+            max_bytes=stream.bytes_max,
+            max_age=stream.age_seconds_max,
+            duplicate_window=DUPLICATE_WINDOW_SECONDS,
+            num_replicas=self._replicas,
+        )
+
+    async def ensure_durable(self, subject: Subject[Message], *, stage: str, lane: str = "") -> tuple[str, str]:
+        """Create the durable consumer of a stage and lane; return the names of its stream and of itself."""
+        assert subject.stream is not None
+        stream = subjects.stream_name(self.prefix, subject.stream)
+        durable = f"{stage}_{lane}" if lane else stage
+        config = ConsumerConfig(
+            durable_name=durable,
+            filter_subject=subject.pattern(self.prefix, lane),
+            ack_policy=AckPolicy.EXPLICIT,
+            deliver_policy=DeliverPolicy.ALL,
+            ack_wait=ACK_WAIT_SECONDS,
+            # Unlimited: after the last delivery a message would stay in the queue for ever; the worker counts instead.
+            max_deliver=-1,
+            max_ack_pending=ACK_PENDING_MAX,
+            max_waiting=512,
+        )
+        await self.context.add_consumer(stream, config)
+        return stream, durable
+
+    async def publish(
+        self, subject: Subject[Message], message: Message, *, tenant: str, lane: str = "", message_id: str
+    ) -> None:
+        """Publish and wait for the server's acknowledgement; wait for room in a full hop, never drop.
+
+        `message_id` only spares the next stage a duplicate: inbox and staged keys are the guarantee.
+        """
+        address = subject.address(self.prefix, tenant=tenant, lane=lane)
+        payload = message.SerializeToString()
+        if len(payload) > subjects.BODY_BYTES_MAX:
+            raise TooLarge(f"a message of {len(payload)} bytes for {subject.name} is over {subjects.BODY_BYTES_MAX}")
+        headers = {"Nats-Msg-Id": message_id, telemetry.REQUEST_ID_KEY: telemetry.current_request_id()}
+        try:
+            async with asyncio.timeout(FULL_WAIT_SECONDS):
+                await self._publish_when_room(address, payload, headers)
+        except TimeoutError as error:
+            raise ResourceExhausted(f"the queue {subject.name} stayed full") from error
+
+    async def _publish_when_room(self, address: str, payload: bytes, headers: dict[str, str]) -> None:
+        delay_seconds = 0.1
+        while True:
+            try:
+                await self.context.publish(address, payload, timeout=PUBLISH_SECONDS, headers=headers)
+                return
+            except nats.js.errors.APIError as error:
+                if error.err_code not in _FULL_CODES:
+                    raise Unavailable(f"JetStream refused a message: {error}") from error
+                logger.warning("queue full, waiting", extra={"subject": address})
+            except (nats.js.errors.Error, nats.errors.Error) as error:
+                raise Unavailable(f"JetStream did not take a message: {error or type(error)}") from error
+            await asyncio.sleep(delay_seconds)
+            delay_seconds = min(delay_seconds * 2, 5.0)
+
+    async def tell(self, subject: Subject[Message], message: Message, *, tenant: str, suffix: str) -> None:
+        """Publish on core NATS: nobody may be listening, nothing is stored."""
+        try:
+            await self._client.publish(
+                subject.address(self.prefix, tenant=tenant, suffix=suffix), message.SerializeToString()
+            )
+        except nats.errors.Error as error:
+            logger.warning("progress not told: %s", error)
+
+    async def listen(
+        self, subject: Subject[Message], *, tenant: str, suffix: str, heard: Callable[[Msg], Awaitable[None]]
+    ) -> Callable[[], Awaitable[None]]:
+        """Call `heard` for each message told on a subject; return what ends it."""
+        subscription = await self._client.subscribe(
+            subject.address(self.prefix, tenant=tenant, suffix=suffix), cb=heard, pending_msgs_limit=1_000
+        )
+        return subscription.unsubscribe
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection stands."""
+        return self._client.is_connected
+
+
+async def _on_error(error: Exception) -> None:
+    logger.warning("NATS: %s", error or type(error).__name__)
+
+
+async def _on_disconnected() -> None:
+    logger.warning("NATS connection lost")
+
+
+async def _on_reconnected() -> None:
+    logger.info("NATS connection restored")

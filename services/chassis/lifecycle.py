@@ -1,0 +1,119 @@
+"""The life of a process: start, run until told to stop, stop in order, exit with a code that tells the truth.
+
+SIGTERM and SIGINT → health NOT_SERVING → no new work is fetched → what is in hand finishes within the grace → close.
+A second signal ends the process at once. A task that dies ends the process, non-zero.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, NoReturn, Protocol, TypeVar
+
+from services.chassis import settings as chassis_settings
+from services.chassis import telemetry
+from services.chassis.errors import ServiceError
+from services.chassis.serving import Server
+
+logger = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=chassis_settings.ServiceSettings)
+
+
+class Stopping(asyncio.Event):
+    """Set when the process shall stop."""
+
+    serving = False
+    """Whether the process has come so far that stopping has to be orderly."""
+
+
+class Worker(Protocol):
+    """A long-lived task: it runs until `stopping` is set, finishes what it holds, and returns."""
+
+    @property
+    def name(self) -> str:
+        """What the task is called in logs."""
+        ...
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Work until told to stop."""
+        ...
+
+
+def run(service: str, settings_class: type[S], main: Callable[[S, Stopping], Coroutine[Any, Any, None]]) -> NoReturn:
+    """Read the settings, run `main` until a signal sets its event, and exit: 0 when stopped, 1 when something died."""
+    settings = chassis_settings.load(settings_class)
+    telemetry.configure_logging(service=service, level=settings.log_level, log_format=settings.log_format)
+    telemetry.serve_metrics(settings.metrics_listen)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_until_signal(main, settings))
+    except ServiceError as error:
+        logger.error("%s cannot run: %s", service, error.message, extra={"reason": error.reason})
+        _exit_now(1)
+    except Exception:
+        logger.exception("%s died", service)
+        _exit_now(1)
+    logger.info("%s stopped", service)
+    _exit_now(0)
+
+
+def _exit_now(code: int) -> NoReturn:
+    # Threads of libraries must not keep a dead service looking alive, and an engine's exit hook must not turn 1 into 0.
+    sys.stderr.flush()
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:  # the standard loop is slower, not different
+        return asyncio.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+async def _until_signal(main: Callable[[S, Stopping], Awaitable[None]], settings: S) -> None:
+    stopping = Stopping()
+    loop = asyncio.get_running_loop()
+    current = asyncio.current_task()
+
+    def stop(signal_number: int) -> None:
+        if stopping.is_set():
+            logger.warning("second signal %s, ending at once", signal_number)
+            _exit_now(128 + signal_number)
+        logger.info("signal %s, stopping", signal_number)
+        stopping.set()
+        if not stopping.serving and current is not None:
+            # A process that is still starting has nothing in hand.
+            current.cancel()
+
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_number, stop, signal_number)
+    try:
+        await main(settings, stopping)
+    except asyncio.CancelledError:
+        if not stopping.is_set():
+            raise
+
+
+async def serve(server: Server, workers: Sequence[Worker], stopping: Stopping) -> None:
+    """Serve and work until told to stop; the one place that decides what stops when."""
+    async with asyncio.TaskGroup() as group:
+        for worker in workers:
+            group.create_task(_work(worker, stopping), name=worker.name)
+        await server.start()
+        stopping.serving = True
+        await stopping.wait()
+        await server.stop()
+
+
+async def _work(worker: Worker, stopping: asyncio.Event) -> None:
+    await worker.run(stopping)
+    if not stopping.is_set():
+        raise RuntimeError(f"the task {worker.name} ended although nobody asked it to")

@@ -1,0 +1,106 @@
+"""Settings from the environment, validated once at start; each service's `settings.py` is the only reader of its own.
+
+A setting is `SOURCIER_<SERVICE>_<NAME>`; what several services share is `SOURCIER_<NAME>`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+S = TypeVar("S", bound="ServiceSettings")
+
+
+def shared(name: str, default: Any = ..., **options: Any) -> Any:
+    """Declare a setting that several services read under one name."""
+    return Field(default, validation_alias=f"SOURCIER_{name}", **options)
+
+
+def settings_config(service: str) -> SettingsConfigDict:
+    """Return the configuration of a service's settings class."""
+    return SettingsConfigDict(
+        env_prefix=f"SOURCIER_{service.upper()}_", frozen=True, extra="ignore", populate_by_name=True,
+        hide_input_in_errors=True,
+    )
+
+
+class ServiceSettings(BaseSettings):
+    """What every service can be told."""
+
+    listen: str = "127.0.0.1:0"
+    """Address of the gRPC server, host:port; port 0 takes a free one."""
+    metrics_listen: str = ""
+    """Address of the Prometheus endpoint, host:port; empty for none."""
+    grace_seconds: float = Field(default=20.0, ge=0, le=600)
+    """How long calls and messages in hand may take to finish after SIGTERM."""
+    concurrent_calls_max: int = Field(default=512, ge=1, le=100_000)
+    """More calls at once are refused with RESOURCE_EXHAUSTED."""
+    log_level: str = shared("LOG_LEVEL", "INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
+    log_format: Literal["json", "line"] = shared("LOG_FORMAT", "json")
+
+
+class NatsSettings(BaseSettings):
+    """How to reach NATS."""
+
+    nats_url: SecretStr = shared("NATS_URL")
+    subject_prefix: str = shared("SUBJECT_PREFIX", "sourcier.v1.", pattern=r"^([A-Za-z0-9_-]+\.)*$")
+    stream_replicas: int = shared("STREAM_REPLICAS", 1, ge=1, le=5)
+
+
+class PostgresSettings(BaseSettings):
+    """How to reach PostgreSQL."""
+
+    postgres_url: SecretStr = shared("POSTGRES_URL")
+    schema_name: str = shared("SCHEMA", "sourcier", pattern="^[a-z_][a-z0-9_]{0,40}$")
+
+
+class ObjectStoreSettings(BaseSettings):
+    """How to reach the object store: S3, GCS, Azure or a folder, by URL."""
+
+    s3_url: str = shared("S3_URL")
+    s3_bucket: str = shared("S3_BUCKET", "sourcier")
+    s3_access_key: SecretStr = shared("S3_ACCESS_KEY", SecretStr(""))
+    s3_secret_key: SecretStr = shared("S3_SECRET_KEY", SecretStr(""))
+    s3_region: str = shared("S3_REGION", "us-east-1")
+
+
+class ModelSettings(BaseSettings):
+    """Where the models are."""
+
+    models_dir: Path = shared(
+        "MODELS_DIR", Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "sourcier" / "models"
+    )
+
+    @property
+    def models_root(self) -> Path:
+        """The model store's folder."""
+        return self.models_dir.expanduser()
+
+
+def load(settings: type[S]) -> S:
+    """Read the settings from the environment, or end the process with one line per fault."""
+    try:
+        return settings()
+    except ValidationError as error:
+        prefix = str(settings.model_config.get("env_prefix", ""))
+        for fault in error.errors(include_url=False, include_context=False, include_input=False):
+            sys.stderr.write(f"error: {_variable(settings, prefix, fault['loc'])}: {fault['msg']}\n")
+        sys.exit(2)
+
+
+def _variable(settings: type[ServiceSettings], prefix: str, location: tuple[int | str, ...]) -> str:
+    name = str(location[0]) if location else "settings"
+    if name.startswith("SOURCIER_"):
+        value = os.environ.get(name)
+    else:
+        name = prefix + name.upper()
+        value = os.environ.get(name)
+    if value is None:
+        return f"{name} is not set"
+    secret = any(word in name for word in ("KEY", "SECRET", "PASSWORD", "_URL"))
+    return f"{name}=…" if secret else f"{name}={value}"

@@ -1,0 +1,142 @@
+"""The one table of what travels on NATS: subject, message, stream, who publishes and who consumes (DESIGN, Subjects).
+
+One work-queue stream per hop: a single bounded stream for all hops deadlocks, because a worker that cannot publish its
+next message can never ack the one it holds. Bounds are per subject, so that one tenant's flood refuses nobody else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from google.protobuf.message import Message
+
+from services.chassis.errors import InvalidArgument
+from sourcier.events.v1 import events_pb2
+
+LANES = ("interactive", "bulk")
+DEFAULT_PREFIX = "sourcier.v1."
+BODY_BYTES_MAX = 512 * 1024
+"""Larger bodies travel by reference; over the server's limit the connection is reset, which looks like a time-out."""
+
+DAY_SECONDS = 24 * 3600.0
+
+TENANT_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
+
+M_co = TypeVar("M_co", bound=Message, covariant=True)
+
+
+class VersionedMessage(Protocol):
+    """A message about one document version."""
+
+    @property
+    def version(self) -> events_pb2.VersionReference:
+        """What the message is about."""
+        ...
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A JetStream stream; its name carries the prefix, so that two installations live side by side."""
+
+    name: str
+    work_queue: bool
+    age_seconds_max: float = 0.0
+    """0 keeps messages until they are acknowledged."""
+    messages_per_subject_max: int = 20_000
+    bytes_max: int = 4 * 1024**3
+
+
+@dataclass(frozen=True)
+class Subject(Generic[M_co]):
+    """One kind of message: `name`, then the lane where there are lanes, then the tenant."""
+
+    name: str
+    message: type[M_co]
+    stream: Stream | None
+    publisher: str
+    consumers: tuple[str, ...]
+    laned: bool = False
+    suffixed: bool = False
+    """Whether an identifier follows the tenant."""
+
+    def address(self, prefix: str, *, tenant: str, lane: str = "", suffix: str = "") -> str:
+        """Return the subject to publish to."""
+        tokens = [self.name]
+        if self.laned:
+            tokens.append(checked_lane(lane))
+        tokens.append(checked_tenant(tenant))
+        if self.suffixed:
+            tokens.append(suffix)
+        return prefix + ".".join(tokens)
+
+    def pattern(self, prefix: str, lane: str = "") -> str:
+        """Return the subject to subscribe to: one lane of all tenants, or all lanes."""
+        tokens = [self.name]
+        if self.laned:
+            tokens.append(lane or "*")
+        tokens.append("*")
+        if self.suffixed:
+            tokens.append("*")
+        return prefix + ".".join(tokens)
+
+
+RECEIVED = Stream("RECEIVED", work_queue=True)
+PARSED = Stream("PARSED", work_queue=True)
+READY = Stream("READY", work_queue=True)
+EMBEDDED = Stream("EMBEDDED", work_queue=True)
+CHANGES = Stream("CHANGES", work_queue=False, age_seconds_max=7 * DAY_SECONDS, messages_per_subject_max=1_000_000)
+DEAD = Stream("DEAD", work_queue=False, age_seconds_max=30 * DAY_SECONDS, messages_per_subject_max=1_000_000)
+
+DOCUMENT_RECEIVED = Subject(
+    "document.received", events_pb2.DocumentReceived, RECEIVED, "dispatcher", ("parse",), laned=True
+)
+DOCUMENT_PARSED = Subject("document.parsed", events_pb2.DocumentParsed, PARSED, "parse", ("chunk",), laned=True)
+CHUNKS_READY = Subject("chunks.ready", events_pb2.ChunksReady, READY, "chunk", ("embed",), laned=True)
+CHUNKS_EMBEDDED = Subject("chunks.embedded", events_pb2.ChunksEmbedded, EMBEDDED, "embed", ("index",), laned=True)
+DOCUMENT_INDEXED = Subject("document.indexed", events_pb2.DocumentIndexed, CHANGES, "index", ())
+DOCUMENT_DELETED = Subject("document.deleted", events_pb2.DocumentDeleted, CHANGES, "index", ())
+DEAD_PARSE = Subject("dead.parse", events_pb2.DeadLetter, DEAD, "parse", ("failures",))
+DEAD_CHUNK = Subject("dead.chunk", events_pb2.DeadLetter, DEAD, "chunk", ("failures",))
+DEAD_EMBED = Subject("dead.embed", events_pb2.DeadLetter, DEAD, "embed", ("failures",))
+DEAD_INDEX = Subject("dead.index", events_pb2.DeadLetter, DEAD, "index", ("failures",))
+PROGRESS = Subject("progress", events_pb2.JobProgress, None, "workers", ("WatchJob",), suffixed=True)
+
+TABLE: tuple[Subject[Message], ...] = (
+    DOCUMENT_RECEIVED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_EMBEDDED, DOCUMENT_INDEXED, DOCUMENT_DELETED,
+    DEAD_PARSE, DEAD_CHUNK, DEAD_EMBED, DEAD_INDEX, PROGRESS,
+)
+
+DEAD_BY_STAGE = {"parse": DEAD_PARSE, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED, "index": DEAD_INDEX}
+
+
+def streams() -> Iterator[tuple[Stream, list[Subject[Message]]]]:
+    """Yield every stream with the subjects it stores."""
+    by_stream: dict[Stream, list[Subject[Message]]] = {}
+    for subject in TABLE:
+        if subject.stream is not None:
+            by_stream.setdefault(subject.stream, []).append(subject)
+    yield from by_stream.items()
+
+
+def stream_name(prefix: str, stream: Stream) -> str:
+    """Return the stream's name on the server: stream names allow no dots."""
+    return (prefix.replace(".", "_") + stream.name).upper()
+
+
+def checked_tenant(tenant: str) -> str:
+    """Return the tenant, or refuse what would not be one NATS token."""
+    if not TENANT_PATTERN.fullmatch(tenant):
+        raise InvalidArgument(f"tenant {tenant!r} is not 1 to 40 characters of a-z, 0-9 and '-'", field="tenant")
+    return tenant
+
+
+def checked_lane(lane: str) -> str:
+    """Return the lane, `interactive` for an empty one."""
+    if not lane:
+        return LANES[0]
+    if lane not in LANES:
+        raise InvalidArgument(f"lane {lane!r} is neither 'interactive' nor 'bulk'", field="lane")
+    return lane

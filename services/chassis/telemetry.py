@@ -1,0 +1,113 @@
+"""Logs and metrics. A request id crosses gRPC and NATS, so that one question can be followed through every process."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from prometheus_client import Counter, Gauge, Histogram, start_http_server
+
+from services.chassis.ids import new_id
+
+REQUEST_ID_KEY = "sourcier-request-id"
+"""gRPC metadata key and NATS header of the request id."""
+
+_request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+_REQUEST_ID_PATTERN = re.compile(r"[\x21-\x7e]{1,64}")
+_URL_CREDENTIALS = re.compile(r"(://)[^/@\s]+@")
+_STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
+
+DURATION_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120)
+
+rpc_seconds = Histogram(
+    "sourcier_rpc_seconds", "Time of RPCs by method and status.", ["method", "code"], buckets=DURATION_BUCKETS
+)
+messages_total = Counter("sourcier_messages_total", "Messages worked on, by stage and outcome.", ["stage", "outcome"])
+message_seconds = Histogram(
+    "sourcier_message_seconds", "Time a message was worked on, by stage.", ["stage"], buckets=DURATION_BUCKETS
+)
+messages_in_hand = Gauge("sourcier_messages_in_hand", "Messages being worked on, by stage.", ["stage"])
+degradations_total = Counter(
+    "sourcier_degradations_total", "Work done in a lesser way than asked, by stage and reason.", ["stage", "reason"]
+)
+
+
+def current_request_id() -> str:
+    """Return the id of the request being worked on; empty outside of one."""
+    return _request_id.get()
+
+
+@contextmanager
+def request(request_id: str | None) -> Iterator[str]:
+    """Work under a request id: the caller's where it is well formed, else a new one."""
+    accepted = request_id if request_id and _REQUEST_ID_PATTERN.fullmatch(request_id) else new_id()
+    token = _request_id.set(accepted)
+    try:
+        yield accepted
+    finally:
+        _request_id.reset(token)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, service, logger, message, request id, then the record's own fields."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__()
+        self._service = service
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, object] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname,
+            "service": self._service,
+            "logger": record.name,
+            "message": redact(record.getMessage()),
+        }
+        if request_id := current_request_id():
+            entry["request_id"] = request_id
+        for key, value in record.__dict__.items():
+            if key not in _STANDARD_FIELDS and not key.startswith("_"):
+                entry[key] = redact(value) if isinstance(value, str) else value
+        if record.exc_info:
+            entry["exception"] = redact(self.formatException(record.exc_info))
+        return json.dumps(entry, ensure_ascii=False, default=str)
+
+
+class LineFormatter(logging.Formatter):
+    """`<timestamp>:LEVEL|message`, for people and for tools that expect this form."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        timestamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(record.created))
+        line = f"{timestamp}:{record.levelname}|{redact(record.getMessage())}"
+        return f"{line}\n{redact(self.formatException(record.exc_info))}" if record.exc_info else line
+
+
+def redact(text: str) -> str:
+    """Hide the credentials of URLs."""
+    return _URL_CREDENTIALS.sub(r"\1***@", text)
+
+
+def configure_logging(*, service: str, level: str, log_format: str) -> None:
+    """Send every log record to standard error in one format."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter(service) if log_format == "json" else LineFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    # Libraries that tell each request at INFO would drown what the service says.
+    for name in ("httpx", "httpcore", "nats", "asyncio"):
+        logging.getLogger(name).setLevel("WARNING")
+
+
+def serve_metrics(address: str) -> None:
+    """Serve Prometheus metrics on host:port, in a thread of the client library; nothing when the address is empty."""
+    if address:
+        host, _, port = address.rpartition(":")
+        start_http_server(int(port), addr=host or "127.0.0.1")
