@@ -1,0 +1,42 @@
+"""Compose the embed service and run it: `python -m services.embed`."""
+
+from __future__ import annotations
+
+from services.chassis import lifecycle
+from services.chassis.jetstream import JetStream
+from services.chassis.lifecycle import Stopping
+from services.chassis.models import ModelStore
+from services.chassis.serving import Server
+from services.embed.batcher import Batcher
+from services.embed.encoder import Encoder
+from services.embed.engines import open_engine
+from services.embed.server import EmbedServer
+from services.embed.settings import EmbedSettings
+from services.embed.worker import embed_consumer
+from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+
+SERVICE_NAME = embed_pb2.DESCRIPTOR.services_by_name["EmbedService"].full_name
+
+
+async def main(settings: EmbedSettings, stopping: Stopping) -> None:
+    """Open what the service needs, in order, and serve until told to stop."""
+    model = ModelStore(settings.models_root).load(settings.model)
+    engine = open_engine(model, name=settings.engine, threads=settings.threads, streams=settings.streams)
+    encoder = Encoder(model, engine)
+    async with (
+        Batcher(encoder, streams=encoder.streams, queue_tokens_max=settings.queue_tokens_max,
+                batch_tokens_max=settings.batch_tokens_max) as batcher,
+        JetStream(url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix,
+                  replicas=settings.stream_replicas, name="embed") as jetstream,
+        Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
+               concurrent_calls_max=settings.concurrent_calls_max) as server,
+    ):
+        await batcher.warm_up()
+        server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server,
+                   EmbedServer(batcher, cache_size=settings.query_cache_size), SERVICE_NAME)
+        worker = embed_consumer(jetstream, batcher, interactive=settings.interactive_slots, bulk=settings.bulk_slots)
+        await lifecycle.serve(server, [worker], stopping)
+
+
+if __name__ == "__main__":
+    lifecycle.run("embed", EmbedSettings, main)

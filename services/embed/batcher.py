@@ -1,0 +1,189 @@
+"""Batches by token budget: what waits is put together by similar length, questions first.
+
+A batch costs its padded tokens, texts × longest text, so texts are sorted by length and a batch is grown around the
+oldest text until the next neighbour would pass the budget. Inference runs in as many threads as the engine has
+streams; the event loop is never blocked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import TracebackType
+from typing import Self
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from services.chassis.errors import ResourceExhausted
+from services.embed.encoder import Encoded, Encoder, Tokens
+
+BATCH_TEXTS_MAX = 64
+
+tokens_total = Counter("sourcier_embed_tokens_total", "Tokens embedded.", ["kind"])
+queue_tokens = Gauge("sourcier_embed_queue_tokens", "Tokens waiting to be embedded.")
+batch_texts = Histogram("sourcier_embed_batch_texts", "Texts per batch.", buckets=(1, 2, 4, 8, 16, 32, 64))
+
+
+class Priority(IntEnum):
+    """Who waits: a person for a question, a person for an upload, a load in the background."""
+
+    QUESTION = 0
+    INTERACTIVE = 1
+    BULK = 2
+
+
+@dataclass(order=True)
+class _Waiting:
+    """One text in the queue, ordered by length for its neighbours."""
+
+    length: int
+    arrival: int
+    tokens: Tokens = field(compare=False)
+    result: asyncio.Future[Encoded] = field(compare=False)
+
+
+class Batcher:
+    """The queue in front of the encoder; use it as an async context manager."""
+
+    def __init__(
+        self, encoder: Encoder, *, streams: int, queue_tokens_max: int, batch_tokens_max: int
+    ) -> None:
+        self.encoder = encoder
+        self._streams = streams
+        self._queue_tokens_max = queue_tokens_max
+        self._batch_tokens_max = max(batch_tokens_max, encoder.token_limit)
+        self._waiting: dict[Priority, list[_Waiting]] = {priority: [] for priority in Priority}
+        self._waiting_tokens = 0
+        self._arrivals = 0
+        self._wake = asyncio.Event()
+        self._inference = ThreadPoolExecutor(max_workers=streams, thread_name_prefix="inference")
+        self._tokenizing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenizing")
+        self._runners: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        self._runners = [
+            asyncio.create_task(self._run(), name=f"embed stream {number}") for number in range(self._streams)
+        ]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for runner in self._runners:
+            runner.cancel()
+        await asyncio.gather(*self._runners, return_exceptions=True)
+        self._inference.shutdown(wait=False, cancel_futures=True)
+        self._tokenizing.shutdown(wait=False, cancel_futures=True)
+
+    async def warm_up(self) -> None:
+        """Run shapes that will come, so that the first caller does not pay for compiling them."""
+        prefix = self.encoder.model.manifest.passage_prefix
+        short, long = "mot", " ".join(["mot"] * (self.encoder.token_limit // 2))
+        for _ in range(self._streams):
+            await self.embed([short, long], prefix=prefix, priority=Priority.BULK)
+
+    async def embed(
+        self, texts: Sequence[str], *, prefix: str, priority: Priority, wait: bool = False, field: str = "texts"
+    ) -> list[Encoded]:
+        """Embed texts, or raise ResourceExhausted at once when the queue is full.
+
+        `wait` is for callers that bound themselves, as a worker does by its slots: they are never refused.
+        """
+        loop = asyncio.get_running_loop()
+        tokens = await loop.run_in_executor(
+            self._tokenizing, lambda: self.encoder.tokenize(texts, prefix=prefix, field=field)
+        )
+        needed = sum(item.count for item in tokens)
+        if self._waiting_tokens + needed > self._queue_tokens_max and self._waiting_tokens > 0 and not wait:
+            raise ResourceExhausted(
+                f"{self._waiting_tokens} tokens wait to be embedded, the most is {self._queue_tokens_max}; "
+                "try again in a moment"
+            )
+        futures = [self._enqueue(item, priority, loop) for item in tokens]
+        try:
+            return list(await asyncio.gather(*futures))
+        finally:
+            tokens_total.labels(priority.name.lower()).inc(needed)
+
+    def _enqueue(
+        self, tokens: Tokens, priority: Priority, loop: asyncio.AbstractEventLoop
+    ) -> asyncio.Future[Encoded]:
+        self._arrivals += 1
+        waiting = _Waiting(tokens.count, self._arrivals, tokens, loop.create_future())
+        bisect.insort(self._waiting[priority], waiting)
+        self._count(tokens.count)
+        self._wake.set()
+        return waiting.result
+
+    def _count(self, tokens: int) -> None:
+        self._waiting_tokens += tokens
+        queue_tokens.set(self._waiting_tokens)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            batch = self._next_batch()
+            if not batch:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            batch_texts.observe(len(batch))
+            try:
+                encoded = await loop.run_in_executor(
+                    self._inference, self.encoder.encode, [waiting.tokens for waiting in batch]
+                )
+            except asyncio.CancelledError:
+                for waiting in batch:
+                    waiting.result.cancel()
+                raise
+            except Exception as error:  # outermost loop of the stream's task: the callers get it
+                for waiting in batch:
+                    if not waiting.result.done():
+                        waiting.result.set_exception(error)
+                continue
+            for waiting, result in zip(batch, encoded, strict=True):
+                if not waiting.result.done():
+                    waiting.result.set_result(result)
+
+    def _next_batch(self) -> list[_Waiting]:
+        for priority in Priority:
+            queue = self._waiting[priority]
+            # A caller that went away has cancelled its futures; nobody computes for it.
+            if any(waiting.result.done() for waiting in queue):
+                gone = sum(waiting.length for waiting in queue if waiting.result.done())
+                queue[:] = [waiting for waiting in queue if not waiting.result.done()]
+                self._count(-gone)
+            if queue:
+                start, end = batch_around_oldest(
+                    [waiting.length for waiting in queue], [waiting.arrival for waiting in queue],
+                    tokens_max=self._batch_tokens_max, texts_max=BATCH_TEXTS_MAX,
+                )
+                batch = queue[start:end]
+                del queue[start:end]
+                self._count(-sum(waiting.length for waiting in batch))
+                return batch
+        return []
+
+
+def batch_around_oldest(
+    lengths: Sequence[int], arrivals: Sequence[int], *, tokens_max: int, texts_max: int
+) -> tuple[int, int]:
+    """Return the slice of sorted lengths to batch: the oldest text and its nearest in length, within the budget."""
+    start = min(range(len(arrivals)), key=arrivals.__getitem__)
+    end = start + 1
+    while end - start < texts_max:
+        down = lengths[start] - lengths[start - 1] if start > 0 else None
+        up = lengths[end] - lengths[end - 1] if end < len(lengths) else None
+        grow_up = up is not None and (down is None or up <= down)
+        longest = lengths[end] if grow_up else lengths[end - 1]
+        if (down is None and up is None) or longest * (end - start + 1) > tokens_max:
+            break
+        if grow_up:
+            end += 1
+        else:
+            start -= 1
+    return start, end

@@ -1,0 +1,130 @@
+"""The embedding model: tokens in, pooled vectors and token vectors out.
+
+Mean pooling, L2 norm 1 and the prefixes `query: ` and `passage: ` follow E5 (Wang et al., 2024, arXiv 2402.05672).
+Token vectors are centred on the space's token mean; a passage keeps their signs alone, one bit a dimension, for late
+interaction (Khattab and Zaharia, 2020, arXiv 2004.12832) without a second model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer
+
+from services.chassis.errors import InvalidArgument
+from services.chassis.models import Model
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A text as the model reads it."""
+
+    ids: tuple[int, ...]
+    """Token ids, prefix and special tokens included."""
+    prefix_count: int
+    """How many of the first ids are special tokens or prefix."""
+
+    @property
+    def count(self) -> int:
+        """Tokens the model reads."""
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What the model makes of one text."""
+
+    vector: FloatArray
+    """Pooled, shape (dimension,), L2 norm 1."""
+    hidden: FloatArray
+    """Token vectors less the token mean, informative tokens only, shape (count, dimension); not normalised."""
+    weights: FloatArray
+    """One weight per row of `hidden`, over 0."""
+    token_codes: bytes
+    """The signs of `hidden`: one bit a dimension, most significant first, rows of dimension/8 bytes."""
+    token_count: int
+
+    def token_vectors(self) -> FloatArray:
+        """Return `hidden` with rows of L2 norm 1."""
+        norms: FloatArray = np.linalg.norm(self.hidden, axis=-1, keepdims=True)
+        return np.asarray(self.hidden / np.maximum(norms, 1e-12), dtype=np.float32)
+
+
+class InferenceEngine(Protocol):
+    """Runs the model's graph; safe to call from as many threads as it has streams."""
+
+    name: str
+    streams: int
+
+    def run(self, input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
+        """Return the last hidden state, shape (texts, tokens, dimension), of padded ids of shape (texts, tokens)."""
+        ...
+
+
+class Encoder:
+    """The tokenizer, the graph and the space's constants."""
+
+    def __init__(self, model: Model, engine: InferenceEngine) -> None:
+        manifest = model.manifest
+        self.model = model
+        self.engine = engine
+        self.streams = engine.streams
+        self.token_limit = manifest.token_limit
+        self.dimension = manifest.dimension
+        self._tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._mean: FloatArray = np.load(model.file(manifest.token_mean)).astype(np.float32)
+        self._weights: FloatArray = np.load(model.file(manifest.token_weights)).astype(np.float32)
+        pad = self._tokenizer.token_to_id("<pad>")
+        self._pad_id = 1 if pad is None else pad
+        self._prefix_counts = {
+            # A special token opens the text; the one that closes it has no weight and drops out by itself.
+            prefix: len(self._tokenizer.encode(prefix.rstrip()).ids) - 1
+            for prefix in (manifest.query_prefix, manifest.passage_prefix)
+        }
+
+    def tokenize(self, texts: Sequence[str], *, prefix: str, field: str) -> list[Tokens]:
+        """Return the texts as ids; raise InvalidArgument for one over the model's limit, never cut it."""
+        encodings = self._tokenizer.encode_batch_fast([prefix + text for text in texts])
+        tokens = [Tokens(tuple(encoding.ids), self._prefix_counts[prefix]) for encoding in encodings]
+        for position, item in enumerate(tokens):
+            if item.count > self.token_limit:
+                raise InvalidArgument(
+                    f"text {position} has {item.count} tokens, the model reads {self.token_limit}; shorten it",
+                    field=field, tokens=item.count, token_limit=self.token_limit,
+                )
+        return tokens
+
+    def encode(self, batch: Sequence[Tokens]) -> list[Encoded]:
+        """Run one padded batch through the model. Blocks: call it from a thread."""
+        length = max(item.count for item in batch)
+        input_ids = np.full((len(batch), length), self._pad_id, dtype=np.int64)
+        attention_mask = np.zeros((len(batch), length), dtype=np.int64)
+        for row, item in enumerate(batch):
+            input_ids[row, : item.count] = item.ids
+            attention_mask[row, : item.count] = 1
+        hidden = self.engine.run(input_ids, attention_mask)
+        return [self._encoded(item, hidden[row, : item.count]) for row, item in enumerate(batch)]
+
+    def _encoded(self, item: Tokens, hidden: FloatArray) -> Encoded:
+        pooled = hidden.mean(axis=0)
+        vector = (pooled / max(float(np.linalg.norm(pooled)), 1e-12)).astype(np.float32)
+        weights = self._weights[np.asarray(item.ids)]
+        informative = weights > 0
+        informative[: item.prefix_count] = False
+        centred = hidden[informative] - self._mean
+        return Encoded(
+            vector=vector,
+            hidden=centred,
+            weights=weights[informative],
+            token_codes=np.packbits(centred > 0, axis=-1).tobytes(),
+            token_count=item.count,
+        )

@@ -1,0 +1,100 @@
+"""The engines that run the embedding model's graph, and the choice between them.
+
+OpenVINO runs the static int8 graph fastest on x86-64 with VNNI or AMX; onnxruntime runs the same ONNX files everywhere
+else, and on a GPU where its provider is installed (docs/MODELS.md has the figures).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from services.chassis.errors import FailedPrecondition
+from services.chassis.models import Model
+from services.embed.encoder import FloatArray, InferenceEngine, IntArray
+
+ENGINES = ("openvino-int8", "onnxruntime-int8", "onnxruntime-fp32")
+
+
+def open_engine(model: Model, *, name: str, threads: int, streams: int) -> InferenceEngine:
+    """Load the model's graph; `auto` takes the first engine of the table that the model and the machine have."""
+    cores = threads or len(os.sched_getaffinity(0))
+    if name == "auto":
+        name = _choose(model)
+    engine, _, precision = name.partition("-")
+    if precision not in model.manifest.variants:
+        raise FailedPrecondition(
+            f"the model {model.manifest.name} has no {precision} file; fetch it again with "
+            f"`sourcier models fetch {model.manifest.name}` or choose another SOURCIER_EMBED_ENGINE"
+        )
+    path = model.variant(precision)
+    if engine == "openvino":
+        return OpenVinoEngine(path, name=name, threads=cores, streams=streams or cores)
+    return OnnxRuntimeEngine(path, name=name, threads=cores, streams=streams or cores)
+
+
+def _choose(model: Model) -> str:
+    if "int8" not in model.manifest.variants:
+        return "onnxruntime-fp32"
+    return "openvino-int8" if os.uname().machine == "x86_64" else "onnxruntime-int8"
+
+
+class OnnxRuntimeEngine:
+    """onnxruntime: one session; each stream runs on its share of the threads."""
+
+    def __init__(self, path: Path, *, name: str, threads: int, streams: int) -> None:
+        import onnxruntime
+
+        self.name = name
+        self.streams = streams
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = max(1, threads // streams)
+        options.inter_op_num_threads = 1
+        # The arena keeps the largest shape it ever saw, for ever.
+        options.enable_cpu_mem_arena = False
+        providers = [provider for provider in ("CUDAExecutionProvider", "CPUExecutionProvider")
+                     if provider in onnxruntime.get_available_providers()]
+        self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
+        self._inputs = {entry.name for entry in self._session.get_inputs()}
+        self._output = self._session.get_outputs()[0].name
+
+    def run(self, input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
+        """Return the last hidden state of a padded batch."""
+        feed = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if "token_type_ids" in self._inputs:
+            feed["token_type_ids"] = np.zeros_like(input_ids)
+        hidden: FloatArray = self._session.run([self._output], feed)[0]
+        return hidden
+
+
+class OpenVinoEngine:
+    """OpenVINO on the CPU: one compiled model, one inference request per thread that calls."""
+
+    def __init__(self, path: Path, *, name: str, threads: int, streams: int) -> None:
+        import openvino
+
+        self.name = name
+        self.streams = streams
+        core = openvino.Core()
+        self._compiled: Any = core.compile_model(core.read_model(str(path)), "CPU", {
+            "NUM_STREAMS": str(streams), "INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": "THROUGHPUT",
+            "ENABLE_CPU_PINNING": "NO",
+        })
+        self._inputs = {entry.any_name for entry in self._compiled.inputs}
+        self._local = threading.local()
+
+    def run(self, input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
+        """Return the last hidden state of a padded batch."""
+        request = getattr(self._local, "request", None)
+        if request is None:
+            request = self._local.request = self._compiled.create_infer_request()
+        feed = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if "token_type_ids" in self._inputs:
+            feed["token_type_ids"] = np.zeros_like(input_ids)
+        # The request owns its output and overwrites it in the next run; nothing of a batch is kept past its pooling.
+        hidden: FloatArray = request.infer(feed, share_inputs=True, share_outputs=True)[0]
+        return hidden

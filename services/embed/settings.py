@@ -1,0 +1,34 @@
+"""What the embed service can be told through the environment."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from services.chassis.settings import ModelSettings, NatsSettings, ServiceSettings, settings_config
+
+
+class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
+    """`SOURCIER_EMBED_…`, and what several services share."""
+
+    model_config = settings_config("embed")
+
+    model: str = "multilingual-e5-small"
+    """The model's folder in the model store."""
+    engine: Literal["auto", "openvino-int8", "onnxruntime-int8", "onnxruntime-fp32"] = "auto"
+    """How the model is run; `auto` chooses by the processor and by what the model store holds."""
+    threads: int = Field(default=0, ge=0, le=256)
+    """Threads for inference, all streams together; 0 takes every core."""
+    streams: int = Field(default=0, ge=0, le=64)
+    """Batches computed at the same time, each on its share of the threads; 0 chooses."""
+    batch_tokens_max: int = Field(default=4096, ge=512, le=65_536)
+    """Most tokens of one batch, padding included."""
+    queue_tokens_max: int = Field(default=262_144, ge=8_192)
+    """Most tokens waiting; more are refused with RESOURCE_EXHAUSTED on gRPC, and wait in JetStream otherwise."""
+    query_cache_size: int = Field(default=1000, ge=0, le=1_000_000)
+    """Questions whose embeddings are remembered."""
+    interactive_slots: int = Field(default=2, ge=1, le=64)
+    """Batches of the interactive lane in hand at once."""
+    bulk_slots: int = Field(default=4, ge=0, le=64)
+    """Batches of the bulk lane in hand at once."""

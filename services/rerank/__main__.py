@@ -1,0 +1,47 @@
+"""Compose the rerank service and run it: `python -m services.rerank`."""
+
+from __future__ import annotations
+
+import os
+
+from services.chassis import lifecycle
+from services.chassis.lifecycle import Stopping
+from services.chassis.models import ModelStore
+from services.chassis.serving import Server
+from services.rerank.executor import RankExecutor
+from services.rerank.late_interaction import LateInteractionRanker
+from services.rerank.ranker import Ranker
+from services.rerank.server import RerankServer
+from services.rerank.settings import RerankSettings
+from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+
+SERVICE_NAME = rerank_pb2.DESCRIPTOR.services_by_name["RerankService"].full_name
+
+
+def open_ranker(settings: RerankSettings, *, threads: int) -> Ranker:
+    """Return late interaction, or the cross-encoder that the settings name."""
+    if not settings.model:
+        return LateInteractionRanker()
+    from services.rerank.cross_encoder import CrossEncoderRanker
+
+    model = ModelStore(settings.models_root).load(settings.model)
+    return CrossEncoderRanker(model, threads=threads, batch_texts_max=settings.batch_texts_max)
+
+
+async def main(settings: RerankSettings, stopping: Stopping) -> None:
+    """Open what the service needs, in order, and serve until told to stop."""
+    threads = settings.threads or len(os.sched_getaffinity(0))
+    ranker = open_ranker(settings, threads=threads)
+    async with (
+        RankExecutor(ranker, threads=1 if settings.model else threads, waiting_max=settings.waiting_max,
+                     seconds_max=settings.seconds_max) as executor,
+        Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
+               concurrent_calls_max=settings.concurrent_calls_max) as server,
+    ):
+        server.add(rerank_pb2_grpc.add_RerankServiceServicer_to_server,
+                   RerankServer(executor, candidates_max=settings.candidates_max), SERVICE_NAME)
+        await lifecycle.serve(server, [], stopping)
+
+
+if __name__ == "__main__":
+    lifecycle.run("rerank", RerankSettings, main)

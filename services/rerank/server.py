@@ -1,0 +1,64 @@
+"""`RerankService`: scores and sorts candidates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc.aio
+import numpy as np
+
+from services.chassis.serving import require
+from services.rerank.executor import RankExecutor
+from services.rerank.ranker import Candidate, Question
+from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class RerankServer(rerank_pb2_grpc.RerankServiceServicer):
+    """One ranker behind the contract."""
+
+    def __init__(self, executor: RankExecutor, *, candidates_max: int) -> None:
+        self._executor = executor
+        self._ranker = executor.ranker
+        self._candidates_max = candidates_max
+
+    async def Rerank(self, request: rerank_pb2.RerankRequest, context: Context) -> rerank_pb2.RerankResponse:
+        """Score every candidate against the question, best first."""
+        question = self._checked_question(request)
+        candidates = [Candidate(entry.chunk_id, entry.text, entry.token_codes) for entry in request.candidates]
+        scores = await self._executor.score(question, candidates)
+        order = np.argsort(-scores, kind="stable")
+        return rerank_pb2.RerankResponse(
+            ranker=self._ranker.name,
+            ranked=[
+                rerank_pb2.RankedCandidate(chunk_id=candidates[place].chunk_id, score=float(scores[place]))
+                for place in order
+            ],
+        )
+
+    def _checked_question(self, request: rerank_pb2.RerankRequest) -> Question:
+        count = len(request.candidates)
+        require(0 < count <= self._candidates_max, f"{count} candidates; send 1 to {self._candidates_max}",
+                field="candidates")
+        if self._ranker.reads_text:
+            require(bool(request.query.strip()), "query is empty, and this ranker reads texts", field="query")
+            require(all(entry.text for entry in request.candidates),
+                    "a candidate has no text, and this ranker reads texts", field="candidates.text")
+        rows, size = len(request.query_weights), len(request.query_vectors)
+        if rows == 0:
+            require(size == 0, "query_vectors without query_weights", field="query_weights")
+            return Question(request.query, np.empty((0, 8), np.float32), np.empty(0, np.float32))
+        dimension, rest = divmod(size, 4 * rows)
+        require(rest == 0 and dimension > 0 and dimension % 8 == 0,
+                f"query_vectors are {size} bytes for {rows} weights; send float32 rows of one dimension",
+                field="query_vectors")
+        vectors = np.frombuffer(request.query_vectors, dtype="<f4").reshape(rows, dimension)
+        return Question(request.query, vectors, np.asarray(request.query_weights, dtype=np.float32))
+
+    async def Describe(self, request: rerank_pb2.DescribeRequest, context: Context) -> rerank_pb2.DescribeResponse:
+        """Name the ranker and its limits."""
+        return rerank_pb2.DescribeResponse(
+            ranker=self._ranker.name, revision=self._ranker.revision, candidates_max=self._candidates_max,
+            reads_text=self._ranker.reads_text, reads_codes=self._ranker.reads_codes,
+        )

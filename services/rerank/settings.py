@@ -1,0 +1,26 @@
+"""What the rerank service can be told through the environment."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from services.chassis.settings import ModelSettings, ServiceSettings, settings_config
+
+
+class RerankSettings(ServiceSettings, ModelSettings):
+    """`SOURCIER_RERANK_…`, and what several services share."""
+
+    model_config = settings_config("rerank")
+
+    model: str = ""
+    """A cross-encoder's folder in the model store; empty for late interaction over the stored token codes."""
+    threads: int = Field(default=0, ge=0, le=256)
+    """Threads for inference; 0 takes every core."""
+    candidates_max: int = Field(default=100, ge=1, le=1000)
+    """Most candidates in one request."""
+    waiting_max: int = Field(default=64, ge=1, le=10_000)
+    """Requests that may wait for a thread; more are refused with RESOURCE_EXHAUSTED."""
+    seconds_max: float = Field(default=60.0, gt=0, le=600)
+    """Longest time for one request."""
+    batch_texts_max: int = Field(default=8, ge=1, le=256)
+    """Passages a cross-encoder reads at once."""
