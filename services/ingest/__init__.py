@@ -1,0 +1,1 @@
+"""The write path: documents in, passages with their vectors out."""

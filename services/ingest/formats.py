@@ -1,0 +1,223 @@
+"""Which format a file has: from its content first, then its name, then the media type its sender claimed."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path, PurePath
+
+from services.chassis.errors import DocumentEmpty, DocumentEncrypted, DocumentMalformed, DocumentUnsupported
+from services.ingest.parsing.encodings import decode, looks_binary
+
+HEAD_BYTES = 64 * 1024
+
+
+class Format(StrEnum):
+    """The formats that can be read; the value is what is stored."""
+
+    PDF = "pdf"
+    DOCX = "docx"
+    PPTX = "pptx"
+    XLSX = "xlsx"
+    HTML = "html"
+    MARKDOWN = "markdown"
+    TEXT = "text"
+    CSV = "csv"
+
+
+LABELS = {
+    Format.PDF: "PDF",
+    Format.DOCX: "Word (DOCX)",
+    Format.PPTX: "PowerPoint (PPTX)",
+    Format.XLSX: "Excel (XLSX)",
+    Format.HTML: "HTML",
+    Format.MARKDOWN: "Markdown",
+    Format.TEXT: "plain text",
+    Format.CSV: "CSV",
+}
+SUPPORTED = ", ".join(LABELS.values())
+
+_EXTENSIONS = {
+    **dict.fromkeys(("pdf",), Format.PDF),
+    **dict.fromkeys(("docx", "docm", "dotx", "dotm"), Format.DOCX),
+    **dict.fromkeys(("pptx", "pptm", "potx", "potm", "ppsx", "ppsm"), Format.PPTX),
+    **dict.fromkeys(("xlsx", "xlsm", "xltx", "xltm"), Format.XLSX),
+    **dict.fromkeys(("html", "htm", "xhtml"), Format.HTML),
+    **dict.fromkeys(("md", "markdown", "mdx", "qmd", "rmd"), Format.MARKDOWN),
+    **dict.fromkeys(("csv", "tsv", "tab"), Format.CSV),
+    **dict.fromkeys(("txt", "text", "log", "rst"), Format.TEXT),
+}
+_MEDIA_TYPES = {
+    "text/html": Format.HTML,
+    "application/xhtml+xml": Format.HTML,
+    "text/markdown": Format.MARKDOWN,
+    "text/x-markdown": Format.MARKDOWN,
+    "text/csv": Format.CSV,
+    "text/tab-separated-values": Format.CSV,
+}
+_MAGIC = (
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"GIF8", "a GIF image"),
+    (b"BM", "a BMP image"),
+    (b"II*\x00", "a TIFF image"),
+    (b"MM\x00*", "a TIFF image"),
+    (b"ID3", "MP3 audio"),
+    (b"\xff\xfb", "MP3 audio"),
+    (b"\xff\xf3", "MP3 audio"),
+    (b"\xff\xf2", "MP3 audio"),
+    (b"\xff\xf1", "AAC audio"),
+    (b"fLaC", "FLAC audio"),
+    (b"OggS", "Ogg audio"),
+    (b"\x1aE\xdf\xa3", "Matroska video"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ\x00", "an xz archive"),
+    (b"{\\rtf", "a Rich Text (RTF) document"),
+    (b"%!PS", "a PostScript document"),
+    (b"\x7fELF", "a program"),
+    (b"MZ\x90", "a program"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+)
+_RIFF = {b"WAVE": "WAV audio", b"WEBP": "a WebP image", b"AVI ": "AVI video"}
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OFFICE_FOLDERS = {"word/": Format.DOCX, "ppt/": Format.PPTX, "xl/": Format.XLSX}
+_ZIP_MEDIA_TYPES = {
+    "application/vnd.oasis.opendocument": "an OpenDocument file",
+    "application/epub+zip": "an EPUB book",
+}
+_MAIL_HEADER = re.compile(r"(?:^|\n)(?:From|To|Subject|Date|MIME-Version|Received|Message-ID|Return-Path):[ \t]", re.I)
+_COMMENTS = r"\s*(?:<!--.*?-->\s*)*"
+_HTML_START = re.compile(rf"{_COMMENTS}(?:<\?xml[^>]*\?>)?{_COMMENTS}<(?:!doctype\s+html|html\b)", re.I | re.S)
+_XML_START = re.compile(r"\s*<(?:\?xml|!doctype(?!\s+html))", re.I)
+_UNSUPPORTED_TEXT = {
+    "eml": "an e-mail message (EML)",
+    "msg": "an Outlook message",
+    "rtf": "a Rich Text (RTF) document",
+    "xml": "an XML document",
+    "nxml": "an XML document",
+    "svg": "an SVG image",
+    "vtt": "WebVTT subtitles",
+    "tex": "a LaTeX source",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """A file's format, and what a person should know about how it was found."""
+
+    format: Format
+    warnings: tuple[str, ...] = ()
+
+
+def recognise(path: Path, *, filename: str, content_type: str = "") -> Recognition:
+    """Return the file's format; raise DocumentEmpty, DocumentUnsupported, DocumentEncrypted or DocumentMalformed."""
+    with path.open("rb") as stream:
+        head = stream.read(HEAD_BYTES)
+    if not head:
+        raise DocumentEmpty(f"“{filename}” is empty: it has zero bytes.")
+    found = _binary_format(path, head, filename) or _text_format(head, filename, content_type)
+    return Recognition(found, _warnings(found, filename))
+
+
+def _binary_format(path: Path, head: bytes, filename: str) -> Format | None:
+    # Some writers put a few bytes before the header; the standard's readers accept it in the first 1,024.
+    if b"%PDF-" in head[:1024]:
+        return Format.PDF
+    if head.startswith(b"PK\x03\x04"):
+        return _archive_format(path, filename)
+    if head.startswith(_OLE):
+        raise _ole_error(path, filename)
+    kind = _riff_kind(head) or next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
+    # Short magics also begin sentences: a text stays a text.
+    if kind and (looks_binary(head) or kind.endswith("document")):
+        raise _unsupported(filename, kind)
+    if looks_binary(head):
+        raise _unreadable(filename)
+    return None
+
+
+def _riff_kind(head: bytes) -> str:
+    if head.startswith(b"RIFF"):
+        return _RIFF.get(head[8:12], "a RIFF file")
+    if head[4:8] == b"ftyp":
+        return "M4A audio" if head[8:11] == b"M4A" else "MP4 video or audio"
+    return ""
+
+
+def _archive_format(path: Path, filename: str) -> Format:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            media_type = archive.read("mimetype")[:100].decode("latin-1") if "mimetype" in names[:5] else ""
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError) as error:
+        raise DocumentMalformed(f"“{filename}” begins as a ZIP or Office file but is damaged or cut short.") from error
+    for prefix, kind in _ZIP_MEDIA_TYPES.items():
+        if media_type.startswith(prefix):
+            raise _unsupported(filename, kind)
+    if "[Content_Types].xml" in names:
+        for folder, office_format in _OFFICE_FOLDERS.items():
+            if any(name.startswith(folder) for name in names):
+                return office_format
+    raise _unsupported(filename, "a ZIP archive")
+
+
+def _ole_error(path: Path, filename: str) -> Exception:
+    """Name what an OLE container is: encrypted Office files and the formats before 2007 share it."""
+    content = path.read_bytes()
+    if "EncryptedPackage".encode("utf-16-le") in content:
+        return DocumentEncrypted(f"“{filename}” is protected by a password: save it without one and send it again.")
+    for stream, kind in (
+        ("WordDocument", "a Word 97–2003 document (DOC)"),
+        ("Workbook", "an Excel 97–2003 workbook (XLS)"),
+        ("PowerPoint Document", "a PowerPoint 97–2003 presentation (PPT)"),
+        ("__properties_version1.0", "an Outlook message (MSG)"),
+    ):
+        if stream.encode("utf-16-le") in content:
+            return _unsupported(filename, kind)
+    return _unsupported(filename, "an OLE container")
+
+
+def _text_format(head: bytes, filename: str, content_type: str) -> Format:
+    text, _ = decode(head)
+    extension = _extension(filename)
+    if _HTML_START.match(text):
+        return Format.HTML
+    named = _EXTENSIONS.get(extension)
+    if extension in _UNSUPPORTED_TEXT:
+        raise _unsupported(filename, _UNSUPPORTED_TEXT[extension])
+    if named is None and len(_MAIL_HEADER.findall(text[:4000])) >= 3:
+        raise _unsupported(filename, "an e-mail message (EML)")
+    if _XML_START.match(text) and named is not Format.HTML:
+        raise _unsupported(filename, "an XML document")
+    if named in (Format.HTML, Format.MARKDOWN, Format.CSV, Format.TEXT):
+        return named
+    return _MEDIA_TYPES.get(content_type.partition(";")[0].strip().lower(), Format.TEXT)
+
+
+def _warnings(found: Format, filename: str) -> tuple[str, ...]:
+    named = _EXTENSIONS.get(_extension(filename))
+    if named is None or named is found or {named, found} <= {Format.TEXT, Format.MARKDOWN}:
+        return ()
+    return (f"“{filename}” is named like {LABELS[named]}, but its content is {LABELS[found]} and was read as that.",)
+
+
+def _extension(filename: str) -> str:
+    return PurePath(filename).suffix.lower().lstrip(".")
+
+
+def _unsupported(filename: str, kind: str) -> DocumentUnsupported:
+    named = _EXTENSIONS.get(_extension(filename))
+    contrast = f", though its name says {LABELS[named]}" if named else ""
+    return DocumentUnsupported(f"“{filename}” is {kind}{contrast}, which cannot be read. Supported: {SUPPORTED}.")
+
+
+def _unreadable(filename: str) -> Exception:
+    named = _EXTENSIONS.get(_extension(filename))
+    if named:
+        return DocumentMalformed(f"“{filename}” is named like {LABELS[named]}, but its content is other, binary data.")
+    return DocumentUnsupported(f"“{filename}” is binary data of an unknown format. Supported: {SUPPORTED}.")

@@ -1,0 +1,88 @@
+"""Collects blocks in reading order and joins them into the one text of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from services.chassis.errors import DocumentEmpty, DocumentTooLarge
+from services.ingest.cleaning import clean, clean_line, squeeze_spaces
+from services.ingest.documents import Block, BlockKind, ParsedDocument
+from services.ingest.parsing.limits import ParsingLimits
+
+TITLE_CHARACTERS_MAX = 250
+_INDENTED_LEVELS_MAX = 6
+_TIGHT = frozenset({BlockKind.LIST_ITEM})
+
+
+class DocumentBuilder:
+    """Appends blocks; cleans each, keeps the headings above it, and refuses to grow without end."""
+
+    def __init__(self, limits: ParsingLimits) -> None:
+        self._limits = limits
+        self._pieces: list[str] = []
+        self._blocks: list[Block] = []
+        self._length = 0
+        self._headings: list[tuple[int, str]] = []
+        self.warnings: list[str] = []
+
+    @property
+    def first_heading(self) -> str:
+        """The first heading added, or nothing."""
+        return next((block.heading_path[-1] for block in self._blocks if block.kind is BlockKind.HEADING), "")
+
+    def add(self, kind: BlockKind, text: str, *, page: int = 0, level: int = 0) -> None:
+        """Append a block; one without visible text is left out."""
+        text = clean_line(text) if kind is BlockKind.HEADING else clean(text)
+        if kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.CAPTION):
+            text = squeeze_spaces(text)
+        text = text.rstrip().lstrip("\n") if kind is BlockKind.CODE else text.strip()
+        if not text:
+            return
+        if kind is BlockKind.HEADING:
+            self._enter_heading(max(level, 1), text)
+        separator = self._separator(kind)
+        if kind is BlockKind.LIST_ITEM:
+            # The depth of a list item shows in the text, outside its block.
+            separator += "  " * (min(level, _INDENTED_LEVELS_MAX) - 1)
+        start = self._length + len(separator)
+        self._grow(separator + text)
+        path = tuple(heading for _, heading in self._headings)
+        self._blocks.append(Block(kind, start, self._length, page, level, path))
+
+    def leave_headings(self) -> None:
+        """Forget the headings: a new slide or sheet stands under none of them."""
+        self._headings.clear()
+
+    def build(
+        self, *, format: str, filename: str, page_count: int = 0, titles: Sequence[str] = (), empty_reason: str = ""
+    ) -> ParsedDocument:
+        """Return the document, titled by the first of `titles` that says something, its first heading or its name."""
+        if not self._blocks:
+            raise DocumentEmpty(empty_reason or f"“{filename}” holds no text.")
+        candidates = [*titles, self.first_heading, PurePath(filename).stem, filename]
+        title = next((line for line in map(clean_line, candidates) if line), "")
+        return ParsedDocument(
+            title=title[:TITLE_CHARACTERS_MAX].strip(),
+            text="".join(self._pieces),
+            blocks=tuple(self._blocks),
+            page_count=page_count,
+            format=format,
+            warnings=tuple(self.warnings),
+        )
+
+    def _enter_heading(self, level: int, text: str) -> None:
+        while self._headings and self._headings[-1][0] >= level:
+            self._headings.pop()
+        self._headings.append((level, text[:TITLE_CHARACTERS_MAX]))
+
+    def _separator(self, kind: BlockKind) -> str:
+        if not self._blocks:
+            return ""
+        return "\n" if kind in _TIGHT and self._blocks[-1].kind in _TIGHT else "\n\n"
+
+    def _grow(self, piece: str) -> None:
+        self._length += len(piece)
+        if self._length > self._limits.characters:
+            raise DocumentTooLarge(f"The document holds more than {self._limits.characters:,} characters of text.")
+        self._pieces.append(piece)

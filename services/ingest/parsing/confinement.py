@@ -1,0 +1,80 @@
+"""What a process gives up before it reads a stranger's file.
+
+Limits of address space, processor time, file size and open files are the kernel's. The network is taken away by an
+empty network namespace where the kernel allows one (as root, or with unprivileged user namespaces); where it does not
+(many container runtimes), Python's sockets are refused, which holds for Python code only: run the container with a
+network policy there. Native code reads no network in any format supported: libxml2 is told so, PDFium has none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+from typing import NoReturn
+
+from services.ingest.parsing.limits import ParsingLimits
+
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NEWNET = 0x40000000
+_PR_SET_PDEATHSIG = 1
+_PR_SET_NO_NEW_PRIVS = 38
+_INTERRUPTED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def leave_network() -> str:
+    """Cut this process and its children off the network; return `namespace` or `sockets`, whichever was possible.
+
+    Call while the process has one thread: the kernel refuses a new user namespace to more.
+    """
+    isolation = "namespace" if _unshare(_CLONE_NEWNET) or _unshare(_CLONE_NEWUSER | _CLONE_NEWNET) else "sockets"
+    sys.addaudithook(_refuse_sockets)
+    return isolation
+
+
+def apply_limits(limits: ParsingLimits) -> None:
+    """Bound what this process can take; over the bounds it gets MemoryError, EFBIG, EMFILE or SIGXCPU."""
+    for what, bound in (
+        (resource.RLIMIT_AS, limits.memory_bytes),
+        (resource.RLIMIT_FSIZE, limits.output_bytes),
+        (resource.RLIMIT_NOFILE, limits.open_files),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(what, (bound, bound))
+    # Over the soft limit SIGXCPU, which names the cause; a few seconds later SIGKILL, which cannot be ignored.
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 5))
+
+
+def die_with_parent(parent_pid: int) -> None:
+    """Ask the kernel to kill this process when its parent ends, and never to gain privileges."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if os.getppid() != parent_pid:
+        os._exit(1)
+
+
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C and termination to the parent, which ends this process by closing its input."""
+    for number in _INTERRUPTED:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _unshare(flags: int) -> bool:
+    if sys.platform != "linux":
+        return False
+    return bool(ctypes.CDLL(None, use_errno=True).unshare(flags) == 0)
+
+
+def _refuse_sockets(event: str, _arguments: object) -> None:
+    if event in ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"):
+        _refuse(event)
+    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
+        _refuse(event)
+
+
+def _refuse(event: str) -> NoReturn:
+    raise OSError(f"{event} is refused while a document is read")

@@ -1,0 +1,55 @@
+"""One document in, one parsed document out: the format's parser is chosen here.
+
+Importing this module imports every parser, about two seconds: only the parsing process does it, once.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from services.ingest.documents import ParsedDocument
+from services.ingest.formats import Format, recognise
+from services.ingest.parsing.delimited import parse_csv
+from services.ingest.parsing.markup import parse_html, parse_markdown
+from services.ingest.parsing.office import parse_office
+from services.ingest.parsing.pdf import parse_pdf
+from services.ingest.parsing.plain import parse_text
+from services.ingest.parsing.source import Source
+
+PARSERS: dict[Format, Callable[[Source], ParsedDocument]] = {
+    Format.PDF: parse_pdf,
+    Format.DOCX: partial(parse_office, office_format=Format.DOCX),
+    Format.PPTX: partial(parse_office, office_format=Format.PPTX),
+    Format.XLSX: partial(parse_office, office_format=Format.XLSX),
+    Format.HTML: parse_html,
+    Format.MARKDOWN: parse_markdown,
+    Format.TEXT: parse_text,
+    Format.CSV: parse_csv,
+}
+
+
+_WARMING = {
+    "warm.html": "<html><body><h1>a</h1><p>b <b>c</b></p><ul><li>d</li></ul><table><tr><td>e</td></tr></table>",
+    "warm.md": "# a\n\nb *c*\n\n- d\n\n| e | f |\n|---|---|\n| g | h |\n",
+    "warm.txt": "a",
+}
+
+
+def warm() -> None:
+    """Read a few lines of the slow starters, so that what they build at first use is shared by all children."""
+    with tempfile.TemporaryDirectory() as directory:
+        for filename, content in _WARMING.items():
+            path = Path(directory, filename)
+            path.write_text(content)
+            parse(Source(path, filename))
+
+
+def parse(source: Source) -> ParsedDocument:
+    """Read the document; raise a DocumentRejected that says why it cannot be read."""
+    recognition = recognise(source.path, filename=source.filename, content_type=source.content_type)
+    document = PARSERS[recognition.format](source)
+    return replace(document, warnings=(*recognition.warnings, *document.warnings))

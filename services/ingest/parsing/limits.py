@@ -1,0 +1,29 @@
+"""What reading one document may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ParsingLimits:
+    """The bounds of one parse; over one of them the document is refused, with the bound named."""
+
+    wall_seconds: float = 120.0
+    cpu_seconds: int = 120
+    memory_bytes: int = 1536 * MEBIBYTE
+    """Address space of the parsing process, the libraries it inherits included."""
+    output_bytes: int = 256 * MEBIBYTE
+    """Size of any file the parsing process writes."""
+    open_files: int = 64
+    pages: int = 5_000
+    characters: int = 20_000_000
+    """Of text, over the whole document."""
+    archive_entries: int = 10_000
+    archive_bytes: int = 1024 * MEBIBYTE
+    """Of an Office file once unpacked."""
+    archive_ratio: int = 500
+    """Unpacked bytes for each packed one, over the whole archive; office XML of real sheets reaches about 60."""
+    table_cells: int = 1_000_000

@@ -1,0 +1,23 @@
+"""What a parser is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from services.ingest.parsing.limits import ParsingLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read, its name, and the title its sender gave it (empty: take the document's own)."""
+
+    path: Path
+    filename: str
+    content_type: str = ""
+    title: str = ""
+    limits: ParsingLimits = field(default_factory=ParsingLimits)
+
+    def read(self) -> bytes:
+        """Return the whole content."""
+        return self.path.read_bytes()

@@ -1,0 +1,181 @@
+"""The parsing process: imports every parser once, then forks a child for each document.
+
+Started by `services.ingest.sandbox` with `python -m`, so it shares nothing with the service: no threads, no gRPC, no
+credentials, no environment. It stays single-threaded, which is what makes its own forks safe.
+
+One JSON object a line. In: `{"id", "directory", "source"}` to parse, `{"id", "kill": true}` to kill. Out: `{"ready"}`
+once, then for each document `{"id", "status", "peak_bytes"}` with the wait status. End of input ends everything.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import json
+import logging
+import os
+import selectors
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from services.ingest.parsing.confinement import apply_limits, die_with_parent, ignore_interrupts, leave_network
+from services.ingest.parsing.limits import ParsingLimits
+
+ARTEFACT = "artefact"
+REJECTION = "rejection.json"
+ERRORS = "errors.log"
+_READ_BYTES = 64 * 1024
+
+
+@dataclass(slots=True)
+class Zygote:
+    """Forks, kills and reaps the children; `running` maps a request's id to its process."""
+
+    limits: ParsingLimits
+    running: dict[int, int]
+
+    def serve(self, commands: int, replies: int) -> None:
+        """Answer commands until the input ends."""
+        buffer = b""
+        for chunk in self._chunks(commands, replies):
+            *lines, buffer = (buffer + chunk).split(b"\n")
+            for line in lines:
+                self._obey(json.loads(line))
+        for pid in self.running.values():
+            _kill(pid)
+
+    def _chunks(self, commands: int, replies: int) -> Any:
+        """Yield input as it comes, reaping children in between."""
+        woken, waker = os.pipe()
+        for descriptor in (woken, waker):
+            os.set_blocking(descriptor, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        with selectors.DefaultSelector() as selector:
+            selector.register(commands, selectors.EVENT_READ)
+            selector.register(woken, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select():
+                    chunk = os.read(key.fd, _READ_BYTES)
+                    if key.fd == woken:
+                        self._reap(replies)
+                    elif chunk:
+                        yield chunk
+                    else:
+                        return
+
+    def _obey(self, command: dict[str, Any]) -> None:
+        identifier = command["id"]
+        if command.get("kill"):
+            # Only this process reaps, so the number still belongs to that child.
+            if identifier in self.running:
+                _kill(self.running[identifier])
+            return
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _run_child(command, self.limits, parent)
+        self.running[identifier] = pid
+
+    def _reap(self, replies: int) -> None:
+        for identifier, pid in list(self.running.items()):
+            ended, status, usage = os.wait4(pid, os.WNOHANG)
+            if ended:
+                del self.running[identifier]
+                peak = usage.ru_maxrss * 1024
+                reply(replies, {"id": identifier, "status": status, "peak_bytes": peak, "cpu": usage.ru_utime})
+
+
+def reply(replies: int, message: dict[str, Any]) -> None:
+    """Write one line; the pipe is read all the time, so that a full one means nobody is there."""
+    os.write(replies, json.dumps(message).encode() + b"\n")
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        os.kill(pid, signal.SIGKILL)  # the child has not made its own group yet
+
+
+def _run_child(command: dict[str, Any], limits: ParsingLimits, parent: int) -> None:
+    """Parse one document and end: this never returns."""
+    exit_code = 1
+    try:
+        os.setsid()
+        die_with_parent(parent)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        directory = Path(command["directory"])
+        os.chdir(directory)
+        _redirect(directory / ERRORS)
+        apply_limits(limits)
+        exit_code = _parse_into(directory, command["source"], limits)
+    finally:
+        # No handlers, no flushing of what was inherited, and PDFium's own clean-up has crashed before.
+        os._exit(exit_code)
+
+
+def _redirect(errors: Path) -> None:
+    """Keep the pipes to the service out of the child's reach."""
+    null = os.open(os.devnull, os.O_RDWR)
+    log = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    for source, target in ((null, 0), (null, 1), (log, 2)):
+        os.dup2(source, target)
+    os.closerange(3, 256)
+    faulthandler.enable()
+
+
+def _parse_into(directory: Path, source: dict[str, str], limits: ParsingLimits) -> int:
+    from services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly
+    from services.ingest.parsing.dispatch import parse
+    from services.ingest.parsing.source import Source
+
+    rejection: DocumentRejected
+    try:
+        document = parse(
+            Source(Path(source["path"]), source["filename"], source["content_type"], source["title"], limits)
+        )
+        (directory / ARTEFACT).write_bytes(document.to_bytes())
+        return 0
+    except DocumentRejected as error:
+        rejection = error
+    except MemoryError:
+        gc.collect()
+        rejection = DocumentTooCostly(
+            f"Reading “{source['filename']}” took more than the {limits.memory_bytes // 2**20:,} MiB allowed."
+        )
+    except RecursionError:
+        rejection = DocumentMalformed(f"“{source['filename']}” is nested too deeply to be read.")
+    except Exception:  # the outermost loop of this process: whatever a parser raises ends here
+        logging.getLogger(__name__).exception("a parser failed")
+        rejection = DocumentMalformed(f"“{source['filename']}” cannot be read: its content breaks its format's rules.")
+    (directory / REJECTION).write_text(json.dumps({"error": type(rejection).__name__, "message": rejection.message}))
+    return 0
+
+
+def main() -> None:
+    """Import the parsers, say so, and serve."""
+    ignore_interrupts()
+    commands, replies = os.dup(0), os.dup(1)
+    # A library that prints would otherwise break the protocol.
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    os.dup2(2, 1)
+    network = leave_network()
+    logging.basicConfig(level=logging.ERROR)
+    from services.ingest.parsing.dispatch import warm  # two seconds, paid here once
+
+    warm()
+
+    # What is frozen is not touched by the children's collections, so its pages stay shared.
+    gc.collect()
+    gc.freeze()
+    reply(replies, {"ready": True, "network": network, "threads": len(os.listdir("/proc/self/task"))})
+    Zygote(ParsingLimits(**json.loads(sys.argv[1])), {}).serve(commands, replies)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,269 @@
+"""Reads each document in a process of its own, which can crash, hang or swell without harm to the service.
+
+A zygote (`parsing.zygote`) is spawned once, imports the parsers (2–3 s, ~150 MB) and forks a child for each document:
+a fork of a single-threaded process costs milliseconds, shares the libraries' memory, and leaves nothing of one document
+to the next. The service itself never forks, having threads. Recycled spawned workers were the alternative: they pay the
+import for each document, or let one document's native state meet the next (PDFium is known for that).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from services.chassis import errors
+from services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly, Unavailable
+from services.ingest.documents import ParsedDocument
+from services.ingest.parsing.limits import ParsingLimits
+from services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION
+
+START_TIMEOUT_SECONDS = 120.0
+_ZYGOTE = "services.ingest.parsing.zygote"
+_LOG_TAIL_BYTES = 2000
+_log = logging.getLogger(__name__)
+# How allocators end a process that is refused memory: indistinguishable from a parser's own failed assertion.
+_ABORTS = (signal.SIGABRT, signal.SIGTRAP, signal.SIGILL)
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedArtefact:
+    """A parsed document still serialised: what the object store keeps, and what reading it took."""
+
+    content: bytes
+    peak_bytes: int
+    """Most memory the child held, the inherited libraries included."""
+
+    def document(self) -> ParsedDocument:
+        """Deserialise."""
+        return ParsedDocument.from_bytes(self.content)
+
+
+class ParserPool:
+    """Parses documents, at most `concurrency` at a time; further calls wait their turn."""
+
+    def __init__(self, *, concurrency: int = 2, limits: ParsingLimits | None = None) -> None:
+        self.limits = limits or ParsingLimits()
+        self.network_isolation = ""
+        """`namespace` or `sockets`, once started: see `parsing.confinement`."""
+        self._slots = asyncio.Semaphore(concurrency)
+        self._identifiers = itertools.count(1)
+        self._starting = asyncio.Lock()
+        self._zygote: _ZygoteProcess | None = None
+        self._directory: Path | None = None
+
+    async def __aenter__(self) -> Self:
+        """Start the zygote and wait until its parsers are imported."""
+        self._directory = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="sourcier-parse-"))
+        try:
+            await self._live_zygote()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End the zygote and its children, and remove the working files."""
+        if self._zygote is not None:
+            await self._zygote.stop()
+            self._zygote = None
+        if self._directory is not None:
+            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+            self._directory = None
+
+    async def parse(self, path: Path, *, filename: str, content_type: str = "", title: str = "") -> ParsedDocument:
+        """Return the document at an absolute path, read.
+
+        Raise a DocumentRejected that says why it cannot be, or Unavailable where another try may succeed.
+        """
+        artefact = await self.parse_artefact(path, filename=filename, content_type=content_type, title=title)
+        return await asyncio.to_thread(artefact.document)
+
+    async def parse_artefact(
+        self, path: Path, *, filename: str, content_type: str = "", title: str = ""
+    ) -> ParsedArtefact:
+        """Like `parse`, without deserialising: for a stage that only stores the artefact. `path` is absolute."""
+        if self._directory is None:
+            raise Unavailable("The parser pool is not open.")
+        source = {"path": str(path), "filename": filename, "content_type": content_type, "title": title}
+        async with self._slots:
+            zygote = await self._live_zygote()
+            identifier = next(self._identifiers)
+            directory = self._directory / str(identifier)
+            await asyncio.to_thread(directory.mkdir)
+            try:
+                ended = await self._run(zygote, identifier, {"directory": str(directory), "source": source})
+                return await asyncio.to_thread(self._outcome, directory, filename, ended)
+            finally:
+                await asyncio.shield(asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True))
+
+    async def _run(self, zygote: _ZygoteProcess, identifier: int, command: dict[str, Any]) -> dict[str, Any]:
+        """Have the zygote parse; kill the child at the time limit and when the caller is cancelled."""
+        ended = zygote.request(identifier, command)
+        try:
+            async with asyncio.timeout(self.limits.wall_seconds):
+                return await asyncio.shield(ended)
+        except TimeoutError:
+            zygote.kill(identifier)
+            await ended
+            raise DocumentTooCostly(
+                f"Reading “{command['source']['filename']}” took more than the {self.limits.wall_seconds:g} s allowed; "
+                "it was stopped."
+            ) from None
+        except asyncio.CancelledError:
+            zygote.kill(identifier)
+            # The child is dead within milliseconds; its directory must not go before it.
+            with contextlib.suppress(Unavailable):
+                await asyncio.shield(ended)
+            raise
+
+    def _outcome(self, directory: Path, filename: str, ended: dict[str, Any]) -> ParsedArtefact:
+        status = ended["status"]
+        if os.WIFSIGNALED(status):
+            self._raise_for_signal(os.WTERMSIG(status), filename, directory)
+        rejection = directory / REJECTION
+        if rejection.exists():
+            raise _rejection(rejection)
+        artefact = directory / ARTEFACT
+        if os.WEXITSTATUS(status) != 0 or not artefact.exists():
+            _log_child(directory, filename)
+            raise DocumentMalformed(f"“{filename}” made the parser end with status {os.WEXITSTATUS(status)}.")
+        return ParsedArtefact(artefact.read_bytes(), ended["peak_bytes"])
+
+    def _raise_for_signal(self, number: int, filename: str, directory: Path) -> None:
+        name = signal.Signals(number).name
+        _log_child(directory, filename)
+        if number == signal.SIGXCPU:
+            raise DocumentTooCostly(
+                f"Reading “{filename}” took more than the {self.limits.cpu_seconds} s of processor time allowed."
+            )
+        if number in _FROM_OUTSIDE:
+            # Not the document's own doing as far as can be told, so worth another try; deliveries are counted.
+            raise Unavailable(f"The parser of “{filename}” was stopped from outside ({name}); memory may be short.")
+        if number in _ABORTS:
+            raise DocumentMalformed(
+                f"“{filename}” made the parser give up ({name}): the file is damaged, or reading it needs more than "
+                f"the {self.limits.memory_bytes // 2**20:,} MiB allowed."
+            )
+        raise DocumentMalformed(f"“{filename}” crashed the parser ({name}): the file is damaged or hostile.")
+
+    async def _live_zygote(self) -> _ZygoteProcess:
+        async with self._starting:
+            if self._zygote is None or self._zygote.ended:
+                if self._zygote is not None:
+                    _log.warning("the parsing process ended; starting another")
+                    await self._zygote.stop()
+                self._zygote = await _ZygoteProcess.start(self.limits)
+                self.network_isolation = self._zygote.network
+                _log.info("parsing process ready, network taken away by %s", self.network_isolation)
+            return self._zygote
+
+
+class _ZygoteProcess:
+    """The pipe to a zygote: requests out, replies matched to them."""
+
+    def __init__(self, process: asyncio.subprocess.Process, network: str) -> None:
+        self.network = network
+        self._process = process
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._reader = asyncio.create_task(self._read_replies(), name="parser-replies")
+
+    @classmethod
+    async def start(cls, limits: ParsingLimits) -> _ZygoteProcess:
+        # An environment of its own: no credentials to leak, one thread in numeric libraries, no model hub.
+        environment = {
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "HF_HUB_OFFLINE": "1",
+            "TRANSFORMERS_VERBOSITY": "error",
+            "LANG": "C.UTF-8",
+        }
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-W", "ignore", "-m", _ZYGOTE, json.dumps(asdict(limits)),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=environment,
+        )  # fmt: skip
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(START_TIMEOUT_SECONDS):
+                line = await process.stdout.readline()
+            return cls(process, json.loads(line)["network"])
+        except (TimeoutError, ValueError) as error:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+            raise Unavailable("The parsing process did not start; its log says why.") from error
+
+    @property
+    def ended(self) -> bool:
+        """Whether no further request can be answered."""
+        return self._reader.done()
+
+    def request(self, identifier: int, command: dict[str, Any]) -> asyncio.Future[dict[str, Any]]:
+        """Ask for a parse; the future ends with the child."""
+        self._waiting[identifier] = ended = asyncio.get_running_loop().create_future()
+        self._send({"id": identifier, **command})
+        return ended
+
+    def kill(self, identifier: int) -> None:
+        """Ask for the child's death; its future then ends."""
+        self._send({"id": identifier, "kill": True})
+
+    async def stop(self) -> None:
+        """Close the zygote's input, which ends it and its children, and wait."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            async with asyncio.timeout(5):
+                await self._process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+        await self._reader
+
+    def _send(self, command: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        if not self._process.stdin.is_closing():
+            self._process.stdin.write(json.dumps(command).encode() + b"\n")
+
+    async def _read_replies(self) -> None:
+        assert self._process.stdout is not None
+        try:
+            async for line in self._process.stdout:
+                message = json.loads(line)
+                future = self._waiting.pop(message["id"], None)
+                if future is not None and not future.done():
+                    future.set_result(message)
+        finally:
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(Unavailable("The parsing process ended; the document will be tried again."))
+
+
+def _rejection(path: Path) -> DocumentRejected:
+    found = json.loads(path.read_text())
+    kind = getattr(errors, found["error"], DocumentRejected)
+    rejection = kind(found["message"])
+    assert isinstance(rejection, DocumentRejected)
+    return rejection
+
+
+def _log_child(directory: Path, filename: str) -> None:
+    with contextlib.suppress(OSError):
+        tail = (directory / ERRORS).read_bytes()[-_LOG_TAIL_BYTES:].decode("utf-8", "replace")
+        _log.warning("the parser of %r failed: %s", filename, tail)
