@@ -1,0 +1,59 @@
+"""Ports of this machine: free ones, remembered ones, and who holds a taken one."""
+
+from __future__ import annotations
+
+import random
+import socket
+
+import psutil
+
+from services.chassis.errors import ResourceExhausted
+
+HOST = "127.0.0.1"
+# Below the range from which Linux takes the ports of outgoing connections: those come and go between the test
+# here and the bind of the child.
+PORTS = range(20_000, 32_000)
+TRIES = 400
+
+
+def is_free(port: int, *, host: str = HOST) -> bool:
+    """Tell whether a server could listen on the port now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_ports(count: int) -> list[int]:
+    """Return distinct ports that nothing listens on, chosen at random so that neighbours rarely choose the same."""
+    found: list[int] = []
+    for port in random.sample(PORTS, TRIES):
+        if is_free(port):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise ResourceExhausted(f"No {count} free ports were found between {PORTS.start} and {PORTS.stop}.")
+
+
+def holder(port: int) -> str | None:
+    """Return the process that listens on a port, as far as this user may see it."""
+    try:
+        connections = psutil.net_connections(kind="tcp")
+    except psutil.AccessDenied:
+        return None
+    for connection in connections:
+        if connection.laddr and connection.laddr.port == port and connection.status == psutil.CONN_LISTEN:
+            return _describe(connection.pid)
+    return None
+
+
+def _describe(pid: int | None) -> str | None:
+    if pid is None:
+        return None
+    try:
+        return f"{psutil.Process(pid).name()} (process {pid})"
+    except psutil.Error:
+        return f"process {pid}"

@@ -1,0 +1,22 @@
+"""Questions to a server that may not be there yet."""
+
+from __future__ import annotations
+
+import asyncio
+
+PROBE_TIMEOUT_SECONDS = 2.0
+
+
+async def http_is_ok(port: int, path: str, *, host: str = "127.0.0.1") -> bool:
+    """Tell whether a GET is answered with 200; nothing is kept open, for a probe of a process that comes and goes."""
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                writer.write(f"GET {path} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
+                status = await reader.readline()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return False
+    return status.split(b" ")[1:2] == [b"200"]

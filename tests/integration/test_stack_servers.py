@@ -1,0 +1,99 @@
+"""The launchers of the three servers: ready means usable, limits hold, a second start finds what the first one left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+
+import nats
+import psycopg
+import pytest
+
+from services.chassis.objects import ObjectStore
+from services.stack.component import StartFailed
+from services.stack.servers.nats import NatsServer, NatsServerSettings
+from services.stack.servers.postgres import PostgresServer
+from tests.fix_servers import S3Bucket
+
+
+def nats_settings(folder: Path) -> NatsServerSettings:
+    return NatsServerSettings(folder=folder / "nats", log=folder / "logs" / "nats.log")
+
+
+async def test_nats_keeps_messages_over_a_restart(tmp_path: Path) -> None:
+    server = NatsServer(nats_settings(tmp_path))
+    async with server:
+        connection = await nats.connect(server.url)
+        await connection.jetstream().add_stream(name="KEPT", subjects=["kept.>"])
+        await connection.jetstream().publish("kept.one", b"1")
+        await connection.close()
+    async with server:
+        connection = await nats.connect(server.url)
+        state = await connection.jetstream().stream_info("KEPT")
+        await connection.close()
+    assert state.state.messages == 1
+
+
+async def test_nats_refuses_strangers(nats_server: NatsServer) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", nats_server.ports["nats"])
+    writer.write(b'CONNECT {"user": "sourcier", "pass": "wrong"}\r\nPING\r\n')
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    assert b"Authorization Violation" in answer
+
+
+async def test_nats_on_a_taken_port_says_why(tmp_path: Path, nats_server: NatsServer) -> None:
+    settings = NatsServerSettings(
+        folder=tmp_path / "nats", log=tmp_path / "nats.log", port=nats_server.ports["nats"]
+    )
+    with pytest.raises(StartFailed) as failure:
+        await NatsServer(settings).start()
+    assert any("address already in use" in line for line in failure.value.log_lines)
+
+
+async def test_the_application_role_is_ordinary_and_has_pgvector(empty_database_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(empty_database_url) as connection:
+        role = await connection.execute(
+            "select rolsuper, rolbypassrls, rolcreatedb from pg_roles where rolname = current_user"
+        )
+        assert await role.fetchone() == (False, False, False)
+        await connection.execute("create table vectors (embedding halfvec(3))")
+        distance = await connection.execute("select '[1,0,0]'::halfvec <=> '[0,1,0]'::halfvec")
+        assert await distance.fetchone() == (1.0,)
+
+
+async def test_french_stems_survive_accents_and_capitals(empty_database_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(empty_database_url) as connection:
+        stems = await connection.execute("select to_tsvector('french', 'École ÉCOLES écoles')::text")
+        assert await stems.fetchone() == ("'écol':1,2,3",)
+
+
+async def test_each_test_has_a_migrated_database(database_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        applied = await connection.execute("select count(*) from sourcier.migrations")
+        assert await applied.fetchone() is not None
+
+
+def test_passwords_are_private(postgres_server: PostgresServer) -> None:
+    for name in ("password", "superuser-password"):
+        mode = (postgres_server.settings.folder / name).stat().st_mode
+        assert stat.S_IMODE(mode) == 0o600
+    assert not (postgres_server.settings.folder / "initdb-password").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root drops privileges")
+def test_postgres_does_not_run_as_root(postgres_server: PostgresServer) -> None:
+    assert postgres_server.child is not None
+    assert Path(f"/proc/{postgres_server.child.pid}").stat().st_uid != 0
+
+
+async def test_objects_go_in_and_out(s3_bucket: S3Bucket) -> None:
+    store = ObjectStore.open(
+        url=s3_bucket.url, bucket=s3_bucket.bucket, access_key=s3_bucket.access_key,
+        secret_key=s3_bucket.secret_key, region=s3_bucket.region,
+    )
+    await store.put("folder/name é.txt", b"contenu")
+    assert await store.get("folder/name é.txt") == b"contenu"
