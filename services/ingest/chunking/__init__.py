@@ -1,0 +1,1 @@
+"""Cutting a parsed document into passages: one module a method; `cutting.cut` chooses."""

@@ -1,0 +1,43 @@
+"""Page-bound chunks (SPEC I7): a chunk never crosses a page, so that a citation is document, page and chunk."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from services.ingest.chunking.chunks import Passage
+from services.ingest.chunking.configuration import PAGE_WINDOW_CHARACTERS, ChunkingConfiguration
+from services.ingest.documents import ParsedDocument
+
+STRONG_PUNCTUATION = ".?!\n"
+
+
+def cut_pages(document: ParsedDocument, configuration: ChunkingConfiguration) -> Iterator[Passage]:
+    """Yield the passages of each page; a document without pages is one page."""
+    for page, group in itertools.groupby(document.blocks, key=lambda block: block.page):
+        blocks = list(group)
+        for start, end in cut_span(document.text, blocks[0].start, blocks[-1].end, configuration):
+            path = next(block.heading_path for block in blocks if block.end > start)
+            yield Passage(start, end, page, path)
+
+
+def cut_span(text: str, start: int, end: int, configuration: ChunkingConfiguration) -> Iterator[tuple[int, int]]:
+    """Yield the spans of one page's text, each starting `overlap` characters before the last one's end."""
+    while True:
+        cut = _cut_after(text, start, end, configuration.target)
+        yield start, cut
+        if cut >= end:
+            return
+        start = cut - configuration.overlap
+
+
+def _cut_after(text: str, start: int, end: int, target: int) -> int:
+    """Return the cut nearest to the target after strong punctuation, or the target itself; the end where it is near."""
+    aim = start + target
+    if end <= aim + PAGE_WINDOW_CHARACTERS:
+        return end
+    for distance in range(PAGE_WINDOW_CHARACTERS + 1):
+        for cut in (aim + distance, aim - distance):
+            if text[cut - 1] in STRONG_PUNCTUATION:
+                return cut
+    return aim

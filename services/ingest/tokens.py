@@ -1,0 +1,61 @@
+"""Counts tokens as the embedding model will: with its own tokenizer, never by a rule of thumb."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tokenizers import Tokenizer
+
+from services.chassis.errors import ModelInvalid
+
+
+class Tokens(Protocol):
+    """What chunking needs to know of a model."""
+
+    @property
+    def passage_limit(self) -> int:
+        """Tokens a passage may have, prefix and special tokens taken off the model's limit."""
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text, without prefix and special tokens."""
+
+    def starts(self, text: str) -> Sequence[int]:
+        """Return the character offset at which each token starts, ascending."""
+
+
+class TokenCounter:
+    """The tokenizer of an embedding model."""
+
+    def __init__(self, tokenizer: Tokenizer, *, token_limit: int, passage_prefix: str) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self._tokenizer = tokenizer
+        self.token_limit = token_limit
+        # One to spare: prefix and passage are counted apart, and their border could cost a token.
+        self._passage_limit = token_limit - len(tokenizer.encode(passage_prefix).ids) - 1
+
+    @classmethod
+    def load(cls, path: Path, *, token_limit: int, passage_prefix: str) -> TokenCounter:
+        """Read a `tokenizer.json`; raise ModelInvalid where it is none."""
+        try:
+            tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # the library raises bare exceptions
+            raise ModelInvalid(f"{path.name} is no tokenizer: fetch the model again.") from error
+        return cls(tokenizer, token_limit=token_limit, passage_prefix=passage_prefix)
+
+    @property
+    def passage_limit(self) -> int:
+        """Tokens a passage may have, prefix and special tokens taken off the model's limit."""
+        return self._passage_limit
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text, without prefix and special tokens."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def starts(self, text: str) -> Sequence[int]:
+        """Return the character offset at which each token starts, ascending."""
+        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        # Normalisation (NFKC) may map several tokens onto one character, hence the sort.
+        return sorted(start for start, _ in offsets)
