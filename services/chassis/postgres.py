@@ -1,0 +1,313 @@
+"""PostgreSQL: a bounded pool, transactions that name their tenant, migrations, and the translation of its errors.
+
+Row-level security is forced on every tenant table and reads `sourcier.tenant`, which only `Database.transaction` sets:
+a statement run outside of it sees no row. Work over all tenants (dispatcher, relay) names the tenant `ALL_TENANTS`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeAlias
+
+import psycopg
+from psycopg import AsyncConnection, sql
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+
+from services.chassis.errors import (
+    AlreadyExists,
+    DeadlineExceeded,
+    FailedPrecondition,
+    InvalidArgument,
+    PermissionDenied,
+    ResourceExhausted,
+    ServiceError,
+    Unavailable,
+)
+from services.chassis.postgres_types import register_types
+
+Connection: TypeAlias = AsyncConnection[TupleRow]
+
+ALL_TENANTS = "*"
+"""The tenant of system work; no person's tenant can have this name."""
+
+TENANT_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
+SCHEMA_PATTERN = re.compile(r"[a-z_][a-z0-9_]{0,40}")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseSettings:
+    """Where the database is, and every bound on its use."""
+
+    url: str = field(repr=False)
+    schema: str = "sourcier"
+    connections_min: int = 1
+    connections_max: int = 8
+    waiting_max: int = 64
+    """Callers that may queue for a connection; one more is refused at once."""
+    connection_timeout_seconds: float = 5.0
+    connection_lifetime_seconds: float = 3600.0
+    connection_idle_seconds: float = 300.0
+    statement_timeout_seconds: float = 30.0
+    lock_timeout_seconds: float = 10.0
+    idle_transaction_timeout_seconds: float = 60.0
+
+
+class Database:
+    """A pool of connections to one schema; open it with `async with`."""
+
+    def __init__(self, settings: DatabaseSettings) -> None:
+        """Keep the settings; nothing is opened yet."""
+        check_schema_name(settings.schema)
+        self.settings = settings
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            settings.url,
+            # Autocommit: a statement outside of `transaction` must not leave one open behind it.
+            kwargs={"autocommit": True, "connect_timeout": max(2, round(settings.connection_timeout_seconds))},
+            min_size=settings.connections_min,
+            max_size=settings.connections_max,
+            max_waiting=settings.waiting_max,
+            timeout=settings.connection_timeout_seconds,
+            max_lifetime=settings.connection_lifetime_seconds,
+            max_idle=settings.connection_idle_seconds,
+            # Replaces connections that a restart of the server broke before a caller meets them.
+            check=AsyncConnectionPool.check_connection,
+            configure=self._configure,
+            open=False,
+            name=f"postgres-{settings.schema}",
+        )
+
+    async def __aenter__(self) -> Self:
+        """Open the pool and wait for its first connections; refuse a role that row-level security does not bind."""
+        with translated_errors():
+            try:
+                await self._pool.open(wait=True, timeout=self.settings.connection_timeout_seconds)
+                await self._refuse_unbound_role()
+            except BaseException:
+                await self._pool.close()
+                raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the pool; connections in use are closed when they come back."""
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def transaction(self, *, tenant: str, read_only: bool = False) -> AsyncIterator[Connection]:
+        """Run the block in one transaction that sees the rows of `tenant`, and no other's.
+
+        Read-only transactions see one snapshot throughout, so that what a search found can still be read. Raises the
+        errors of `translated_errors`.
+        """
+        check_tenant_name(tenant)
+        with translated_errors():
+            async with self._pool.connection() as connection:
+                begin = BEGIN_SNAPSHOT if read_only else BEGIN
+                # One round trip for what `connection.transaction()` and a set_config would do in two.
+                await connection.execute(sql.SQL(begin).format(tenant=sql.Literal(tenant)))
+                try:
+                    yield connection
+                except BaseException:
+                    # A cancelled or broken connection is discarded by the pool, and the server rolls back by itself.
+                    if not connection.closed:
+                        await connection.rollback()
+                    raise
+                await connection.commit()
+
+    @asynccontextmanager
+    async def autocommit(self, *, tenant: str) -> AsyncIterator[Connection]:
+        """Lend a connection outside of any transaction, for statements that refuse to run inside one."""
+        check_tenant_name(tenant)
+        with translated_errors():
+            async with self._pool.connection() as connection:
+                await connection.execute(SET_TENANT_FOR_SESSION, (tenant,))
+                try:
+                    yield connection
+                finally:
+                    if not connection.closed:
+                        await connection.execute(SET_TENANT_FOR_SESSION, ("",))
+
+    def statistics(self) -> Mapping[str, int]:
+        """Return the pool's counters, for metrics."""
+        return self._pool.get_stats()
+
+    async def _configure(self, connection: Connection) -> None:
+        settings = self.settings
+        await connection.execute(
+            CONFIGURE_SESSION,
+            {
+                "search_path": f"{settings.schema}, public",
+                "statement_timeout": f"{settings.statement_timeout_seconds * 1000:.0f}",
+                "lock_timeout": f"{settings.lock_timeout_seconds * 1000:.0f}",
+                "idle_timeout": f"{settings.idle_transaction_timeout_seconds * 1000:.0f}",
+            },
+        )
+        await register_types(connection)
+
+    async def _refuse_unbound_role(self) -> None:
+        async with self._pool.connection() as connection:
+            cursor = await connection.execute(ROLE_IS_UNBOUND)
+            row = await cursor.fetchone()
+        if row is None or row[0]:
+            message = "The database role is a superuser or bypasses row-level security; connect as an ordinary role."
+            raise FailedPrecondition(message)
+
+
+BEGIN = "begin; set local sourcier.tenant = {tenant}"
+BEGIN_SNAPSHOT = "begin isolation level repeatable read read only; set local sourcier.tenant = {tenant}"
+SET_TENANT_FOR_SESSION = "select set_config('sourcier.tenant', %s, false)"
+ROLE_IS_UNBOUND = "select rolsuper or rolbypassrls from pg_roles where rolname = current_user"
+# Generic plans know neither the tenant's partition nor a question's selectivity; compiling costs more than it saves.
+CONFIGURE_SESSION = """
+select set_config('search_path', %(search_path)s, false),
+       set_config('statement_timeout', %(statement_timeout)s, false),
+       set_config('lock_timeout', %(lock_timeout)s, false),
+       set_config('idle_in_transaction_session_timeout', %(idle_timeout)s, false),
+       set_config('plan_cache_mode', 'force_custom_plan', false),
+       set_config('client_min_messages', 'warning', false),
+       set_config('jit', 'off', false)
+"""
+
+
+def check_tenant_name(tenant: str) -> None:
+    """Raise `InvalidArgument` unless `tenant` is a tenant's name or `ALL_TENANTS`."""
+    if tenant != ALL_TENANTS and not TENANT_PATTERN.fullmatch(tenant):
+        raise InvalidArgument("A tenant is 1 to 40 characters of a-z, 0-9 and hyphen.", field="tenant")
+
+
+def check_schema_name(schema: str) -> None:
+    """Raise `InvalidArgument` unless `schema` can name a schema."""
+    if not SCHEMA_PATTERN.fullmatch(schema):
+        message = f"A schema is 1 to 41 characters of a-z, 0-9 and underscore, not {schema!r}."
+        raise InvalidArgument(message, field="schema")
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Raise the errors of psycopg and its pool as `ServiceError`s."""
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout, PoolClosed, TooManyRequests) as error:
+        raise translate(error) from error
+
+
+def translate(error: Exception) -> ServiceError:
+    """Return what an error of psycopg means to a caller; its text stays in the log, it may hold data."""
+    for kinds, translation, message in TRANSLATIONS:
+        if isinstance(error, kinds):
+            return translation(message)
+    return ServiceError()
+
+
+# The first that fits wins: narrower classes stand above the ones they derive from.
+TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[ServiceError], str], ...] = (
+    ((TooManyRequests,), ResourceExhausted, "Too many requests wait for the database."),
+    ((PoolTimeout, PoolClosed), Unavailable, "No connection to the database became free in time."),
+    ((psycopg.errors.QueryCanceled,), DeadlineExceeded, "The database took longer than allowed."),
+    (
+        (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure),
+        Unavailable,
+        "Another transaction holds what this one needs.",
+    ),
+    (
+        (
+            psycopg.errors.InsufficientResources,
+            psycopg.errors.DiskFull,
+            psycopg.errors.OutOfMemory,
+            psycopg.errors.TooManyConnections,
+        ),
+        ResourceExhausted,
+        "The database is out of a resource.",
+    ),
+    ((psycopg.errors.InsufficientPrivilege,), PermissionDenied, "The database refuses this to its role or tenant."),
+    ((psycopg.errors.UniqueViolation,), AlreadyExists, "The thing named exists already."),
+    ((psycopg.errors.ForeignKeyViolation,), FailedPrecondition, "What this belongs to does not exist any more."),
+    ((psycopg.DataError,), InvalidArgument, "A value cannot be stored."),
+    (
+        (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn),
+        FailedPrecondition,
+        "The schema is not migrated.",
+    ),
+    ((psycopg.OperationalError, psycopg.InterfaceError), Unavailable, "The database cannot be reached."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered SQL file."""
+
+    number: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        """Return the SHA-256 of the file, which may not change once applied."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+async def migrate(url: str, folder: Path, *, schema: str = "sourcier", lock_timeout_seconds: float = 60.0) -> list[str]:
+    """Apply the migrations of `folder` that the schema lacks, each in one transaction; return their names.
+
+    Processes that start together wait for one another. A database that is ahead is accepted, since migrations are
+    additive; an applied file that changed since raises `FailedPrecondition`.
+    """
+    check_schema_name(schema)
+    migrations = read_migrations(folder)
+    with translated_errors():
+        async with await AsyncConnection.connect(url, autocommit=True, connect_timeout=10) as connection:
+            await connection.execute("select set_config('lock_timeout', %s, false)", (f"{lock_timeout_seconds}s",))
+            await connection.execute("select set_config('search_path', %s, false)", (f"{schema}, public",))
+            await connection.execute("select pg_advisory_lock(hashtext(%s))", (f"sourcier.migrate.{schema}",))
+            await connection.execute(sql.SQL(PREPARE_SCHEMA).format(schema=sql.Identifier(schema)))
+            return await _apply(connection, migrations)
+
+
+def read_migrations(folder: Path) -> list[Migration]:
+    """Return the files `NNNN_name.sql` of `folder` in order; raise `FailedPrecondition` on a gap or a double."""
+    paths = sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
+    migrations = [Migration(int(path.name[:4]), path.stem, path.read_text("utf-8")) for path in paths]
+    if [migration.number for migration in migrations] != list(range(1, len(migrations) + 1)):
+        raise FailedPrecondition(f"The migrations in {folder.name} are not numbered 1, 2, 3 … without a gap.")
+    return migrations
+
+
+async def _apply(connection: Connection, migrations: list[Migration]) -> list[str]:
+    cursor = await connection.execute("select number, checksum from migrations")
+    checksums: dict[int, str] = dict(await cursor.fetchall())
+    applied = []
+    for migration in migrations:
+        if migration.number in checksums:
+            if checksums[migration.number] != migration.checksum:
+                raise FailedPrecondition(f"The migration {migration.name} was changed after it was applied.")
+            continue
+        async with connection.transaction():
+            # No parameters: only then may one call hold several statements.
+            await connection.execute(migration.text.encode())
+            await connection.execute(RECORD_MIGRATION, (migration.number, migration.name, migration.checksum))
+        logger.info("migration applied", extra={"migration": migration.name})
+        applied.append(migration.name)
+    return applied
+
+
+PREPARE_SCHEMA = """
+create schema if not exists {schema};
+create table if not exists {schema}.migrations (
+    number integer primary key,
+    name text not null,
+    checksum text not null,
+    applied_at timestamptz not null default now()
+)
+"""
+RECORD_MIGRATION = "insert into migrations (number, name, checksum) values (%s, %s, %s)"

@@ -1,0 +1,101 @@
+"""Column types: those psycopg does not know, sent in PostgreSQL's binary wire format, and ids, read as strings."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from psycopg import AsyncConnection
+from psycopg.adapt import Dumper, Loader
+from psycopg.pq import Format
+from psycopg.types import TypeInfo
+
+from services.chassis.errors import FailedPrecondition
+
+if TYPE_CHECKING:
+    from psycopg.abc import Buffer
+
+
+class HalfVector(bytes):
+    """A pgvector `halfvec` in wire format."""
+
+
+class SparseVector(bytes):
+    """A pgvector `sparsevec` in wire format."""
+
+
+class TextSearchVector(bytes):
+    """A `tsvector` in wire format, without positions."""
+
+
+def half_vector(values: bytes) -> HalfVector:
+    """Return a vector from its float16 values, little-endian, as events carry them."""
+    # The wire wants big-endian: uint16 dimension, uint16 unused, then the values.
+    return HalfVector(struct.pack(">HH", len(values) // 2, 0) + np.frombuffer(values, "<f2").byteswap().tobytes())
+
+
+def sparse_vector(elements: Mapping[int, float], *, dimension: int) -> SparseVector:
+    """Return a vector from its non-zero elements, dimensions counted from 0."""
+    indices = sorted(elements)
+    count = len(indices)
+    header = struct.pack(">iii", dimension, count, 0)
+    return SparseVector(
+        header
+        + struct.pack(f">{count}i", *indices)
+        + struct.pack(f">{count}f", *[elements[index] for index in indices])
+    )
+
+
+def text_search_vector(lexemes: Sequence[str]) -> TextSearchVector:
+    """Return a vector of distinct lexemes; the server sorts them."""
+    # A count of positions (0, as uint16) follows each zero-terminated lexeme.
+    return TextSearchVector(
+        struct.pack(">i", len(lexemes)) + b"".join(lexeme.encode() + b"\0\0\0" for lexeme in lexemes)
+    )
+
+
+async def register_types(connection: AsyncConnection[Any]) -> None:
+    """Teach the connection the types above; raise `FailedPrecondition` where the extension `vector` is missing."""
+    for name, kind in (("halfvec", HalfVector), ("sparsevec", SparseVector), ("tsvector", TextSearchVector)):
+        information = await TypeInfo.fetch(connection, name)
+        if information is None:
+            message = "The database lacks the extension pgvector 0.8 or later: CREATE EXTENSION vector, as superuser."
+            raise FailedPrecondition(message)
+        information.register(connection)
+        connection.adapters.register_dumper(kind, _wire_dumper(information.oid))
+    connection.adapters.register_loader("uuid", IdTextLoader)
+    connection.adapters.register_loader("uuid", IdBinaryLoader)
+
+
+class IdTextLoader(Loader):
+    """Reads an id as the string it is everywhere else."""
+
+    format = Format.TEXT
+
+    def load(self, data: Buffer) -> str:
+        """Return the id in its canonical form."""
+        return bytes(data).decode()
+
+
+class IdBinaryLoader(Loader):
+    """Reads an id from a cursor in binary mode."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> str:
+        """Return the id in its canonical form."""
+        return str(uuid.UUID(bytes=bytes(data)))
+
+
+def _wire_dumper(type_oid: int) -> type[Dumper]:
+    class WireDumper(Dumper):
+        format = Format.BINARY
+        oid = type_oid
+
+        def dump(self, obj: bytes) -> Buffer:
+            return obj
+
+    return WireDumper

@@ -1,0 +1,1 @@
+"""The knowledge index in PostgreSQL: written by ingest, read by the gateway."""

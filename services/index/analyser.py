@@ -1,0 +1,108 @@
+"""The one analyser of documents and questions: from text to the stems that lexical search matches.
+
+Words lose their elisions, function words and endings, then their accents; numbers written in groups are joined; codes
+and dates (`A-12/b`, `2024-03-12`, `14,2`) are kept whole beside their parts. A text in an unclear language is stemmed
+in every language, so that it meets documents and questions of each.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import Stemmer
+
+from services.index.language import detect
+from services.index.stop_words import STOP_WORDS, fold
+
+ALGORITHMS = {"fr": "french", "en": "english"}
+LANGUAGES = tuple(ALGORITHMS)
+STEM_CHARACTERS_MAX = 64
+"""Longer runs are not words (base64, DNA, missing spaces); their beginning is kept."""
+
+_APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u0060\u00b4\uff07]")
+# 14 500 000 with any of the spaces French puts between groups of three; 2003 120 is left alone.
+_DIGIT_GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)")
+_GROUP_SPACES = re.compile(r"[ \u00a0\u2009\u202f]")
+_ELISION = re.compile(r"\b(?:[ldjnscmt]|(?:lors|puis|jus|quoi|pres|quel)?qu|entr)'(?=\w)")
+_TOKEN = re.compile(r"\w+(?:[-/.,:_+]\w+)*")
+_PARTS = re.compile(r"[^\W_]+")
+
+_stemmers = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A text as lexical search sees it."""
+
+    language: str
+    """`fr`, `en`, or empty where unclear."""
+    frequencies: Mapping[str, int]
+    """How often each stem occurs."""
+    length: int
+    """Words that carry meaning, each counted once whatever stems it gave."""
+
+
+def analyse_passage(text: str, *, language: str = "") -> Analysis:
+    """Analyse what is indexed; `language` is trusted where it is one of `LANGUAGES`, else found."""
+    words = list(split_words(text))
+    language = language if language in ALGORITHMS else detect(words)
+    frequencies: Counter[str] = Counter()
+    length = 0
+    for word in words:
+        stems = passage_stems(word, language)
+        if stems:
+            frequencies.update(stems)
+            length += 1
+    return Analysis(language, frequencies, length)
+
+
+def analyse_question(text: str) -> tuple[str, ...]:
+    """Return the distinct stems of a question, in order."""
+    words = list(split_words(text))
+    language = detect(words)
+    return tuple(dict.fromkeys(stem for word in words for stem in question_stems(word, language)))
+
+
+def split_words(text: str) -> Iterator[str]:
+    """Give the words in lower case, elisions cut off, function words included; codes whole and in parts."""
+    text = _APOSTROPHES.sub("'", unicodedata.normalize("NFKC", text).lower())
+    text = _DIGIT_GROUPS.sub(lambda group: _GROUP_SPACES.sub("", group[0]), text)
+    text = _ELISION.sub(" ", text).replace("œ", "oe").replace("æ", "ae")
+    for token in _TOKEN.findall(text):
+        parts = _PARTS.findall(token)
+        if len(parts) > 1 and any(character.isdigit() for character in token):
+            yield token
+        yield from parts
+
+
+@lru_cache(maxsize=100_000)
+def passage_stems(word: str, language: str) -> tuple[str, ...]:
+    """Return the stems a passage is found by: accents folded after stemming, and before for those typed without."""
+    languages = (language,) if language else LANGUAGES
+    stems = dict.fromkeys(
+        fold(_stem(form, each)) for each in languages if word not in STOP_WORDS[each] for form in (word, fold(word))
+    )
+    return tuple(stems)
+
+
+@lru_cache(maxsize=20_000)
+def question_stems(word: str, language: str) -> tuple[str, ...]:
+    """Return the stems a question looks for: one a word and language, since passages hold both forms."""
+    languages = (language,) if language else LANGUAGES
+    return tuple(dict.fromkeys(fold(_stem(word, each)) for each in languages if word not in STOP_WORDS[each]))
+
+
+def _stem(word: str, language: str) -> str:
+    # A stemmer is not to be shared between threads, and costs more to make than a thousand stems.
+    stemmer = getattr(_stemmers, language, None)
+    if stemmer is None:
+        stemmer = Stemmer.Stemmer(ALGORITHMS[language])
+        setattr(_stemmers, language, stemmer)
+    stem: str = stemmer.stemWord(word[:STEM_CHARACTERS_MAX])
+    return stem

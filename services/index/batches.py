@@ -1,0 +1,234 @@
+"""Batches of embedded chunks, and the commit that makes a version visible in one transaction.
+
+A batch is prepared outside of any transaction (analysing is the expensive part), then staged; whoever stages the last
+one commits the version. Rows travel as one array per column: with row-level security PostgreSQL refuses COPY, and
+this costs the same (0.17 ms a chunk with 10 KB of codes, without the lexical index; 0.5 ms with it).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from psycopg import sql
+
+from services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded
+from services.chassis.postgres import Connection
+from services.chassis.postgres_types import HalfVector, half_vector
+from services.index import commit_statements as statements
+from services.index.analyser import analyse_passage
+from services.index.lexical_entries import SHOW_ALL_ENTRIES, LexicalEntry, lexical_entry
+from services.index.spaces import ensure_partition
+from services.index.versions import VersionReference
+
+VECTOR_BYTES_PER_DIMENSION = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedChunk:
+    """A passage with its vectors."""
+
+    chunk_id: str
+    index: int
+    text: str
+    start_character: int
+    end_character: int
+    token_count: int
+    vector: bytes
+    """Float16, little-endian, L2 norm 1."""
+    token_codes: bytes
+    """Sign bits of the informative tokens' centred vectors, rows of dimension/8 bytes."""
+    page: int = 0
+    heading_path: tuple[str, ...] = ()
+    language: str = ""
+    kind: str = "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Some of a version's chunks."""
+
+    version: VersionReference
+    space_id: str
+    batch_no: int
+    batch_count: int
+    title: str
+    method: str
+    chunks: tuple[IndexedChunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedBatch:
+    """A batch whose rows are ready to be sent."""
+
+    batch: Batch
+    entries: tuple[LexicalEntry, ...]
+    vectors: tuple[HalfVector, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """What became of a batch."""
+
+    outcome: Literal["staged", "duplicate", "committed"]
+    staged: int
+    """Batches of the version staged so far."""
+    chunk_count: int = 0
+    """Chunks of the version, once it is committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _VersionState:
+    state: str
+    batch_count: int | None
+    staged: int
+    current_generation: int
+    space_id: str
+    dimension: int
+    vectors_table: str
+    previous_vectors_table: str | None
+
+
+def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
+    """Analyse a batch's text, about half a millisecond a chunk: call it in an executor, before the transaction.
+
+    The title and the headings count as text of each passage.
+    """
+    if not 0 <= batch.batch_no < batch.batch_count:
+        raise InvalidArgument(f"There is no batch {batch.batch_no} of {batch.batch_count}.", field="batch_no")
+    entries = []
+    for chunk in batch.chunks:
+        text = "\n".join((batch.title, *chunk.heading_path, chunk.text))
+        analysis = analyse_passage(text, language=chunk.language)
+        entries.append(lexical_entry(analysis, collection_number=collection_number))
+    return PreparedBatch(batch, tuple(entries), tuple(half_vector(chunk.vector) for chunk in batch.chunks))
+
+
+async def collection_number(connection: Connection, *, tenant: str, collection_id: str) -> int:
+    """Return the number that marks a collection's lexemes; raise `Superseded` where the collection was deleted."""
+    cursor = await connection.execute(statements.SELECT_NUMBER, (tenant, collection_id))
+    row = await cursor.fetchone()
+    if row is None:
+        raise Superseded("The collection was deleted.")
+    return int(row[0])
+
+
+async def stage_batch(connection: Connection, prepared: PreparedBatch) -> Staging:
+    """Stage a batch, and commit its version if it was the last one missing; in the caller's transaction.
+
+    Raises `Superseded` where the document was deleted or a newer version took this one's place, `SpaceMismatch` where
+    the vectors are not of the version's space. A batch that was staged before changes nothing.
+    """
+    batch = prepared.batch
+    values = _batch_values(batch)
+    state = await _lock(connection, values)
+    if state.state == "committed":
+        return Staging("duplicate", state.staged)
+    _check(batch, state)
+    cursor = await connection.execute(statements.STAGE_BATCH, values)
+    if cursor.rowcount == 0:
+        return Staging("duplicate", state.staged)
+    staged = state.staged + 1
+    await connection.execute(statements.COUNT_BATCH, values)
+    if staged < batch.batch_count:
+        await connection.execute(statements.STAGE_CHUNKS, _columns(prepared))
+        return Staging("staged", staged)
+    return Staging("committed", staged, await _commit(connection, prepared, state))
+
+
+async def _lock(connection: Connection, values: dict[str, Any]) -> _VersionState:
+    """Lock the document, which covers all below it, and read the version afterwards, as it is now."""
+    cursor = await connection.execute(statements.LOCK_DOCUMENT, values)
+    if await cursor.fetchone() is None:
+        raise Superseded("The document was deleted.")
+    cursor = await connection.execute(statements.SELECT_VERSION, values)
+    row = await cursor.fetchone()
+    if row is None:
+        raise Superseded("The version does not exist any more.")
+    return _VersionState(*row)
+
+
+def _check(batch: Batch, state: _VersionState) -> None:
+    if state.state == "superseded" or batch.version.generation <= state.current_generation:
+        raise Superseded("A newer version of the document took this one's place.")
+    if batch.space_id != state.space_id:
+        message = f"The batch is of the space {batch.space_id}, the version of {state.space_id}."
+        raise SpaceMismatch(message)
+    if any(len(chunk.vector) != state.dimension * VECTOR_BYTES_PER_DIMENSION for chunk in batch.chunks):
+        raise SpaceMismatch(f"The space {state.space_id} has vectors of {state.dimension} dimensions.")
+    if state.batch_count is not None and state.batch_count != batch.batch_count:
+        message = f"The version has {state.batch_count} batches, not {batch.batch_count}."
+        raise InvalidArgument(message, field="batch_count")
+
+
+async def _commit(connection: Connection, prepared: PreparedBatch, state: _VersionState) -> int:
+    """Put the version in the place of the one before it; return its number of chunks."""
+    batch = prepared.batch
+    version = batch.version
+    await ensure_partition(connection, vectors_table=state.vectors_table, tenant=version.tenant)
+    values = _batch_values(batch)
+    columns = _columns(prepared)
+    async with connection.pipeline():
+        await connection.execute(SHOW_ALL_ENTRIES)
+        await connection.execute(statements.RECORD_REMOVED_LEXEMES, values)
+        for table in {state.vectors_table, state.previous_vectors_table} - {None}:
+            await connection.execute(_of_table(statements.DELETE_VECTORS, str(table)), values)
+        await connection.execute(statements.DELETE_ENTRIES, values)
+        await connection.execute(statements.DELETE_CHUNKS, values)
+        if batch.batch_count > 1:
+            for statement in (statements.MOVE_CHUNKS, statements.MOVE_ENTRIES):
+                await connection.execute(statement, values)
+            await connection.execute(_of_table(statements.MOVE_VECTORS, state.vectors_table), values)
+        if batch.chunks:
+            for statement in (statements.INSERT_CHUNKS, statements.INSERT_ENTRIES):
+                await connection.execute(statement, columns)
+            await connection.execute(_of_table(statements.INSERT_VECTORS, state.vectors_table), columns)
+        await connection.execute(statements.RECORD_ADDED_LEXEMES, values)
+        switched = await connection.execute(statements.SWITCH_DOCUMENT, values)
+        for statement in statements.AFTER_SWITCH:
+            await connection.execute(statement, values)
+        row = await switched.fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _of_table(statement: str, table: str) -> sql.Composed:
+    return sql.SQL(statement).format(table=sql.Identifier(table))
+
+
+def _batch_values(batch: Batch) -> dict[str, Any]:
+    version = batch.version
+    return {
+        "tenant": version.tenant,
+        "collection_id": version.collection_id,
+        "document_id": version.document_id,
+        "version_id": version.version_id,
+        "generation": version.generation,
+        "job_id": version.job_id,
+        "batch_no": batch.batch_no,
+        "batch_count": batch.batch_count,
+        "title": batch.title,
+        "method": batch.method,
+    }
+
+
+def _columns(prepared: PreparedBatch) -> dict[str, Any]:
+    """Return the batch's values with one array per column."""
+    chunks: Sequence[IndexedChunk] = prepared.batch.chunks
+    return _batch_values(prepared.batch) | {
+        "chunk_ids": [chunk.chunk_id for chunk in chunks],
+        "indexes": [chunk.index for chunk in chunks],
+        "kinds": [chunk.kind for chunk in chunks],
+        "languages": [chunk.language for chunk in chunks],
+        "pages": [chunk.page for chunk in chunks],
+        "starts": [chunk.start_character for chunk in chunks],
+        "ends": [chunk.end_character for chunk in chunks],
+        "token_counts": [chunk.token_count for chunk in chunks],
+        "heading_paths": [json.dumps(chunk.heading_path, ensure_ascii=False) for chunk in chunks],
+        "texts": [chunk.text for chunk in chunks],
+        "lexemes": [entry.lexemes for entry in prepared.entries],
+        "terms": [entry.terms for entry in prepared.entries],
+        "vectors": list(prepared.vectors),
+        "token_codes": [chunk.token_codes for chunk in chunks],
+    }

@@ -1,0 +1,213 @@
+"""Collections: documents that are cut alike and share an embedding space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import sql
+
+from services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
+from services.chassis.ids import new_id
+from services.chassis.postgres import TENANT_PATTERN, Connection
+from services.index import pagination
+from services.index.lexical_entries import SHOW_ALL_ENTRIES
+from services.index.pagination import Page
+from services.index.spaces import ensure_partition, get_space, vectors_tables
+
+DEFAULT_COLLECTION = "default"
+NAME_CHARACTERS_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """How a collection wants its documents cut."""
+
+    method: str
+    unit: str
+    target: int
+    overlap: int
+    maximum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A collection and what it holds."""
+
+    collection_id: str
+    tenant: str
+    number: int
+    name: str
+    space_id: str
+    lane: str
+    chunking: Chunking
+    created_at: datetime
+    document_count: int = 0
+    chunk_count: int = 0
+
+
+async def create_collection(
+    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str = "bulk"
+) -> Collection:
+    """Create a collection; raise `AlreadyExists` or `InvalidArgument`."""
+    created = await _insert(connection, tenant=tenant, name=name, space_id=space_id, chunking=chunking, lane=lane)
+    if not created:
+        raise AlreadyExists(f"There is already a collection {name!r}.", field="name")
+    return await get_collection(connection, tenant=tenant, name=name)
+
+
+async def ensure_collection(
+    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str = "bulk"
+) -> Collection:
+    """Return the collection of this name, made with these settings where it does not exist."""
+    await _insert(connection, tenant=tenant, name=name, space_id=space_id, chunking=chunking, lane=lane)
+    return await get_collection(connection, tenant=tenant, name=name)
+
+
+async def get_collection(connection: Connection, *, tenant: str, name: str) -> Collection:
+    """Return a collection by its name; raise `NotFound`."""
+    found = await _select(connection, tenant=tenant, name=name or DEFAULT_COLLECTION)
+    if not found:
+        raise NotFound(f"There is no collection {name!r}.", field="collection")
+    return found[0]
+
+
+async def list_collections(
+    connection: Connection, *, tenant: str, page_size: int = 0, page_token: str = ""
+) -> Page[Collection]:
+    """List the tenant's collections in the order they were created, with their counts."""
+    page_size = pagination.check_page_size(page_size)
+    after = pagination.read_page_token(page_token, start=pagination.FIRST_KEY)
+    found = await _select(connection, tenant=tenant, name=None, after=after, limit=page_size + 1)
+    return pagination.make_page(found, page_size=page_size, key=lambda collection: collection.collection_id)
+
+
+async def delete_collection(connection: Connection, *, tenant: str, name: str) -> tuple[str, ...]:
+    """Delete a collection with all it holds; return the keys of the originals to remove from the object store.
+
+    What does not exist is deleted already.
+    """
+    cursor = await connection.execute(LOCK, {"tenant": tenant, "name": name})
+    row = await cursor.fetchone()
+    if row is None:
+        return ()
+    values = {"tenant": tenant, "collection_id": row[0]}
+    # Waits for the commits under way, so that what they insert is deleted too.
+    await connection.execute(LOCK_DOCUMENTS, values)
+    cursor = await connection.execute(ORIGINALS, values)
+    originals = tuple(key for (key,) in await cursor.fetchall())
+    await connection.execute(SHOW_ALL_ENTRIES)
+    for table in await vectors_tables(connection):
+        await connection.execute(sql.SQL(DELETE_VECTORS).format(table=sql.Identifier(table)), values)
+    for statement in (DELETE_ENTRIES, DELETE_CHUNKS, DELETE_STAGED, DELETE_CHANGES, CANCEL_JOBS, DELETE_COLLECTION):
+        await connection.execute(statement, values)
+    return originals
+
+
+async def _insert(
+    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str
+) -> bool:
+    if not TENANT_PATTERN.fullmatch(tenant):
+        raise InvalidArgument("A tenant is 1 to 40 characters of a-z, 0-9 and hyphen.", field="tenant")
+    if not name.strip() or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
+        message = f"A collection's name is 1 to {NAME_CHARACTERS_MAX} printable characters."
+        raise InvalidArgument(message, field="name")
+    space = await get_space(connection, space_id)
+    await connection.execute(INSERT_TENANT, (tenant,))
+    await ensure_partition(connection, vectors_table=space.vectors_table, tenant=tenant)
+    values = {
+        "collection_id": new_id(),
+        "tenant": tenant,
+        "name": name,
+        "space_id": space_id,
+        "lane": lane,
+        "method": chunking.method,
+        "unit": chunking.unit,
+        "target": chunking.target,
+        "overlap": chunking.overlap,
+        "maximum": chunking.maximum,
+    }
+    cursor = await connection.execute(INSERT, values)
+    return cursor.rowcount == 1
+
+
+async def _select(
+    connection: Connection, *, tenant: str, name: str | None, after: str = pagination.FIRST_KEY, limit: int = 1
+) -> list[Collection]:
+    values = {"tenant": tenant, "name": name, "after": after, "limit": limit}
+    cursor = await connection.execute(SELECT, values)
+    return [_collection(*row) for row in await cursor.fetchall()]
+
+
+def _collection(
+    collection_id: str, tenant: str, number: int, name: str, space_id: str, lane: str, created_at: datetime, *rest: Any
+) -> Collection:
+    *chunking, document_count, chunk_count = rest
+    return Collection(
+        collection_id=collection_id,
+        tenant=tenant,
+        number=number,
+        name=name,
+        space_id=space_id,
+        lane=lane,
+        chunking=Chunking(*chunking),
+        created_at=created_at,
+        document_count=document_count,
+        chunk_count=chunk_count,
+    )
+
+
+INSERT_TENANT = "insert into tenants (tenant) values (%s) on conflict do nothing"
+
+INSERT = """
+insert into collections (collection_id, tenant, name, space_id, lane, chunking_method, chunking_unit, chunking_target,
+                         chunking_overlap, chunking_maximum)
+values (%(collection_id)s, %(tenant)s, %(name)s, %(space_id)s, %(lane)s, %(method)s, %(unit)s, %(target)s,
+        %(overlap)s, %(maximum)s)
+on conflict (tenant, name) do nothing
+"""
+
+SELECT = """
+select collection_id, tenant, number, name, space_id, lane, created_at,
+       chunking_method, chunking_unit, chunking_target, chunking_overlap, chunking_maximum,
+       held.documents, held.chunks
+from collections as collection
+cross join lateral (
+    select count(*)::int as documents, coalesce(sum(chunk_count), 0)::int as chunks
+    from documents
+    where documents.tenant = %(tenant)s
+      and documents.collection_id = collection.collection_id
+      and current_version is not null
+) as held
+where tenant = %(tenant)s
+  and (%(name)s::text is null or name = %(name)s)
+  and collection_id > %(after)s
+order by collection_id
+limit %(limit)s
+"""
+
+LOCK = "select collection_id from collections where tenant = %(tenant)s and name = %(name)s for update"
+LOCK_DOCUMENTS = """
+select from documents
+where tenant = %(tenant)s and collection_id = %(collection_id)s
+order by document_id
+for update
+"""
+ORIGINALS = """
+select distinct original_key
+from document_versions
+where tenant = %(tenant)s and collection_id = %(collection_id)s
+"""
+DELETE_VECTORS = "delete from {table} where tenant = %(tenant)s and collection_id = %(collection_id)s"
+DELETE_ENTRIES = "delete from lexical_entries where tenant = %(tenant)s and collection_id = %(collection_id)s"
+DELETE_CHUNKS = "delete from chunks where tenant = %(tenant)s and collection_id = %(collection_id)s"
+DELETE_STAGED = "delete from staged_chunks where tenant = %(tenant)s and collection_id = %(collection_id)s"
+DELETE_CHANGES = "delete from lexical_changes where tenant = %(tenant)s and collection_id = %(collection_id)s"
+CANCEL_JOBS = """
+update jobs
+set status = 'failed', error_code = 'SUPERSEDED', error_message = 'The collection was deleted.',
+    updated_at = now(), finished_at = now()
+where tenant = %(tenant)s and collection_id = %(collection_id)s and status in ('pending', 'processing')
+"""
+DELETE_COLLECTION = "delete from collections where tenant = %(tenant)s and collection_id = %(collection_id)s"

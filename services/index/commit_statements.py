@@ -1,0 +1,186 @@
+"""The statements of `batches`: staging rows, and the commit of a version."""
+
+# Statements are put together from constants of this package alone.
+# ruff: noqa: S608
+
+from __future__ import annotations
+
+SELECT_NUMBER = "select number from collections where tenant = %s and collection_id = %s"
+
+LOCK_DOCUMENT = "select from documents where tenant = %(tenant)s and document_id = %(document_id)s for update"
+
+SELECT_VERSION = """
+select version.state, version.batch_count, version.staged, document.current_generation, version.space_id,
+       space.dimension, space.vectors_table, previous_space.vectors_table
+from document_versions as version
+join documents as document using (document_id)
+join embedding_spaces as space on space.space_id = version.space_id
+left join document_versions as previous on previous.version_id = document.current_version
+left join embedding_spaces as previous_space on previous_space.space_id = previous.space_id
+where version.tenant = %(tenant)s and version.version_id = %(version_id)s
+"""
+
+STAGE_BATCH = """
+insert into staged_batches (version_id, batch_no, tenant) values (%(version_id)s, %(batch_no)s, %(tenant)s)
+on conflict do nothing
+"""
+
+COUNT_BATCH = """
+update document_versions set staged = staged + 1, batch_count = %(batch_count)s where version_id = %(version_id)s
+"""
+
+_CHUNK_ARRAYS = """unnest(%(chunk_ids)s::uuid[], %(indexes)b::integer[], %(kinds)s::text[], %(languages)s::text[],
+            %(pages)b::integer[], %(starts)b::integer[], %(ends)b::integer[], %(token_counts)b::integer[],
+            %(heading_paths)s::jsonb[], %(texts)s::text[]"""
+
+_CHUNK_NAMES = """chunk_id, chunk_index, kind, language, page, start_character, end_character, token_count,
+                  heading_path, text"""
+
+_CHUNK_COLUMNS = f"""tenant, collection_id, document_id, version_id, method,
+                    {_CHUNK_NAMES}"""
+
+_CHUNK_VALUES = f"""%(tenant)s, %(collection_id)s::uuid, %(document_id)s::uuid, %(version_id)s::uuid, %(method)s,
+       {_CHUNK_NAMES}"""
+
+STAGE_CHUNKS = f"""
+insert into staged_chunks ({_CHUNK_COLUMNS}, batch_no, lexemes, terms, embedding, token_codes)
+select {_CHUNK_VALUES}, %(batch_no)s, lexemes, terms, embedding, token_codes
+from {_CHUNK_ARRAYS}, %(lexemes)b::tsvector[], %(terms)b::sparsevec[], %(vectors)b::halfvec[], %(token_codes)b::bytea[])
+     as chunk ({_CHUNK_NAMES}, lexemes, terms, embedding, token_codes)
+"""
+
+INSERT_CHUNKS = f"""
+insert into chunks ({_CHUNK_COLUMNS})
+select {_CHUNK_VALUES}
+from {_CHUNK_ARRAYS}) as chunk ({_CHUNK_NAMES})
+"""
+
+INSERT_ENTRIES = """
+insert into lexical_entries (tenant, collection_id, document_id, chunk_id, lexemes, terms)
+select %(tenant)s, %(collection_id)s::uuid, %(document_id)s::uuid, chunk_id, lexemes, terms
+from unnest(%(chunk_ids)s::uuid[], %(lexemes)b::tsvector[], %(terms)b::sparsevec[]) as entry (chunk_id, lexemes, terms)
+"""
+
+INSERT_VECTORS = """
+insert into {table} (tenant, collection_id, document_id, chunk_id, embedding, token_codes)
+select %(tenant)s, %(collection_id)s::uuid, %(document_id)s::uuid, chunk_id, embedding, token_codes
+from unnest(%(chunk_ids)s::uuid[], %(vectors)b::halfvec[], %(token_codes)b::bytea[])
+     as vector (chunk_id, embedding, token_codes)
+"""
+
+MOVE_CHUNKS = f"""
+insert into chunks ({_CHUNK_COLUMNS})
+select {_CHUNK_COLUMNS} from staged_chunks where version_id = %(version_id)s
+"""
+
+MOVE_ENTRIES = """
+insert into lexical_entries (tenant, collection_id, document_id, chunk_id, lexemes, terms)
+select tenant, collection_id, document_id, chunk_id, lexemes, terms
+from staged_chunks where version_id = %(version_id)s
+"""
+
+MOVE_VECTORS = """
+insert into {table} (tenant, collection_id, document_id, chunk_id, embedding, token_codes)
+select tenant, collection_id, document_id, chunk_id, embedding, token_codes
+from staged_chunks where version_id = %(version_id)s
+"""
+
+DELETE_VECTORS = """
+delete from {table}
+where tenant = %(tenant)s and collection_id = %(collection_id)s and document_id = %(document_id)s
+"""
+DELETE_ENTRIES = "delete from lexical_entries where tenant = %(tenant)s and document_id = %(document_id)s"
+DELETE_CHUNKS = "delete from chunks where tenant = %(tenant)s and document_id = %(document_id)s"
+DELETE_STAGED_CHUNKS = """
+delete from staged_chunks
+where version_id in (
+    select version_id from document_versions where document_id = %(document_id)s and generation <= %(generation)s
+)
+"""
+DELETE_STAGED_BATCHES = """
+delete from staged_batches
+where version_id in (
+    select version_id from document_versions where document_id = %(document_id)s and generation <= %(generation)s
+)
+"""
+
+
+def _record_lexemes(sign: str) -> str:
+    """Return the statement that notes how the document's entries, as they are now, change the frequencies."""
+    return f"""
+insert into lexical_changes (tenant, collection_id, passages, lexemes, counts)
+select %(tenant)s, %(collection_id)s::uuid, {sign}entries.passages, array_agg(lexeme), array_agg({sign}passages_with)
+from (
+    select count(*)::int as passages
+    from lexical_entries
+    where tenant = %(tenant)s and document_id = %(document_id)s
+) as entries
+cross join (
+    select lexeme, count(*)::int as passages_with
+    from lexical_entries
+    cross join lateral unnest(tsvector_to_array(lexemes)) as lexeme
+    where tenant = %(tenant)s and document_id = %(document_id)s
+    group by lexeme
+) as frequency
+group by entries.passages
+"""
+
+
+RECORD_REMOVED_LEXEMES = _record_lexemes("-")
+RECORD_ADDED_LEXEMES = _record_lexemes("")
+
+SWITCH_DOCUMENT = """
+update documents
+set current_version = version.version_id, current_generation = version.generation,
+    title = coalesce(nullif(%(title)s, ''), nullif(version.title, ''), version.filename),
+    filename = version.filename, content_type = version.content_type, size_bytes = version.size_bytes,
+    content_sha256 = version.content_sha256, metadata = version.metadata, category = version.category,
+    chunk_count = (select count(*) from chunks where chunks.document_id = %(document_id)s), updated_at = now()
+from document_versions as version
+where documents.document_id = %(document_id)s and version.version_id = %(version_id)s
+returning chunk_count
+"""
+
+SUPERSEDE_OLDER = """
+with superseded as (
+    update document_versions set state = 'superseded', finished_at = coalesce(finished_at, now())
+    where document_id = %(document_id)s and generation < %(generation)s
+      and state in ('accepted', 'released', 'committed')
+    returning job_id
+)
+update jobs
+set status = 'failed', error_code = 'SUPERSEDED', error_message = 'A newer version of the document took its place.',
+    updated_at = now(), finished_at = now()
+from superseded
+where jobs.job_id = superseded.job_id and status in ('pending', 'processing')
+"""
+
+FINISH_VERSION = """
+update document_versions
+set state = 'committed', finished_at = now(), chunk_count = document.chunk_count
+from documents as document
+where version_id = %(version_id)s and document.document_id = %(document_id)s
+"""
+
+# Also a job that failed before: a batch that was given up may have arrived after all, and the rows are the truth.
+COMPLETE_JOB = """
+update jobs
+set status = 'completed', stage = 'done', percentage = 100, error_code = '', error_message = '',
+    chunks_created = document.chunk_count, stage_times = stage_times || jsonb_build_object('done', now()),
+    started_at = coalesce(started_at, now()), updated_at = now(), finished_at = now()
+from documents as document
+where job_id = %(job_id)s and document.document_id = %(document_id)s
+"""
+
+CLOSE_DEAD_LETTERS = """
+update dead_letters set state = 'replayed' where version_id = %(version_id)s and state = 'open'
+"""
+
+AFTER_SWITCH = (
+    DELETE_STAGED_CHUNKS,
+    DELETE_STAGED_BATCHES,
+    SUPERSEDE_OLDER,
+    FINISH_VERSION,
+    COMPLETE_JOB,
+    CLOSE_DEAD_LETTERS,
+)

@@ -1,0 +1,86 @@
+"""Dense search: cosine similarity, exactly over few passages, through HNSW over many."""
+
+# Statements are put together from constants of this package alone.
+# ruff: noqa: S608
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import sql
+
+from services.chassis.postgres import Connection
+from services.chassis.postgres_types import half_vector
+from services.index.filters import MATCHING_DOCUMENTS
+from services.index.scope import Scope
+from services.index.spaces import EXACT_ROWS_MAX, StoredSpace
+
+HNSW_CANDIDATES_MIN = 100
+HNSW_CANDIDATES_MAX = 1_000
+"""The most that pgvector takes for `hnsw.ef_search`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that a search found."""
+
+    chunk_id: str
+    score: float
+    """Cosine similarity for dense search, BM25 for lexical search; greater is better."""
+
+
+async def search_dense(
+    connection: Connection, scope: Scope, *, space: StoredSpace, vector: bytes, limit: int, exact: bool = False
+) -> list[Hit]:
+    """Return the passages closest to a vector (float16, little-endian), best first.
+
+    Never fewer than `limit` where so many match: what iterative index scans leave out is scanned exactly.
+    """
+    values = {
+        "tenant": scope.tenant,
+        "collection_ids": list(scope.collection_ids),
+        "vector": half_vector(vector),
+        "limit": limit,
+    } | scope.filters.parameters()
+    if exact or scope.matching <= EXACT_ROWS_MAX:
+        return await _fetch(connection, scope, EXACT, space, values)
+    candidates = min(max(2 * limit, HNSW_CANDIDATES_MIN), HNSW_CANDIDATES_MAX)
+    await connection.execute(CONFIGURE_HNSW, (str(candidates),))
+    hits = await _fetch(connection, scope, APPROXIMATE, space, values)
+    if len(hits) < min(limit, scope.matching):
+        return await _fetch(connection, scope, EXACT, space, values)
+    return hits
+
+
+async def _fetch(
+    connection: Connection, scope: Scope, statement: str, space: StoredSpace, values: dict[str, Any]
+) -> list[Hit]:
+    condition = "" if scope.filters.empty else f"and document_id in (select document_id from ({MATCHING_DOCUMENTS}))"
+    query = sql.SQL(statement).format(table=sql.Identifier(space.vectors_table), condition=sql.SQL(condition))
+    cursor = await connection.execute(query, values)
+    return [Hit(chunk_id, 1.0 - distance) for chunk_id, distance in await cursor.fetchall()]
+
+
+# Strict order: what comes first is best, so that a limit cuts off the worst.
+CONFIGURE_HNSW = """
+select set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', %s, true)
+"""
+
+APPROXIMATE = """
+select chunk_id, embedding <=> %(vector)b as distance
+from {table}
+where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[]) {condition}
+order by embedding <=> %(vector)b
+limit %(limit)s
+"""
+
+# Materialised, so that the planner cannot use the index.
+EXACT = """
+with passage as materialized (
+    select chunk_id, embedding <=> %(vector)b as distance
+    from {table}
+    where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[]) {condition}
+)
+select chunk_id, distance from passage order by distance, chunk_id limit %(limit)s
+"""

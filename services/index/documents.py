@@ -1,0 +1,167 @@
+"""Documents: what is in a collection, and the deletion of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import sql
+from psycopg.rows import class_row
+
+from services.chassis.errors import NotFound
+from services.chassis.postgres import Connection
+from services.index import commit_statements as statements
+from services.index import pagination
+from services.index.lexical_entries import SHOW_ALL_ENTRIES
+from services.index.pagination import Page
+from services.index.spaces import vectors_tables
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it answers now."""
+
+    document_id: str
+    tenant: str
+    collection_id: str
+    collection: str
+    source: str
+    title: str
+    filename: str
+    content_type: str
+    size_bytes: int
+    content_sha256: bytes
+    metadata: Mapping[str, Any]
+    category: str
+    current_version: str | None
+    """None until its first version is whole."""
+    generation: int
+    chunk_count: int
+    newest_state: str
+    """Of its newest version: `accepted`, `released`, `committed`, `superseded` or `failed`."""
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What a deletion did."""
+
+    existed: bool
+    original_keys: tuple[str, ...] = ()
+    """Keys of the originals to remove from the object store."""
+
+
+async def get_document(connection: Connection, *, tenant: str, document_id: str) -> Document:
+    """Return a document; raise `NotFound`."""
+    found = await _select(connection, tenant=tenant, document_id=document_id)
+    if not found:
+        raise NotFound(f"There is no document {document_id}.", field="document_id")
+    return found[0]
+
+
+async def list_documents(
+    connection: Connection,
+    *,
+    tenant: str,
+    collection_id: str | None = None,
+    page_size: int = 0,
+    page_token: str = "",
+) -> Page[Document]:
+    """List documents in the order they came, those of one collection or of all."""
+    page_size = pagination.check_page_size(page_size)
+    after = pagination.read_page_token(page_token, start=pagination.FIRST_KEY)
+    found = await _select(connection, tenant=tenant, collection_id=collection_id, after=after, limit=page_size + 1)
+    return pagination.make_page(found, page_size=page_size, key=lambda document: document.document_id)
+
+
+async def delete_document(connection: Connection, *, tenant: str, document_id: str) -> Deletion:
+    """Delete a document with its versions, chunks and vectors; deleting what is not there succeeds.
+
+    Work under way on it will find it gone. The caller puts the message of the deletion into the outbox.
+    """
+    values = {"tenant": tenant, "document_id": document_id}
+    cursor = await connection.execute(LOCK, values)
+    row = await cursor.fetchone()
+    if row is None:
+        return Deletion(existed=False)
+    values["collection_id"] = row[0]
+    cursor = await connection.execute(ORIGINALS, values)
+    originals = tuple(key for (key,) in await cursor.fetchall())
+    tables = await vectors_tables(connection)
+    async with connection.pipeline():
+        await connection.execute(SHOW_ALL_ENTRIES)
+        await connection.execute(statements.RECORD_REMOVED_LEXEMES, values)
+        for table in tables:
+            await connection.execute(sql.SQL(statements.DELETE_VECTORS).format(table=sql.Identifier(table)), values)
+        for statement in (statements.DELETE_ENTRIES, statements.DELETE_CHUNKS, DELETE_STAGED, CANCEL_JOBS, DELETE):
+            await connection.execute(statement, values)
+    return Deletion(existed=True, original_keys=originals)
+
+
+async def _select(
+    connection: Connection,
+    *,
+    tenant: str,
+    document_id: str | None = None,
+    collection_id: str | None = None,
+    after: str = pagination.FIRST_KEY,
+    limit: int = 1,
+) -> list[Document]:
+    values = {
+        "tenant": tenant,
+        "document_id": document_id,
+        "collection_id": collection_id,
+        "after": after,
+        "limit": limit,
+    }
+    async with connection.cursor(row_factory=class_row(Document)) as cursor:
+        await cursor.execute(SELECT, values)
+        return await cursor.fetchall()
+
+
+SELECT = """
+select document.document_id, document.tenant, document.collection_id, collection.name as collection, source, title,
+       filename, content_type, size_bytes, content_sha256, metadata, category, current_version,
+       current_generation as generation, chunk_count,
+       coalesce((
+           select state from document_versions as version
+           where version.document_id = document.document_id and version.generation = document.last_generation
+       ), 'accepted') as newest_state,
+       document.created_at, updated_at
+from documents as document
+join collections as collection using (collection_id)
+where document.tenant = %(tenant)s
+  and (%(document_id)s::uuid is null or document.document_id = %(document_id)s)
+  and (%(collection_id)s::uuid is null or document.collection_id = %(collection_id)s)
+  and document.document_id > %(after)s
+order by document.document_id
+limit %(limit)s
+"""
+
+LOCK = "select collection_id from documents where tenant = %(tenant)s and document_id = %(document_id)s for update"
+
+# A content-addressed original may serve another document too, whose it then stays.
+ORIGINALS = """
+select distinct original_key
+from document_versions as version
+where tenant = %(tenant)s and document_id = %(document_id)s
+  and not exists (
+      select from document_versions as other
+      where other.tenant = version.tenant and other.original_key = version.original_key
+        and other.document_id <> version.document_id
+  )
+"""
+
+DELETE_STAGED = "delete from staged_chunks where tenant = %(tenant)s and document_id = %(document_id)s"
+
+CANCEL_JOBS = """
+update jobs
+set status = 'failed', error_code = 'SUPERSEDED', error_message = 'The document was deleted.',
+    updated_at = now(), finished_at = now()
+where tenant = %(tenant)s and document_id = %(document_id)s and status in ('pending', 'processing')
+"""
+
+DELETE = "delete from documents where tenant = %(tenant)s and document_id = %(document_id)s"

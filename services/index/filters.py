@@ -1,0 +1,83 @@
+"""What a search is narrowed to."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from services.chassis.errors import InvalidArgument
+
+DOCUMENTS_MAX = 1_000
+METADATA_KEYS_MAX = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Conditions that a passage's document has to meet, all of them."""
+
+    document_ids: tuple[str, ...] = ()
+    """Any of these; empty for all."""
+    categories: tuple[str, ...] = ()
+    """Any of these; empty for all."""
+    metadata: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    """Each key with exactly this value."""
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidArgument` for what cannot be a filter."""
+        if len(self.document_ids) > DOCUMENTS_MAX:
+            raise InvalidArgument(f"A filter names at most {DOCUMENTS_MAX} documents.", field="document_ids")
+        for document_id in self.document_ids:
+            try:
+                uuid.UUID(document_id)
+            except ValueError as error:
+                raise InvalidArgument(f"{document_id!r} is not a document's id.", field="document_ids") from error
+        if len(self.metadata) > METADATA_KEYS_MAX:
+            raise InvalidArgument(f"A filter names at most {METADATA_KEYS_MAX} metadata keys.", field="metadata")
+
+    @property
+    def empty(self) -> bool:
+        """Return whether every document meets the conditions."""
+        return not (self.document_ids or self.categories or self.metadata)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the values of `CONDITIONS`."""
+        return {
+            "document_ids": list(self.document_ids) or None,
+            "categories": list(self.categories) or None,
+            "metadata": Jsonb(dict(self.metadata)),
+        }
+
+
+def filters_from(conditions: Mapping[str, object]) -> Filters:
+    """Read filters by name: `document_ids`, `categories` and `metadata.<key>`; raise `InvalidArgument` for others."""
+    metadata: dict[str, str | int | float | bool] = {}
+    lists: dict[str, tuple[str, ...]] = {}
+    for name, value in conditions.items():
+        key = name.removeprefix("metadata.")
+        if key != name and key and isinstance(value, str | int | float | bool):
+            metadata[key] = value
+        elif name in ("document_ids", "categories") and isinstance(value, list | tuple):
+            lists[name] = tuple(str(each) for each in value)
+        else:
+            message = f"There is no filter {name!r} of this type; there are document_ids, categories, metadata.<key>."
+            raise InvalidArgument(message, field=name)
+    return Filters(
+        document_ids=lists.get("document_ids", ()), categories=lists.get("categories", ()), metadata=metadata
+    )
+
+
+MATCHING_DOCUMENTS = """
+select document_id, chunk_count
+from documents
+where tenant = %(tenant)s
+  and collection_id = any(%(collection_ids)s::uuid[])
+  and current_version is not null
+  and (%(document_ids)s::uuid[] is null or document_id = any(%(document_ids)s::uuid[]))
+  and (%(categories)s::text[] is null or category = any(%(categories)s::text[]))
+  and metadata @> %(metadata)s
+"""
+"""The documents that meet a filter."""

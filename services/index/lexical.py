@@ -1,0 +1,84 @@
+"""Lexical search: BM25 with candidates from an inverted index and exact scores, in one statement."""
+
+# Statements are put together from constants of this package alone.
+# ruff: noqa: S608
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from psycopg import sql
+
+from services.chassis.postgres import Connection
+from services.chassis.postgres_types import sparse_vector
+from services.index.analyser import analyse_question
+from services.index.bm25 import DIMENSION, question_weights
+from services.index.dense import Hit
+from services.index.filters import MATCHING_DOCUMENTS
+from services.index.lexical_entries import SHOW_CANDIDATES, candidates_query
+from services.index.scope import Scope, stem_frequencies
+
+CANDIDATES_MAX = 5_000
+"""Passages scored, about 2 µs each: all stems of a question in a small corpus, its rarest ones in a large one."""
+
+SCANNED_MAX = 50_000
+"""Passages read where even the rarest stem is commoner than that; beyond, the search is no longer exact."""
+
+QUESTION_STEMS_MAX = 64
+"""Rarest stems kept of a very long question."""
+
+
+async def search_lexical(connection: Connection, scope: Scope, *, question: str, limit: int) -> list[Hit]:
+    """Return the passages with the highest BM25 score for a question, best first; none where no word matches."""
+    stems = analyse_question(question)
+    if not stems:
+        return []
+    frequencies = await stem_frequencies(connection, scope, stems)
+    # A filter leaves a share of the candidates, so it affords commoner stems; else it would find too few.
+    share = scope.matching / scope.passages if 0 < scope.matching < scope.passages else 1.0
+    rare = rarest_stems(stems, frequencies=frequencies, candidates_max=round(CANDIDATES_MAX / share))
+    weights = question_weights(
+        sorted(stems, key=lambda stem: frequencies.get(stem, 0))[:QUESTION_STEMS_MAX],
+        passages=scope.passages,
+        frequencies=frequencies,
+    )
+    query = candidates_query(rare, collection_numbers=scope.collection_numbers)
+    condition = "" if scope.filters.empty else f"and document_id in (select document_id from ({MATCHING_DOCUMENTS}))"
+    values = {
+        "tenant": scope.tenant,
+        "collection_ids": list(scope.collection_ids),
+        "weights": sparse_vector(weights, dimension=DIMENSION),
+        "scanned_max": SCANNED_MAX,
+        "limit": limit,
+    } | scope.filters.parameters()
+    await connection.execute(SHOW_CANDIDATES, (query,))
+    cursor = await connection.execute(sql.SQL(SEARCH).format(condition=sql.SQL(condition)), values)
+    return [Hit(chunk_id, -negative_score) for chunk_id, negative_score in await cursor.fetchall()]
+
+
+def rarest_stems(
+    stems: Sequence[str], *, frequencies: Mapping[str, int], candidates_max: int = CANDIDATES_MAX
+) -> list[str]:
+    """Return the rarest stems whose passages together stay within the budget; the rarest one in any case."""
+    chosen: list[str] = []
+    candidates = 0
+    for stem in sorted(stems, key=lambda stem: frequencies.get(stem, 0))[:QUESTION_STEMS_MAX]:
+        candidates += frequencies.get(stem, 0)
+        if chosen and candidates > candidates_max:
+            break
+        chosen.append(stem)
+    return chosen
+
+
+# Row-level security applies `sourcier.candidates`; the limit inside bounds the work for a stem that is everywhere.
+SEARCH = """
+select chunk_id, terms <#> %(weights)b as negative_score
+from (
+    select chunk_id, document_id, terms
+    from lexical_entries
+    where tenant = %(tenant)s {condition}
+    limit %(scanned_max)s
+) as candidate
+order by negative_score, chunk_id
+limit %(limit)s
+"""

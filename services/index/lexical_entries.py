@@ -1,0 +1,46 @@
+"""The lexical side of a passage as it is stored: lexemes to find candidates by, weights to score them with.
+
+Row-level security shows only the entries that match `sourcier.candidates` (see the first migration).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from services.chassis.postgres_types import SparseVector, TextSearchVector, sparse_vector, text_search_vector
+from services.index.analyser import Analysis
+from services.index.bm25 import DIMENSION, passage_weights
+
+SHOW_ALL_ENTRIES = "select set_config('sourcier.candidates', '!''''''', true)"
+"""Shows every entry of the tenant: no lexeme is a lone apostrophe. For writers; searches name their candidates."""
+
+SHOW_CANDIDATES = "select set_config('sourcier.candidates', %s, true)"
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalEntry:
+    """The columns of a passage's entry."""
+
+    lexemes: TextSearchVector
+    terms: SparseVector
+
+
+def lexical_entry(analysis: Analysis, *, collection_number: int) -> LexicalEntry:
+    """Return what is stored for a passage."""
+    return LexicalEntry(
+        text_search_vector([lexeme(stem, collection_number=collection_number) for stem in analysis.frequencies]),
+        sparse_vector(passage_weights(analysis), dimension=DIMENSION),
+    )
+
+
+def lexeme(stem: str, *, collection_number: int) -> str:
+    """Return a stem as one collection's: postings are apart, so others' passages never slow a search down."""
+    return f"{collection_number}:{stem}"
+
+
+def candidates_query(stems: Sequence[str], *, collection_numbers: Iterable[int]) -> str:
+    """Return the `tsquery` of the passages that hold any of the stems."""
+    lexemes = (lexeme(stem, collection_number=number) for number in collection_numbers for stem in stems)
+    # Quoted: apostrophes and backslashes are doubled, all else is literal.
+    return "|".join("'" + each.replace("\\", "\\\\").replace("'", "''") + "'" for each in lexemes)

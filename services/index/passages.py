@@ -1,0 +1,105 @@
+"""Passages: the chunks of visible versions, as searches return them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import sql
+from psycopg.rows import class_row
+
+from services.chassis.postgres import Connection
+from services.index.spaces import StoredSpace
+
+PREVIEW_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A chunk with what a result shows of its document."""
+
+    chunk_id: str
+    document_id: str
+    version_id: str
+    collection: str
+    title: str
+    source: str
+    filename: str
+    chunk_index: int
+    kind: str
+    """`text`, or what else the passage was made from."""
+    method: str
+    language: str
+    page: int
+    """From 1; 0 where the format has no pages."""
+    start_character: int
+    end_character: int
+    token_count: int
+    heading_path: tuple[str, ...]
+    text: str
+    category: str
+    metadata: Mapping[str, Any]
+    token_codes: bytes = b""
+    """For late interaction; empty where not asked for."""
+
+    def __post_init__(self) -> None:
+        """Freeze the heading path, which arrives as a list."""
+        object.__setattr__(self, "heading_path", tuple(self.heading_path))
+
+    @property
+    def preview(self) -> str:
+        """Return the passage's beginning, for people; prompts get all of it."""
+        return self.text[:PREVIEW_CHARACTERS]
+
+    @property
+    def is_image_chunk(self) -> bool:
+        """Return whether the passage describes an image."""
+        return self.kind == "image"
+
+
+async def get_passages(
+    connection: Connection, *, tenant: str, chunk_ids: Sequence[str], codes_of: StoredSpace | None = None
+) -> list[Passage]:
+    """Return the passages that exist, in the order of `chunk_ids`, with the codes of a space where one is named."""
+    if not chunk_ids:
+        return []
+    if codes_of is None:
+        query = sql.SQL(SELECT).format(codes=sql.SQL("''::bytea as token_codes"), vectors=sql.SQL(""))
+    else:
+        join = sql.SQL(JOIN_VECTORS).format(table=sql.Identifier(codes_of.vectors_table))
+        query = sql.SQL(SELECT).format(codes=sql.SQL("vector.token_codes"), vectors=join)
+    # Binary: as text, the codes would be sent as twice as many hexadecimal digits.
+    async with connection.cursor(row_factory=class_row(Passage), binary=True) as cursor:
+        await cursor.execute(query, {"tenant": tenant, "chunk_ids": list(chunk_ids)})
+        found = {passage.chunk_id: passage for passage in await cursor.fetchall()}
+    return [found[chunk_id] for chunk_id in chunk_ids if chunk_id in found]
+
+
+async def list_passages(connection: Connection, *, tenant: str, document_id: str, limit: int = 10_000) -> list[Passage]:
+    """Return a document's passages in order."""
+    cursor = await connection.execute(SELECT_IDS, {"tenant": tenant, "document_id": document_id, "limit": limit})
+    chunk_ids = [chunk_id for (chunk_id,) in await cursor.fetchall()]
+    return await get_passages(connection, tenant=tenant, chunk_ids=chunk_ids)
+
+
+SELECT = """
+select chunk.chunk_id, chunk.document_id, chunk.version_id, collection.name as collection, document.title,
+       document.source, document.filename, chunk.chunk_index, chunk.kind, chunk.method, chunk.language, chunk.page,
+       chunk.start_character, chunk.end_character, chunk.token_count, chunk.heading_path, chunk.text,
+       document.category, document.metadata, {codes}
+from chunks as chunk
+join documents as document using (document_id)
+join collections as collection on collection.collection_id = document.collection_id
+{vectors}
+where chunk.tenant = %(tenant)s and chunk.chunk_id = any(%(chunk_ids)s::uuid[])
+"""
+
+JOIN_VECTORS = "join {table} as vector on vector.tenant = %(tenant)s and vector.chunk_id = chunk.chunk_id"
+
+SELECT_IDS = """
+select chunk_id from chunks
+where tenant = %(tenant)s and document_id = %(document_id)s
+order by chunk_index
+limit %(limit)s
+"""

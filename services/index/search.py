@@ -1,0 +1,146 @@
+"""Search: dense, lexical or both fused, with the passages found. The gateway's way into the index.
+
+Each search is one read-only transaction, so one snapshot: what was found is still there when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from services.chassis.errors import InvalidArgument
+from services.chassis.postgres import Connection, Database
+from services.index.dense import Hit, search_dense
+from services.index.filters import Filters
+from services.index.fusion import fuse
+from services.index.lexical import search_lexical
+from services.index.passages import Passage, get_passages
+from services.index.scope import find_scope, space_of
+from services.index.spaces import StoredSpace, get_space
+
+LIMIT_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionVector:
+    """A question's pooled vector, bound to its space."""
+
+    space_id: str
+    values: bytes
+    """Float16, little-endian, L2 norm 1."""
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of values."""
+        return len(self.values) // 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """A passage, and why it is here."""
+
+    passage: Passage
+    score: float
+    """What the results are ordered by: cosine similarity, BM25, or the sum of reciprocal ranks."""
+    similarity: float | None = None
+    """Cosine similarity; None where dense search did not find it."""
+    lexical_score: float | None = None
+    """BM25; None where lexical search did not find it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """Where to search and how much to return."""
+
+    tenant: str
+    collections: Sequence[str]
+    limit: int
+    filters: Filters = field(default_factory=Filters)
+    exact: bool = False
+    """Never use an approximate index."""
+    with_codes: bool = False
+    """Return the passages' token codes."""
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidArgument` for a limit out of bounds."""
+        if not 1 <= self.limit <= LIMIT_MAX:
+            raise InvalidArgument(f"A search returns 1 to {LIMIT_MAX} passages.", field="limit")
+
+
+async def dense(database: Database, request: SearchRequest, *, vector: QuestionVector) -> list[SearchResult]:
+    """Return the passages closest to the question's vector; raise `SpaceMismatch`, `NotFound`."""
+    async with database.transaction(tenant=request.tenant, read_only=True) as connection:
+        scope = await find_scope(
+            connection, tenant=request.tenant, collections=request.collections, filters=request.filters
+        )
+        space = await space_of(connection, scope, space_id=vector.space_id, dimension=vector.dimension)
+        hits = await search_dense(
+            connection, scope, space=space, vector=vector.values, limit=request.limit, exact=request.exact
+        )
+        return await _results(connection, request, space=space, dense_hits=hits, lexical_hits=[])
+
+
+async def lexical(database: Database, request: SearchRequest, *, question: str) -> list[SearchResult]:
+    """Return the passages that share the question's rare words; raise `NotFound`."""
+    async with database.transaction(tenant=request.tenant, read_only=True) as connection:
+        scope = await find_scope(
+            connection, tenant=request.tenant, collections=request.collections, filters=request.filters
+        )
+        hits = await search_lexical(connection, scope, question=question, limit=request.limit)
+        space = await get_space(connection, scope.space_id)
+        return await _results(connection, request, space=space, dense_hits=[], lexical_hits=hits)
+
+
+async def fused(
+    database: Database, request: SearchRequest, *, question: str, vector: QuestionVector, depth: int = 100
+) -> list[SearchResult]:
+    """Return both searches' first `depth` passages, fused by reciprocal ranks; raise `SpaceMismatch`, `NotFound`."""
+    depth = max(depth, request.limit)
+    async with database.transaction(tenant=request.tenant, read_only=True) as connection:
+        scope = await find_scope(
+            connection, tenant=request.tenant, collections=request.collections, filters=request.filters
+        )
+        space = await space_of(connection, scope, space_id=vector.space_id, dimension=vector.dimension)
+        dense_hits = await search_dense(
+            connection, scope, space=space, vector=vector.values, limit=depth, exact=request.exact
+        )
+        lexical_hits = await search_lexical(connection, scope, question=question, limit=depth)
+        return await _results(connection, request, space=space, dense_hits=dense_hits, lexical_hits=lexical_hits)
+
+
+async def passages(database: Database, *, tenant: str, chunk_ids: Sequence[str]) -> list[Passage]:
+    """Return passages by id, in order, without those that no longer exist."""
+    async with database.transaction(tenant=tenant, read_only=True) as connection:
+        return await get_passages(connection, tenant=tenant, chunk_ids=chunk_ids)
+
+
+async def _results(
+    connection: Connection,
+    request: SearchRequest,
+    *,
+    space: StoredSpace,
+    dense_hits: Sequence[Hit],
+    lexical_hits: Sequence[Hit],
+) -> list[SearchResult]:
+    similarities = {hit.chunk_id: hit.score for hit in dense_hits}
+    lexical_scores = {hit.chunk_id: hit.score for hit in lexical_hits}
+    if dense_hits and lexical_hits:
+        ranked = fuse([list(similarities), list(lexical_scores)], limit=request.limit)
+    else:
+        ranked = list((similarities or lexical_scores).items())[: request.limit]
+    scores = dict(ranked)
+    found = await get_passages(
+        connection,
+        tenant=request.tenant,
+        chunk_ids=list(scores),
+        codes_of=space if request.with_codes else None,
+    )
+    return [
+        SearchResult(
+            passage=passage,
+            score=scores[passage.chunk_id],
+            similarity=similarities.get(passage.chunk_id),
+            lexical_score=lexical_scores.get(passage.chunk_id),
+        )
+        for passage in found
+    ]

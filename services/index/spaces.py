@@ -1,0 +1,222 @@
+"""Embedding spaces: what a vector's numbers mean, and the table that holds them.
+
+A space has one table, list-partitioned by tenant. A partition is made when its tenant first needs it and gets an HNSW
+index once it outgrows exact scans: until then inserting costs no graph, and a search is exact.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from psycopg import sql
+from psycopg.rows import class_row
+
+from services.chassis.errors import NotFound, SpaceMismatch
+from services.chassis.postgres import Connection, Database
+
+EXACT_ROWS_MAX = 20_000
+"""Up to so many rows a scan takes 10 to 20 ms and misses nothing."""
+
+HNSW_LINKS = 16
+HNSW_BUILD_CANDIDATES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingSpace:
+    """The model's manifest, as far as vectors depend on it."""
+
+    space_id: str
+    model: str
+    revision: str
+    dimension: int
+    query_prefix: str
+    passage_prefix: str
+    pooling: str
+    token_mean_sha256: str
+    """Hash of the mean that was subtracted before token vectors were reduced to signs."""
+    token_weights: str
+    """Where the tokens' weights come from."""
+    state: str = "live"
+    """`building`, `live` or `retired`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSpace(EmbeddingSpace):
+    """A space in the database."""
+
+    vectors_table: str = ""
+
+
+async def ensure_space(connection: Connection, space: EmbeddingSpace) -> StoredSpace:
+    """Make the space and its table unless they exist; raise `SpaceMismatch` where the stored constants differ."""
+    await connection.execute(LOCK, (f"sourcier.space.{space.space_id}",))
+    table = "vectors_" + hashlib.sha256(space.space_id.encode()).hexdigest()[:12]
+    await connection.execute(INSERT, {**_fields(space), "state": space.state, "vectors_table": table})
+    stored = await get_space(connection, space.space_id)
+    differing = [name for name, value in _fields(space).items() if getattr(stored, name) != value]
+    if differing:
+        message = f"The space {space.space_id} is stored with another {', '.join(differing)}."
+        raise SpaceMismatch(message, space_id=space.space_id)
+    create = sql.SQL(CREATE_VECTORS).format(
+        table=sql.Identifier(table),
+        by_document=sql.Identifier(f"{table}_by_document"),
+        dimension=sql.Literal(space.dimension),
+    )
+    if not await _exists(connection, table):
+        await connection.execute(create)
+        await _force_row_security(connection, table)
+    return stored
+
+
+async def get_space(connection: Connection, space_id: str) -> StoredSpace:
+    """Return a space; raise `NotFound`."""
+    async with connection.cursor(row_factory=class_row(StoredSpace)) as cursor:
+        await cursor.execute(SELECT, (space_id,))
+        space = await cursor.fetchone()
+    if space is None:
+        raise NotFound(f"There is no embedding space {space_id}.", space_id=space_id)
+    return space
+
+
+async def vectors_tables(connection: Connection) -> tuple[str, ...]:
+    """Return the tables of all spaces."""
+    cursor = await connection.execute("select vectors_table from embedding_spaces order by space_id")
+    return tuple(table for (table,) in await cursor.fetchall())
+
+
+async def ensure_partition(connection: Connection, *, vectors_table: str, tenant: str) -> None:
+    """Make the tenant's part of a vectors table unless it exists."""
+    partition = f"{vectors_table}_{tenant}"
+    if await _exists(connection, partition):
+        return
+    await connection.execute(LOCK, (f"sourcier.partition.{partition}",))
+    if await _exists(connection, partition):
+        return
+    # Created apart and then attached: `partition of` would lock out every search of every tenant.
+    statements = sql.SQL(CREATE_PARTITION).format(
+        table=sql.Identifier(vectors_table), partition=sql.Identifier(partition), tenant=sql.Literal(tenant)
+    )
+    await connection.execute(statements)
+    await _force_row_security(connection, partition)
+
+
+async def build_indexes(database: Database, *, rows_min: int = EXACT_ROWS_MAX) -> list[str]:
+    """Give an HNSW index to each partition of over `rows_min` rows that has none; return their names.
+
+    Built concurrently: neither searches nor commits wait. One process builds at a time, the others return at once.
+    """
+    built: list[str] = []
+    async with database.autocommit(tenant="*") as connection:
+        cursor = await connection.execute(TRY_LOCK, ("sourcier.hnsw",))
+        locked = await cursor.fetchone()
+        if locked is None or not locked[0]:
+            return built
+        try:
+            await connection.execute("set statement_timeout = 0")
+            cursor = await connection.execute(PARTITIONS_WITHOUT_INDEX, {"rows_min": rows_min})
+            for (partition,) in await cursor.fetchall():
+                # Hashed: the partition's own name may already be as long as names can be.
+                index = "hnsw_" + hashlib.sha256(partition.encode()).hexdigest()[:16]
+                names = {"index": sql.Identifier(index), "partition": sql.Identifier(partition)}
+                # What a build that was cut off left behind is invalid, and would be kept up to date for nothing.
+                await connection.execute(sql.SQL(DROP_INDEX).format(**names))
+                await connection.execute(sql.SQL(CREATE_INDEX).format(**names))
+                built.append(partition)
+        finally:
+            if not connection.closed:
+                timeout = f"{database.settings.statement_timeout_seconds * 1000:.0f}"
+                await connection.execute("select set_config('statement_timeout', %s, false)", (timeout,))
+                await connection.execute(UNLOCK, ("sourcier.hnsw",))
+    return built
+
+
+def _fields(space: EmbeddingSpace) -> dict[str, str | int]:
+    return {
+        "space_id": space.space_id,
+        "model": space.model,
+        "revision": space.revision,
+        "dimension": space.dimension,
+        "query_prefix": space.query_prefix,
+        "passage_prefix": space.passage_prefix,
+        "pooling": space.pooling,
+        "token_mean_sha256": space.token_mean_sha256,
+        "token_weights": space.token_weights,
+    }
+
+
+async def _exists(connection: Connection, table: str) -> bool:
+    cursor = await connection.execute("select to_regclass(quote_ident(%s)) is not null", (table,))
+    row = await cursor.fetchone()
+    return bool(row and row[0])
+
+
+async def _force_row_security(connection: Connection, table: str) -> None:
+    await connection.execute(sql.SQL(FORCE_ROW_SECURITY).format(table=sql.Identifier(table)))
+
+
+LOCK = "select pg_advisory_xact_lock(hashtext(current_schema() || %s))"
+TRY_LOCK = "select pg_try_advisory_lock(hashtext(current_schema() || %s))"
+UNLOCK = "select pg_advisory_unlock(hashtext(current_schema() || %s))"
+
+SELECT = """
+select space_id, model, revision, dimension, query_prefix, passage_prefix, pooling, token_mean_sha256, token_weights,
+       state, vectors_table
+from embedding_spaces
+where space_id = %s
+"""
+
+INSERT = """
+insert into embedding_spaces (space_id, model, revision, dimension, query_prefix, passage_prefix, pooling,
+                              token_mean_sha256, token_weights, state, vectors_table)
+values (%(space_id)s, %(model)s, %(revision)s, %(dimension)s, %(query_prefix)s, %(passage_prefix)s, %(pooling)s,
+        %(token_mean_sha256)s, %(token_weights)s, %(state)s, %(vectors_table)s)
+on conflict (space_id) do nothing
+"""
+
+# Plain: a toasted halfvec(1024) scans five times slower. External: codes are bits, and do not compress.
+CREATE_VECTORS = """
+create table {table} (
+    chunk_id uuid not null,
+    tenant text not null,
+    collection_id uuid not null,
+    document_id uuid not null,
+    embedding halfvec({dimension}) not null,
+    token_codes bytea not null,
+    primary key (tenant, chunk_id)
+) partition by list (tenant);
+alter table {table} alter column embedding set storage plain, alter column token_codes set storage external;
+create index {by_document} on {table} (collection_id, document_id);
+"""
+
+CREATE_PARTITION = """
+create table {partition} (like {table} including storage);
+alter table {table} attach partition {partition} for values in ({tenant});
+"""
+
+FORCE_ROW_SECURITY = """
+alter table {table} enable row level security;
+alter table {table} force row level security;
+create policy tenant_rows on {table} using (tenant = (select current_setting('sourcier.tenant', true)));
+"""
+
+# The planner's estimate of rows is enough: it decides when to build, never what a search finds.
+PARTITIONS_WITHOUT_INDEX = """
+select partition.relname
+from embedding_spaces as space
+join pg_inherits on inhparent = to_regclass(quote_ident(space.vectors_table))
+join pg_class as partition on partition.oid = inhrelid
+where partition.reltuples > %(rows_min)s
+  and space.state <> 'retired'
+  and not exists (
+      select from pg_index
+      join pg_class as index on index.oid = indexrelid
+      join pg_am on pg_am.oid = index.relam
+      where indrelid = partition.oid and amname = 'hnsw' and indisvalid
+  )
+"""
+DROP_INDEX = "drop index concurrently if exists {index}"
+CREATE_INDEX = f"""
+create index concurrently {{index}} on {{partition}}
+using hnsw (embedding halfvec_cosine_ops) with (m = {HNSW_LINKS}, ef_construction = {HNSW_BUILD_CANDIDATES})
+"""
