@@ -146,15 +146,18 @@ class JetStream:
         `message_id` only spares the next stage a duplicate: inbox and staged keys are the guarantee.
         """
         address = subject.address(self.prefix, tenant=tenant, lane=lane)
-        payload = message.SerializeToString()
+        await self.publish_payload(address, message.SerializeToString(), message_id=message_id)
+
+    async def publish_payload(self, address: str, payload: bytes, *, message_id: str) -> None:
+        """Publish what is serialised already, as the outbox keeps it; the address carries the prefix."""
         if len(payload) > subjects.BODY_BYTES_MAX:
-            raise TooLarge(f"a message of {len(payload)} bytes for {subject.name} is over {subjects.BODY_BYTES_MAX}")
+            raise TooLarge(f"a message of {len(payload)} bytes for {address} is over {subjects.BODY_BYTES_MAX}")
         headers = {"Nats-Msg-Id": message_id, telemetry.REQUEST_ID_KEY: telemetry.current_request_id()}
         try:
             async with asyncio.timeout(FULL_WAIT_SECONDS):
                 await self._publish_when_room(address, payload, headers)
         except TimeoutError as error:
-            raise ResourceExhausted(f"the queue {subject.name} stayed full") from error
+            raise ResourceExhausted(f"the queue {address} stayed full") from error
 
     async def _publish_when_room(self, address: str, payload: bytes, headers: dict[str, str]) -> None:
         delay_seconds = 0.1

@@ -7,31 +7,22 @@ in every language, so that it meets documents and questions of each.
 
 from __future__ import annotations
 
-import re
 import threading
-import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import Stemmer
 
-from services.index.language import detect
+from services.index.language import detect_words
 from services.index.stop_words import STOP_WORDS, fold
+from services.index.words import split_words
 
 ALGORITHMS = {"fr": "french", "en": "english"}
 LANGUAGES = tuple(ALGORITHMS)
 STEM_CHARACTERS_MAX = 64
 """Longer runs are not words (base64, DNA, missing spaces); their beginning is kept."""
-
-_APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u0060\u00b4\uff07]")
-# 14 500 000 with any of the spaces French puts between groups of three; 2003 120 is left alone.
-_DIGIT_GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)")
-_GROUP_SPACES = re.compile(r"[ \u00a0\u2009\u202f]")
-_ELISION = re.compile(r"\b(?:[ldjnscmt]|(?:lors|puis|jus|quoi|pres|quel)?qu|entr)'(?=\w)")
-_TOKEN = re.compile(r"\w+(?:[-/.,:_+]\w+)*")
-_PARTS = re.compile(r"[^\W_]+")
 
 _stemmers = threading.local()
 
@@ -51,7 +42,7 @@ class Analysis:
 def analyse_passage(text: str, *, language: str = "") -> Analysis:
     """Analyse what is indexed; `language` is trusted where it is one of `LANGUAGES`, else found."""
     words = list(split_words(text))
-    language = language if language in ALGORITHMS else detect(words)
+    language = language if language in ALGORITHMS else detect_words(words)
     frequencies: Counter[str] = Counter()
     length = 0
     for word in words:
@@ -65,20 +56,8 @@ def analyse_passage(text: str, *, language: str = "") -> Analysis:
 def analyse_question(text: str) -> tuple[str, ...]:
     """Return the distinct stems of a question, in order."""
     words = list(split_words(text))
-    language = detect(words)
+    language = detect_words(words)
     return tuple(dict.fromkeys(stem for word in words for stem in question_stems(word, language)))
-
-
-def split_words(text: str) -> Iterator[str]:
-    """Give the words in lower case, elisions cut off, function words included; codes whole and in parts."""
-    text = _APOSTROPHES.sub("'", unicodedata.normalize("NFKC", text).lower())
-    text = _DIGIT_GROUPS.sub(lambda group: _GROUP_SPACES.sub("", group[0]), text)
-    text = _ELISION.sub(" ", text).replace("œ", "oe").replace("æ", "ae")
-    for token in _TOKEN.findall(text):
-        parts = _PARTS.findall(token)
-        if len(parts) > 1 and any(character.isdigit() for character in token):
-            yield token
-        yield from parts
 
 
 @lru_cache(maxsize=100_000)

@@ -47,6 +47,16 @@ class Collection:
     chunk_count: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class CollectionDeletion:
+    """What a deletion did."""
+
+    existed: bool
+    document_count: int = 0
+    original_keys: tuple[str, ...] = ()
+    """Keys of the originals to remove from the object store."""
+
+
 async def create_collection(
     connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str = "bulk"
 ) -> Collection:
@@ -83,18 +93,15 @@ async def list_collections(
     return pagination.make_page(found, page_size=page_size, key=lambda collection: collection.collection_id)
 
 
-async def delete_collection(connection: Connection, *, tenant: str, name: str) -> tuple[str, ...]:
-    """Delete a collection with all it holds; return the keys of the originals to remove from the object store.
-
-    What does not exist is deleted already.
-    """
+async def delete_collection(connection: Connection, *, tenant: str, name: str) -> CollectionDeletion:
+    """Delete a collection with all it holds; deleting what is not there succeeds."""
     cursor = await connection.execute(LOCK, {"tenant": tenant, "name": name})
     row = await cursor.fetchone()
     if row is None:
-        return ()
+        return CollectionDeletion(existed=False)
     values = {"tenant": tenant, "collection_id": row[0]}
     # Waits for the commits under way, so that what they insert is deleted too.
-    await connection.execute(LOCK_DOCUMENTS, values)
+    locked = await connection.execute(LOCK_DOCUMENTS, values)
     cursor = await connection.execute(ORIGINALS, values)
     originals = tuple(key for (key,) in await cursor.fetchall())
     await connection.execute(SHOW_ALL_ENTRIES)
@@ -102,7 +109,7 @@ async def delete_collection(connection: Connection, *, tenant: str, name: str) -
         await connection.execute(sql.SQL(DELETE_VECTORS).format(table=sql.Identifier(table)), values)
     for statement in (DELETE_ENTRIES, DELETE_CHUNKS, DELETE_STAGED, DELETE_CHANGES, CANCEL_JOBS, DELETE_COLLECTION):
         await connection.execute(statement, values)
-    return originals
+    return CollectionDeletion(existed=True, document_count=locked.rowcount, original_keys=originals)
 
 
 async def _insert(

@@ -144,7 +144,8 @@ where tenant = %(tenant)s and version_id = %(version_id)s and state in ('accepte
 
 FAIL_JOB = """
 update jobs
-set status = 'failed', error_code = %(reason)s, error_message = %(message)s, updated_at = now(), finished_at = now()
+set status = 'failed', error_code = %(reason)s, error_message = %(message)s, error_stage = %(stage)s,
+    updated_at = now(), finished_at = now()
 where tenant = %(tenant)s and job_id = %(job_id)s and status in ('pending', 'processing')
 """
 
@@ -191,7 +192,7 @@ DELETE_STAGED_CHUNKS = "delete from staged_chunks where tenant = %(tenant)s and 
 
 REOPEN_JOB = """
 update jobs
-set status = 'pending', error_code = '', error_message = '', stage = '', percentage = 0, updated_at = now(),
-    finished_at = null
+set status = 'pending', error_code = '', error_message = '', error_stage = '', stage = '', percentage = 0,
+    updated_at = now(), finished_at = null
 where tenant = %(tenant)s and job_id = %(job_id)s and status = 'failed'
 """

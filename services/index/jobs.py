@@ -36,7 +36,13 @@ class Job:
     chunks_created: int
     error_code: str
     error_message: str
+    error_stage: str
+    """The pipeline stage that gave up; empty where none did."""
     filename: str
+    collection: str
+    """The collection's name; empty once it is deleted."""
+    source: str
+    """What identifies the document; the file's name once it is deleted."""
     size_bytes: int
     stage_times: Mapping[str, datetime]
     """When each stage was reached, in the order they were."""
@@ -96,8 +102,14 @@ def _job(*row: Any) -> Job:
     return dataclasses.replace(job, stage_times={stage: at for at, stage in times})
 
 
-COLUMNS = """job_id, tenant, collection_id, document_id, version_id, lane, status, stage, percentage, chunks_created,
-       error_code, error_message, filename, size_bytes, stage_times, created_at, started_at, updated_at, finished_at"""
+COLUMNS = """job_id, job.tenant, job.collection_id, job.document_id, version_id, job.lane, status, stage, percentage,
+       chunks_created, error_code, error_message, error_stage, job.filename, coalesce(collection.name, ''),
+       coalesce(document.source, job.filename), job.size_bytes, stage_times, job.created_at, started_at, job.updated_at,
+       finished_at"""
+
+TABLES = """jobs as job
+left join collections as collection using (collection_id)
+left join documents as document using (document_id)"""
 
 ADVANCE = """
 update jobs
@@ -109,13 +121,13 @@ where tenant = %(tenant)s and job_id = %(job_id)s
   and (percentage < %(percentage)s or percentage = %(percentage)s and stage = '')
 """
 
-SELECT = f"select {COLUMNS} from jobs where tenant = %(tenant)s and job_id = %(job_id)s"
+SELECT = f"select {COLUMNS} from {TABLES} where job.tenant = %(tenant)s and job_id = %(job_id)s"
 
 LIST = f"""
 select {COLUMNS}
-from jobs
-where tenant = %(tenant)s
-  and (%(collection_id)s::uuid is null or collection_id = %(collection_id)s)
+from {TABLES}
+where job.tenant = %(tenant)s
+  and (%(collection_id)s::uuid is null or job.collection_id = %(collection_id)s)
   and (%(status)s::text is null or status = %(status)s)
   and job_id < %(before)s
 order by job_id desc

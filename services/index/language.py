@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from services.index.stop_words import STOP_WORDS
+from services.index.words import split_words
 
 SHARE_MIN = 0.15
 """Of the words, those that must be function words of the language: French and English prose has 35 to 50 %, while
@@ -16,12 +18,19 @@ LEAD_MIN = 1.5
 WORDS_MAX = 2_000
 """Words looked at; the rest of a text changes nothing."""
 
+CHARACTERS_MAX = 20_000
+
 _SHARED = STOP_WORDS["fr"] & STOP_WORDS["en"]
 _DISTINCTIVE = {language: words - _SHARED for language, words in STOP_WORDS.items()}
 
 
-def detect(words: Sequence[str]) -> str:
-    """Return `fr`, `en`, or an empty string where the words (lower case, apostrophes split) do not tell."""
+def detect(text: str) -> str:
+    """Return `fr`, `en`, or an empty string where the text does not tell."""
+    return detect_words(list(islice(split_words(text[:CHARACTERS_MAX]), WORDS_MAX)))
+
+
+def detect_words(words: Sequence[str]) -> str:
+    """Return the language of words as `split_words` gives them: lower case, elisions cut off."""
     words = words[:WORDS_MAX]
     if not words:
         return ""

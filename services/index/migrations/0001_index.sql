@@ -162,6 +162,7 @@ create table jobs (
     chunks_created integer not null default 0,
     error_code text not null default '',
     error_message text not null default '',
+    error_stage text not null default '',
     filename text not null,
     size_bytes bigint not null,
     -- When each stage was reached: {"parsed": "2026-01-31T12:00:00+00:00", …}.

@@ -12,6 +12,7 @@ from services.ingest.parsing.pdf_lines import Line
 
 _HEADING_CHARACTERS_MAX = 160
 _HEADING_RATIO = 1.15
+_BOLD_HEADING_RATIO = 1.04
 _HEADING_LEVELS_MAX = 4
 _BOLD_HEADING_CHARACTERS_MAX = 100
 _FULL_LINE_SHARE = 0.8
@@ -42,12 +43,14 @@ class Layout:
     def of(cls, lines: Iterable[Line]) -> Self:
         """Measure the document: the body is the size of most characters."""
         characters: Counter[float] = Counter()
+        bold: set[float] = set()
         for line in lines:
             characters[_rounded(line.height)] += len(line.text)
+            bold.update({_rounded(line.height)} if line.bold else ())
         if not characters:
             return cls(0.0, ())
         body = max(characters, key=lambda height: (characters[height], -height))
-        larger = sorted((height for height in characters if height > body * _HEADING_RATIO), reverse=True)
+        larger = sorted((height for height in characters if height > body * _ratio(height in bold)), reverse=True)
         # A document set in large type throughout has no heading that is most of its text.
         total = sum(characters.values())
         headings = tuple(height for height in larger if characters[height] < total * 0.25)
@@ -55,9 +58,9 @@ class Layout:
 
     def level(self, line: Line) -> int:
         """Return a heading's depth by its size, 0 for other lines."""
-        if len(line.text) > _HEADING_CHARACTERS_MAX or not any(letter.isalpha() for letter in line.text):
+        if len(line.text) > _HEADING_CHARACTERS_MAX or not _starts_like_heading(line.text):
             return 0
-        if line.height <= self.body_height * _HEADING_RATIO or not self.heading_heights:
+        if line.height <= self.body_height * _ratio(line.bold) or not self.heading_heights:
             return 0
         return next(
             (depth for depth, height in enumerate(self.heading_heights, 1) if _rounded(line.height) >= height),
@@ -121,11 +124,16 @@ def _reflow(group: Sequence[Line]) -> str:
     return text
 
 
+def _starts_like_heading(text: str) -> bool:
+    # A fragment of a line, set apart by a change of font, begins with a comma or in the middle of a sentence.
+    return (text[0].isalnum() or text[0] in "«“\"'‘(¿¡") and not text[0].islower() and any(map(str.isalpha, text))
+
+
 def _short_bold(group: Sequence[Line]) -> bool:
     return (
         all(line.bold for line in group)
         and sum(len(line.text) for line in group) <= _BOLD_HEADING_CHARACTERS_MAX
-        and any(letter.isalpha() for letter in group[0].text)
+        and _starts_like_heading(group[0].text)
     )
 
 
@@ -135,6 +143,10 @@ def _bullet(line: Line) -> bool:
 
 def _ends_sentence(line: Line) -> bool:
     return line.text.endswith((".", "!", "?", ";", ":", "…", ","))
+
+
+def _ratio(bold: bool) -> float:
+    return _BOLD_HEADING_RATIO if bold else _HEADING_RATIO
 
 
 def _rounded(height: float) -> float:

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-BOLD_WEIGHT = 600
+_BOLD_WEIGHT = 600
+_FORCE_BOLD_FLAG = 1 << 18
+_BOLD_NAMES = (b"bold", b"black", b"heavy", b"demi")
+_FONT_NAME_BYTES_MAX = 128
 _LINE_ENDS = (10, 13)
 
 
@@ -69,7 +72,7 @@ def _measure(text_page: pdfium.FPDF_TEXTPAGE, number: int, start: int, end: int,
     first = start + len(text) - len(text.lstrip())
     last = max(first, min(end, start + len(text.rstrip())) - 1)
     head, tail = _box(text_page, first), _box(text_page, last)
-    bold = min(pdfium.FPDFText_GetFontWeight(text_page, index) for index in (first, last)) >= BOLD_WEIGHT
+    bold = _is_bold(text_page, first) and _is_bold(text_page, last)
     height = max(head.top - head.bottom, 0.0)
     return Line(
         text=text.strip(),
@@ -80,6 +83,18 @@ def _measure(text_page: pdfium.FPDF_TEXTPAGE, number: int, start: int, end: int,
         last_bottom=tail.bottom,
         height=height,
         bold=bold,
+    )
+
+
+def _is_bold(text_page: pdfium.FPDF_TEXTPAGE, index: int) -> bool:
+    # Few writers fill the weight in; most say it in the font's name or flags only.
+    name, flags = ctypes.create_string_buffer(_FONT_NAME_BYTES_MAX), ctypes.c_int()
+    pdfium.FPDFText_GetFontInfo(text_page, index, name, _FONT_NAME_BYTES_MAX, ctypes.byref(flags))
+    lowered = name.value.lower()
+    return (
+        bool(flags.value & _FORCE_BOLD_FLAG)
+        or any(mark in lowered for mark in _BOLD_NAMES)
+        or pdfium.FPDFText_GetFontWeight(text_page, index) >= _BOLD_WEIGHT
     )
 
 

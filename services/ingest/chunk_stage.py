@@ -1,0 +1,135 @@
+"""`document.parsed` → cut into chunks, in batches that stay within one message once embedded → `chunks.ready`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from services.chassis import ids, subjects
+from services.chassis.consuming import Consumer, Delivery
+from services.chassis.errors import SpaceMismatch
+from services.chassis.jetstream import JetStream
+from services.chassis.objects import ObjectStore
+from services.index.language import detect
+from services.ingest.chunking.chunks import Chunk
+from services.ingest.chunking.cutting import cut
+from services.ingest.documents import ParsedDocument
+from services.ingest.messages import chunking_configuration
+from services.ingest.progress import CHUNKED, Progress
+from services.ingest.tokens import TokenCounter
+from sourcier.events.v1 import events_pb2
+
+STAGE = "chunk"
+
+BATCH_CHUNKS_MAX = 32
+BATCH_BYTES_MAX = subjects.BODY_BYTES_MAX * 3 // 4
+"""A quarter is left for ids, headings and the frame of the message."""
+
+
+class ChunkStage:
+    """Cuts documents. Owns no table: publish, then acknowledge; the same document gives the same batches again."""
+
+    def __init__(
+        self,
+        jetstream: JetStream,
+        objects: ObjectStore,
+        tokens: TokenCounter,
+        progress: Progress,
+        *,
+        space_id: str,
+        dimension: int,
+    ) -> None:
+        self._jetstream = jetstream
+        self._objects = objects
+        self._tokens = tokens
+        self._progress = progress
+        self._space_id = space_id
+        self._dimension = dimension
+
+    def consumer(self, *, slots: int) -> Consumer[events_pb2.DocumentParsed]:
+        """Return the consumer, with slots for each lane."""
+        return Consumer(
+            self._jetstream,
+            subjects.DOCUMENT_PARSED,
+            stage=STAGE,
+            concurrency=dict.fromkeys(subjects.LANES, slots),
+            handle=self.handle,
+        )
+
+    async def handle(self, parsed: events_pb2.DocumentParsed, delivery: Delivery) -> None:
+        """Cut one document and publish its batches."""
+        if parsed.space_id != self._space_id:
+            raise SpaceMismatch(
+                f"the collection's space is {parsed.space_id}, this process counts the tokens of {self._space_id}; "
+                "start an ingest service whose SOURCIER_EMBED_MODEL is the space's model, then replay"
+            )
+        artefact = await self._objects.get(parsed.artefact.key, sha256=parsed.artefact.sha256)
+        title, chunks = await asyncio.to_thread(self._cut, artefact, parsed)
+        batches = list(batched(chunks, dimension=self._dimension))
+        await self._progress.advance(parsed.version, CHUNKED)
+        configuration_digest = chunking_configuration(parsed.chunking).digest()
+        for batch_no, batch in enumerate(batches):
+            ready = events_pb2.ChunksReady(
+                version=parsed.version,
+                space_id=parsed.space_id,
+                batch_no=batch_no,
+                batch_count=len(batches),
+                title=title,
+                source=parsed.source,
+                chunking=parsed.chunking,
+                chunks=[_message(chunk, parsed, configuration_digest) for chunk in batch],
+            )
+            await self._jetstream.publish(
+                subjects.CHUNKS_READY,
+                ready,
+                tenant=parsed.version.tenant,
+                lane=parsed.version.lane,
+                message_id=f"{parsed.version.version_id}-ready-{batch_no}-{delivery.attempt}",
+            )
+
+    def _cut(self, artefact: bytes, parsed: events_pb2.DocumentParsed) -> tuple[str, list[Chunk]]:
+        document = ParsedDocument.from_bytes(artefact)
+        chunks = cut(document, chunking_configuration(parsed.chunking), self._tokens, detect_language=detect)
+        return document.title, chunks
+
+
+def batched(chunks: Sequence[Chunk], *, dimension: int) -> Iterator[list[Chunk]]:
+    """Yield runs of chunks whose message, vectors and codes included, stays within the limit of a message."""
+    batch: list[Chunk] = []
+    batch_bytes = 0
+    for chunk in chunks:
+        chunk_bytes = embedded_bytes(chunk, dimension=dimension)
+        if batch and (len(batch) == BATCH_CHUNKS_MAX or batch_bytes + chunk_bytes > BATCH_BYTES_MAX):
+            yield batch
+            batch, batch_bytes = [], 0
+        batch.append(chunk)
+        batch_bytes += chunk_bytes
+    if batch:
+        yield batch
+
+
+def embedded_bytes(chunk: Chunk, *, dimension: int) -> int:
+    """Return an upper bound of the bytes a chunk takes once it is embedded."""
+    texts = len(chunk.text.encode()) + len(chunk.embedding_text.encode()) + sum(map(len, chunk.heading_path)) * 4
+    # Titles and headings are embedded with the passage; twice its tokens bounds the rows of codes.
+    return texts + dimension * 2 + chunk.token_count * 2 * dimension // 8
+
+
+def _message(chunk: Chunk, parsed: events_pb2.DocumentParsed, configuration_digest: str) -> events_pb2.Chunk:
+    return events_pb2.Chunk(
+        chunk_id=ids.chunk_id(
+            document_id=parsed.version.document_id,
+            content_sha256=parsed.content_sha256,
+            configuration_digest=configuration_digest,
+            position=chunk.index,
+        ),
+        index=chunk.index,
+        text=chunk.text,
+        start_character=chunk.start_character,
+        end_character=chunk.end_character,
+        token_count=chunk.token_count,
+        page=chunk.page,
+        heading_path=chunk.heading_path,
+        embedding_text="" if chunk.embedding_text == chunk.text else chunk.embedding_text,
+        language=chunk.language,
+    )

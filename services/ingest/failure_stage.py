@@ -1,0 +1,53 @@
+"""Dead letters → the failed job and its reason, where a person finds them."""
+
+from __future__ import annotations
+
+import logging
+
+from services.chassis import subjects
+from services.chassis.consuming import Consumer, Delivery
+from services.chassis.jetstream import JetStream
+from services.chassis.postgres import Database
+from services.index import dead_letters
+from services.index.dead_letters import Failure
+from services.ingest.messages import version_reference
+from services.ingest.progress import Progress
+from services.ingest.relay import Relay
+from sourcier.events.v1 import events_pb2
+
+logger = logging.getLogger(__name__)
+
+
+class FailureStage:
+    """Records what any stage gave up, once, in the transaction that fails its job."""
+
+    def __init__(self, jetstream: JetStream, database: Database, progress: Progress, relay: Relay) -> None:
+        self._jetstream = jetstream
+        self._database = database
+        self._progress = progress
+        self._relay = relay
+
+    def consumers(self) -> list[Consumer[events_pb2.DeadLetter]]:
+        """Return one consumer for the letters of each stage."""
+        return [
+            Consumer(self._jetstream, subject, stage=f"failures_{stage}", concurrency={"": 1}, handle=self.handle)
+            for stage, subject in subjects.DEAD_BY_STAGE.items()
+        ]
+
+    async def handle(self, letter: events_pb2.DeadLetter, delivery: Delivery) -> None:
+        """Record one dead letter; a second delivery finds the version failed already."""
+        if not letter.version.version_id:
+            logger.error("a dead letter without a version", extra={"subject": letter.subject, "stage": letter.stage})
+            return
+        failure = Failure(
+            stage=letter.stage,
+            reason=letter.reason,
+            message=letter.message,
+            attempts=letter.attempts,
+            subject=letter.subject,
+            payload=letter.payload,
+        )
+        async with self._database.transaction(tenant=letter.version.tenant) as connection:
+            await dead_letters.fail_version(connection, version_reference(letter.version), failure)
+        self._relay.wake()
+        await self._progress.tell(tenant=letter.version.tenant, job_id=letter.version.job_id)

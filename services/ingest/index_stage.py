@@ -1,0 +1,101 @@
+"""`chunks.embedded` → staged; the last batch of a version makes it visible in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from services.chassis import subjects
+from services.chassis.consuming import Consumer, Delivery
+from services.chassis.jetstream import JetStream
+from services.chassis.postgres import Database
+from services.index import batches, outbox
+from services.index.batches import Batch, IndexedChunk, Staging
+from services.index.outbox import OutboxMessage
+from services.ingest.messages import version_reference
+from services.ingest.progress import Progress
+from services.ingest.relay import Relay
+from sourcier.events.v1 import events_pb2
+
+logger = logging.getLogger(__name__)
+
+STAGE = "index"
+
+
+class IndexStage:
+    """Writes batches: one transaction with rows, job and outbox, then the acknowledgement."""
+
+    def __init__(self, jetstream: JetStream, database: Database, progress: Progress, relay: Relay) -> None:
+        self._jetstream = jetstream
+        self._database = database
+        self._progress = progress
+        self._relay = relay
+
+    def consumer(self, *, slots: int) -> Consumer[events_pb2.ChunksEmbedded]:
+        """Return the consumer, with slots for each lane."""
+        return Consumer(
+            self._jetstream,
+            subjects.CHUNKS_EMBEDDED,
+            stage=STAGE,
+            concurrency=dict.fromkeys(subjects.LANES, slots),
+            handle=self.handle,
+        )
+
+    async def handle(self, embedded: events_pb2.ChunksEmbedded, delivery: Delivery) -> None:
+        """Stage one batch, and commit its version if it was the last one missing."""
+        version = embedded.version
+        batch = _batch(embedded)
+        async with self._database.transaction(tenant=version.tenant) as connection:
+            number = await batches.collection_number(
+                connection, tenant=version.tenant, collection_id=version.collection_id
+            )
+        # Analysing the text is most of the work; no transaction is open meanwhile, and the loop stays free.
+        prepared = await asyncio.to_thread(batches.prepare, batch, collection_number=number)
+        async with self._database.transaction(tenant=version.tenant) as connection:
+            staging = await batches.stage_batch(connection, prepared)
+            if staging.outcome == "committed":
+                await outbox.put(connection, self._indexed(version, staging))
+        if staging.outcome == "committed":
+            logger.info("indexed", extra={"document_id": version.document_id, "chunks": staging.chunk_count})
+            # Its place in the pipeline is free for the next document.
+            self._relay.wake()
+        await self._progress.tell(tenant=version.tenant, job_id=version.job_id)
+
+    def _indexed(self, version: events_pb2.VersionReference, staging: Staging) -> OutboxMessage:
+        indexed = events_pb2.DocumentIndexed(version=version, chunk_count=staging.chunk_count)
+        indexed.indexed_at.GetCurrentTime()
+        return OutboxMessage(
+            tenant=version.tenant,
+            subject=subjects.DOCUMENT_INDEXED.address(self._jetstream.prefix, tenant=version.tenant),
+            payload=indexed.SerializeToString(),
+            message_id=f"{version.version_id}-indexed",
+        )
+
+
+def _batch(embedded: events_pb2.ChunksEmbedded) -> Batch:
+    return Batch(
+        version=version_reference(embedded.version),
+        space_id=embedded.space_id,
+        batch_no=embedded.batch_no,
+        batch_count=embedded.batch_count,
+        title=embedded.title,
+        method=embedded.chunking.method,
+        chunks=tuple(_chunk(entry) for entry in embedded.chunks),
+    )
+
+
+def _chunk(entry: events_pb2.EmbeddedChunk) -> IndexedChunk:
+    chunk = entry.chunk
+    return IndexedChunk(
+        chunk_id=chunk.chunk_id,
+        index=chunk.index,
+        text=chunk.text,
+        start_character=chunk.start_character,
+        end_character=chunk.end_character,
+        token_count=chunk.token_count,
+        vector=entry.vector,
+        token_codes=entry.token_codes,
+        page=chunk.page,
+        heading_path=tuple(chunk.heading_path),
+        language=chunk.language,
+    )
