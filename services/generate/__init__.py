@@ -1,0 +1,1 @@
+"""The generate service: a language model behind one streaming contract."""

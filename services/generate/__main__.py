@@ -1,0 +1,64 @@
+"""Compose the generate service and run it: `python -m services.generate`."""
+
+from __future__ import annotations
+
+import os
+
+from services.chassis import lifecycle
+from services.chassis.lifecycle import Stopping
+from services.chassis.models import ModelStore
+from services.chassis.serving import Server
+from services.generate.engine import Engine
+from services.generate.server import GenerateServer, TokenLimits
+from services.generate.settings import GenerateSettings, engine_environment
+from services.generate.supervisor import Supervisor
+from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
+
+SERVICE_NAME = generate_pb2.DESCRIPTOR.services_by_name["GenerateService"].full_name
+
+
+def open_engine(settings: GenerateSettings) -> Engine:
+    """Return the engine that the settings name; its libraries are imported only then."""
+    if settings.engine_name == "openai":
+        from services.generate.openai_engine import Endpoint, OpenAIEngine
+
+        return OpenAIEngine(Endpoint(
+            url=settings.openai_url, key=settings.openai_key, model=settings.openai_model,
+            timeout_seconds=settings.openai_timeout_seconds, structured_output=settings.openai_structured_output,
+            stream_usage=settings.openai_stream_usage, tokens_field=settings.openai_tokens_field,
+        ), connections_max=settings.sequences_max + settings.queue_max)
+    if settings.engine_name == "scripted":
+        from services.generate.script import read_script
+        from services.generate.scripted_engine import ScriptedEngine
+
+        assert settings.script_file is not None
+        return ScriptedEngine(read_script(settings.script_file), sequences_max=settings.sequences_max)
+    from services.generate.vllm_engine import VllmEngine, VllmOptions
+    from services.generate.weights import locate
+
+    weights = locate(settings.model, store=ModelStore(settings.models_root))
+    os.environ.update(engine_environment(settings, from_hub=weights.from_hub))
+    return VllmEngine(weights, VllmOptions(
+        dtype=settings.dtype, compile=settings.compile, context_tokens_max=settings.context_tokens_max,
+        sequences_max=settings.sequences_max, kv_cache_gib=settings.kv_cache_gib,
+    ))
+
+
+async def main(settings: GenerateSettings, stopping: Stopping) -> None:
+    """Open what the service needs, in order, and serve until told to stop."""
+    async with (
+        open_engine(settings) as engine,
+        Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
+               concurrent_calls_max=settings.concurrent_calls_max) as server,
+    ):
+        supervisor = Supervisor(engine, sequences_max=settings.sequences_max, queue_max=settings.queue_max,
+                                stall_seconds=settings.stall_seconds)
+        await supervisor.warm_up(seconds_max=settings.warm_up_seconds_max)
+        limits = TokenLimits(default=settings.completion_tokens_default, maximum=settings.completion_tokens_max)
+        server.add(generate_pb2_grpc.add_GenerateServiceServicer_to_server,
+                   GenerateServer(supervisor, completion_tokens=limits), SERVICE_NAME)
+        await lifecycle.serve(server, [supervisor], stopping)
+
+
+if __name__ == "__main__":
+    lifecycle.run("generate", GenerateSettings, main)

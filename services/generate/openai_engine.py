@@ -1,0 +1,220 @@
+"""Any OpenAI-compatible Chat Completions endpoint as an engine, over one pooled HTTP client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self, cast
+from urllib.parse import urlsplit
+
+import httpx
+from pydantic import SecretStr
+
+from services.chassis.errors import (
+    DeadlineExceeded,
+    FailedPrecondition,
+    InvalidArgument,
+    ResourceExhausted,
+    ServiceError,
+    Unavailable,
+)
+from services.generate.completion import Completion
+from services.generate.engine import Description, Generation, Piece, Status
+from services.generate.event_stream import EventStream, MalformedStream
+
+CONNECT_SECONDS = 10.0
+ERROR_BYTES_MAX = 4096
+_TRUNCATED = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """Where the endpoint is and what it understands."""
+
+    url: str
+    """The base URL, or that of the completions themselves."""
+    model: str
+    key: SecretStr = field(default_factory=lambda: SecretStr(""))
+    timeout_seconds: float = 120.0
+    structured_output: bool = True
+    stream_usage: bool = True
+    tokens_field: str = "max_tokens"
+
+    @property
+    def completions_url(self) -> str:
+        """The address that generations are posted to."""
+        base = self.url.rstrip("/")
+        return base if base.endswith("/chat/completions") else f"{base}/chat/completions"
+
+    @property
+    def host(self) -> str:
+        """The endpoint as errors name it: without credentials and query."""
+        parts = urlsplit(self.url)
+        return f"{parts.hostname or self.url}:{parts.port}" if parts.port else parts.hostname or self.url
+
+
+class OpenAIEngine:
+    """Streams completions from an endpoint."""
+
+    def __init__(self, endpoint: Endpoint, *, connections_max: int) -> None:
+        self._endpoint = endpoint
+        self._connections_max = connections_max
+        self._client: httpx.AsyncClient
+        self._running = 0
+        self._pieces = 0
+
+    async def __aenter__(self) -> Self:
+        key = self._endpoint.key.get_secret_value()
+        self._client = httpx.AsyncClient(
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            # The whole time is bounded below; a single read may wait for as long as that.
+            timeout=httpx.Timeout(self._endpoint.timeout_seconds, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS),
+            limits=httpx.Limits(max_connections=self._connections_max, max_keepalive_connections=8),
+            follow_redirects=False,
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    def describe(self) -> Description:
+        """Name the model; the endpoint does not tell its limits."""
+        return Description(engine="openai", model=self._endpoint.model,
+                           structured_output=self._endpoint.structured_output, supervised=False)
+
+    def status(self) -> Status:
+        """Tell what runs; a failing endpoint fails calls, never this process."""
+        return Status(steps=self._pieces, running=self._running)
+
+    async def generate(self, generation: Generation) -> AsyncGenerator[Piece, None]:
+        """Yield the answer's pieces; closing the generator closes the connection, which ends the work there."""
+        now = asyncio.get_running_loop().time()
+        limit = min(now + self._endpoint.timeout_seconds, generation.deadline)
+        self._running += 1
+        try:
+            async with self._client.stream(
+                "POST", self._endpoint.completions_url, json=request_body(generation, self._endpoint),
+                timeout=httpx.Timeout(max(limit - now, 0.001), connect=min(CONNECT_SECONDS, max(limit - now, 0.001))),
+            ) as response:
+                await self._check(response)
+                async for piece in self._read(response, limit):
+                    self._pieces += 1
+                    yield piece
+        except httpx.TimeoutException as error:
+            raise self._timed_out() from error
+        except httpx.HTTPError as error:
+            raise Unavailable(f"the model endpoint {self._endpoint.host} cannot be reached or broke off "
+                              f"({type(error).__name__}); see that it runs and SOURCIER_GENERATE_OPENAI_URL") from error
+        except MalformedStream as error:
+            raise Unavailable(f"the model endpoint {self._endpoint.host} does not stream completions ({error}); see "
+                              "SOURCIER_GENERATE_OPENAI_URL") from error
+        finally:
+            self._running -= 1
+
+    async def _read(self, response: httpx.Response, limit: float) -> AsyncGenerator[Piece, None]:
+        stream, completion = EventStream(), Completion()
+        async with aclosing(cast(AsyncGenerator[bytes, None], response.aiter_bytes())) as chunks:
+            while chunk := await self._chunk(chunks, limit):
+                # One message for all that came together.
+                for piece in completion.read(stream.feed(chunk)):
+                    yield piece
+                if completion.done:
+                    return
+        stream.close()
+        for piece in completion.end():
+            yield piece
+
+    async def _chunk(self, chunks: AsyncGenerator[bytes, None], limit: float) -> bytes:
+        """Return the next bytes, empty at the end."""
+        try:
+            async with asyncio.timeout_at(limit):
+                return await anext(chunks, b"")
+        except TimeoutError as error:
+            raise self._timed_out() from error
+
+    async def _check(self, response: httpx.Response) -> None:
+        if response.status_code == 200:
+            kind = response.headers.get("content-type", "")
+            if not kind.startswith("text/event-stream"):
+                raise MalformedStream(f"its answer is of type {kind or 'unknown'}")
+            return
+        body = b""
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > ERROR_BYTES_MAX:
+                break
+        raise status_error(response, self._endpoint, said=self._said(body))
+
+    def _said(self, body: bytes) -> str:
+        text = body[:ERROR_BYTES_MAX].decode("utf-8", "replace")
+        try:
+            document = json.loads(text)
+            error = document.get("error", document)
+            text = str(error.get("message", error.get("detail", text)) if isinstance(error, dict) else error)
+        except (ValueError, AttributeError):
+            pass
+        # Some endpoints say the key that they were sent.
+        key = self._endpoint.key.get_secret_value()
+        text = text.replace(key, "***") if key else text
+        return " ".join(text.split())[:_TRUNCATED]
+
+    def _timed_out(self) -> DeadlineExceeded:
+        return DeadlineExceeded(
+            f"the model endpoint {self._endpoint.host} did not finish within the caller's deadline and "
+            f"SOURCIER_GENERATE_OPENAI_TIMEOUT_SECONDS={self._endpoint.timeout_seconds:g}; raise them, or ask for "
+            "fewer tokens")
+
+
+def request_body(generation: Generation, endpoint: Endpoint) -> dict[str, Any]:
+    """Return the JSON body that asks for a generation."""
+    sampling = generation.sampling
+    body: dict[str, Any] = {
+        "model": endpoint.model,
+        "messages": [{"role": message.role, "content": message.content} for message in generation.messages],
+        "stream": True,
+        "temperature": round(sampling.temperature, 6),
+        endpoint.tokens_field: sampling.tokens_max,
+    }
+    if endpoint.stream_usage:
+        body["stream_options"] = {"include_usage": True}
+    # What has its default is left out: not every endpoint knows every field.
+    if sampling.top_p != 1.0:
+        body["top_p"] = round(sampling.top_p, 6)
+    if sampling.seed is not None:
+        body["seed"] = sampling.seed
+    if sampling.stop:
+        body["stop"] = list(sampling.stop)
+    if generation.json_schema:
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "output", "strict": True, "schema": json.loads(generation.json_schema)},
+        }
+    return body
+
+
+def status_error(response: httpx.Response, endpoint: Endpoint, *, said: str) -> ServiceError:
+    """Return what an HTTP status means to our caller; `said` is the endpoint's own text."""
+    code = response.status_code
+    fact = f"the model endpoint {endpoint.host} answered {code}" + (f": {said}" if said else "")
+    if code in {401, 403}:
+        return FailedPrecondition(f"{fact}; set SOURCIER_GENERATE_OPENAI_KEY to a key that it accepts")
+    if code == 404:
+        return FailedPrecondition(f"{fact}; see SOURCIER_GENERATE_OPENAI_URL and SOURCIER_GENERATE_OPENAI_MODEL")
+    if code in {408, 504}:
+        return DeadlineExceeded(fact)
+    if code == 429:
+        wait = response.headers.get("retry-after", "")
+        return ResourceExhausted(f"{fact}; try again" + (f" in {wait} s" if wait.isdigit() else " later"),
+                                 **({"retry_after": wait} if wait.isdigit() else {}))
+    if code >= 500:
+        return Unavailable(f"{fact}; try again in a moment")
+    if code >= 400:
+        return InvalidArgument(f"{fact}; shorten the prompt or leave out what it does not know: for a field of the "
+                               "stream see SOURCIER_GENERATE_OPENAI_STREAM_USAGE and _TOKENS_FIELD")
+    return FailedPrecondition(f"{fact}; SOURCIER_GENERATE_OPENAI_URL does not name the endpoint itself")

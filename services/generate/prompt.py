@@ -1,0 +1,80 @@
+"""Turns a conversation into the tokens that the model was trained on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from services.chassis.errors import FailedPrecondition, InvalidArgument, TooLarge
+from services.generate.engine import Message
+
+
+class Tokenizer(Protocol):
+    """The part of a Hugging Face tokenizer that is used."""
+
+    chat_template: Any
+    all_special_tokens: Sequence[str]
+
+    def apply_chat_template(self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool) -> Any:
+        """Render the model's template."""
+        ...
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        """Return the text's tokens."""
+        ...
+
+
+class PromptEncoder:
+    """Renders the model's chat template and tokenizes it, within the context length."""
+
+    def __init__(self, tokenizer: Tokenizer, *, model: str, context_tokens_max: int) -> None:
+        """Raise FailedPrecondition for a model that has no chat template."""
+        if not tokenizer.chat_template:
+            raise FailedPrecondition(f"{model} has no chat template; name an instruction-tuned model with "
+                                     "SOURCIER_GENERATE_MODEL")
+        self._tokenizer = tokenizer
+        self._context_tokens_max = context_tokens_max
+        self._characters_max = context_tokens_max * int(getattr(tokenizer, "max_chars_per_token", 128))
+        marks = sorted(_control_marks(tokenizer), key=len, reverse=True)
+        self._marks = re.compile("|".join(map(re.escape, marks))) if marks else None
+
+    def encode(self, messages: Sequence[Message]) -> list[int]:
+        """Return the prompt's tokens; TooLarge when no room is left for an answer."""
+        characters = sum(len(message.content) for message in messages)
+        if characters > self._characters_max:
+            # Tokenizing what cannot fit would keep others waiting.
+            raise self._too_large(f"the prompt has {characters} characters, more than any "
+                                  f"{self._context_tokens_max} tokens can hold")
+        try:
+            text = self._tokenizer.apply_chat_template(
+                [{"role": message.role, "content": self._quoted(message.content)} for message in messages],
+                tokenize=False, add_generation_prompt=True,
+            )
+        except Exception as error:
+            # Templates raise errors of their own for an order of roles that the model does not know.
+            if type(error).__module__.partition(".")[0] != "jinja2":
+                raise
+            raise InvalidArgument(f"the model's chat template refuses these messages: {error}",
+                                  field="messages") from error
+        tokens = self._tokenizer.encode(text, add_special_tokens=False)
+        if len(tokens) >= self._context_tokens_max:
+            raise self._too_large(f"the prompt has {len(tokens)} tokens, and prompt and answer together have room "
+                                  f"for {self._context_tokens_max}")
+        return tokens
+
+    def _quoted(self, content: str) -> str:
+        # A document that spells out the model's control marks must not become a message of its own.
+        return self._marks.sub(lambda found: f"{found[0][0]} {found[0][1:]}", content) if self._marks else content
+
+    def _too_large(self, fact: str) -> TooLarge:
+        return TooLarge(
+            f"{fact}; send fewer or shorter passages, or raise SOURCIER_GENERATE_CONTEXT_TOKENS_MAX where the model "
+            "allows it", field="messages", context_tokens_max=self._context_tokens_max,
+        )
+
+
+def _control_marks(tokenizer: Tokenizer) -> set[str]:
+    added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+    marks = {*tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
+    return {mark for mark in marks if len(mark) > 1}

@@ -1,0 +1,106 @@
+"""What the scripted engine answers: rules in a JSON file, tried in order on the last message of the user.
+
+    {"tokens_per_second": 50, "first_token_seconds": 0.2,
+     "rules": [{"pattern": "télétravail", "text": "{passage:1} [1]."},
+               {"pattern": "panne", "text": "Je commence", "failure": "die"}],
+     "default": "Je ne trouve pas cette information dans le corpus."}
+
+`{passage:n}` stands for the first sentence of the passage that the prompt numbers `[n]`, `{question}` for the prompt's
+last line. The failures: `hang` and `die` concern the engine, `unavailable`, `exhausted` and `internal` the one call;
+they come after the text.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+
+from services.chassis.errors import FailedPrecondition
+
+Failure = Literal["", "hang", "die", "unavailable", "exhausted", "internal"]
+Seconds = Annotated[float, Field(ge=0, le=3600)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Rule(_Strict):
+    """One answer."""
+
+    pattern: Annotated[str, StringConstraints(min_length=1)]
+    """Regular expression, searched for without regard to case."""
+    text: str = ""
+    failure: Failure = ""
+    first_token_seconds: Seconds | None = None
+    tokens_per_second: Annotated[float, Field(ge=0)] | None = None
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+        return pattern
+
+
+class Script(_Strict):
+    """All answers."""
+
+    model: str = "scripted"
+    tokens_per_second: Annotated[float, Field(ge=0)] = 0.0
+    """How fast an answer streams; 0 is as fast as it can."""
+    first_token_seconds: Seconds = 0.0
+    context_tokens_max: Annotated[int, Field(ge=1)] = 4096
+    rules: tuple[Rule, ...] = ()
+    default: str = "Je ne trouve pas cette information dans le corpus."
+
+    def rule_for(self, message: str) -> Rule:
+        """Return the first rule that applies, its pace filled in."""
+        found = next((rule for rule in self.rules if re.search(rule.pattern, message, re.IGNORECASE)),
+                     Rule(pattern=".", text=self.default))
+        return found.model_copy(update={
+            "first_token_seconds": _either(found.first_token_seconds, self.first_token_seconds),
+            "tokens_per_second": _either(found.tokens_per_second, self.tokens_per_second),
+        })
+
+
+def read_script(path: Path) -> Script:
+    """Read a script file; FailedPrecondition says what is wrong with it."""
+    try:
+        return Script.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise FailedPrecondition(f"SOURCIER_GENERATE_SCRIPT_FILE={path} cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        raise FailedPrecondition(f"SOURCIER_GENERATE_SCRIPT_FILE={path} is not a script: {error}") from error
+
+
+def filled(text: str, message: str) -> str:
+    """Return the text with its places filled from the user's message."""
+    def fill(place: re.Match[str]) -> str:
+        if place[0] == "{question}":
+            return message.rstrip().rpartition("\n")[2]
+        return first_sentence(passage(message, int(place["number"])))
+
+    return re.sub(r"\{question\}|\{passage:(?P<number>\d+)\}", fill, text)
+
+
+def passage(message: str, number: int) -> str:
+    """Return the passage that the prompt numbers `[number]` at the start of a line, without that line; or nothing."""
+    found = re.search(rf"^\[{number}\][^\n]*\n(?P<text>.*?)(?=\n\s*\n\[\d+\]|\Z)", message, re.MULTILINE | re.DOTALL)
+    return found["text"].strip() if found else ""
+
+
+def first_sentence(text: str) -> str:
+    """Return the text up to its first full stop that ends a sentence, or its first line."""
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    found = re.match(r".+?[.!?](?=\s|$)", text, re.DOTALL)
+    return " ".join((found[0] if found else line).split()).rstrip(".")
+
+
+def _either(value: float | None, default: float) -> float:
+    return default if value is None else value

@@ -1,0 +1,131 @@
+"""An engine that says what a script says: for tests and benchmarks of everything around the model."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from types import TracebackType
+from typing import Self
+
+from services.chassis.errors import ResourceExhausted, ServiceError, TooLarge, Unavailable
+from services.generate.engine import (
+    Delta,
+    Description,
+    EngineDead,
+    Finish,
+    FinishReason,
+    Generation,
+    Piece,
+    Sampling,
+    Status,
+    Usage,
+)
+from services.generate.script import Rule, Script, filled
+
+_TOKEN = re.compile(r"\s*\S+|\s+$")
+"""A word with the white space before it."""
+
+
+class ScriptedEngine:
+    """Behaves like a model: it queues, takes its time, counts tokens, stops, and fails where it is told to."""
+
+    def __init__(self, script: Script, *, sequences_max: int) -> None:
+        self.aborted = 0
+        self._script = script
+        self._slots = asyncio.Semaphore(sequences_max)
+        self._in_hand = 0
+        self._running = 0
+        self._steps = 0
+        self._dead = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def describe(self) -> Description:
+        """Name the script's model."""
+        return Description(engine="scripted", model=self._script.model,
+                           context_tokens_max=self._script.context_tokens_max)
+
+    def status(self) -> Status:
+        """Tell whether a rule has killed the engine."""
+        return Status(dead="its script says so" if self._dead.is_set() else "", steps=self._steps,
+                      running=self._running, waiting=self._in_hand - self._running)
+
+    async def generate(self, generation: Generation) -> AsyncGenerator[Piece, None]:
+        """Yield the scripted answer; tokens that are due together come as one delta."""
+        prompt_tokens = sum(len(_TOKEN.findall(message.content)) for message in generation.messages)
+        if prompt_tokens >= self._script.context_tokens_max:
+            raise TooLarge(f"the prompt has {prompt_tokens} tokens, and prompt and answer together have room for "
+                           f"{self._script.context_tokens_max}; send fewer or shorter passages", field="messages")
+        message = generation.messages[-1].content
+        rule = self._script.rule_for(message)
+        tokens, reason = cut(_TOKEN.findall(filled(rule.text, message)), generation.sampling)
+        self._in_hand += 1
+        ended = False
+        try:
+            async with self._slots:
+                self._running += 1
+                try:
+                    async for delta in self._paced(tokens, rule):
+                        yield delta
+                    await self._fail(rule)
+                finally:
+                    self._running -= 1
+            ended = True
+            yield Finish(reason, Usage(prompt_tokens=prompt_tokens, completion_tokens=len(tokens)))
+        finally:
+            self._in_hand -= 1
+            self.aborted += not ended
+
+    async def _paced(self, tokens: list[str], rule: Rule) -> AsyncGenerator[Delta, None]:
+        loop = asyncio.get_running_loop()
+        pace = 1.0 / rule.tokens_per_second if rule.tokens_per_second else 0.0
+        start = loop.time() + (rule.first_token_seconds or 0.0)
+        sent = 0
+        while sent < len(tokens):
+            await self._until(start + sent * pace)
+            due = int((loop.time() - start) / pace) + 1 if pace else sent + 1
+            due = min(max(due, sent + 1), len(tokens))
+            self._steps += 1
+            yield Delta("".join(tokens[sent:due]))
+            sent = due
+
+    async def _until(self, when: float) -> None:
+        """Wait, unless the engine dies meanwhile."""
+        try:
+            async with asyncio.timeout_at(when):
+                await self._dead.wait()
+        except TimeoutError:
+            return
+        raise EngineDead()
+
+    async def _fail(self, rule: Rule) -> None:
+        match rule.failure:
+            case "hang":
+                await self._dead.wait()
+                raise EngineDead()
+            case "die":
+                self._dead.set()
+                raise EngineDead("the engine died as its script says")
+            case "unavailable":
+                raise Unavailable("the engine failed on this generation as its script says; try again")
+            case "exhausted":
+                raise ResourceExhausted("the engine is full as its script says; try again later")
+            case "internal":
+                raise ServiceError()
+
+
+def cut(tokens: list[str], sampling: Sampling) -> tuple[list[str], FinishReason]:
+    """Return the tokens up to the first stop text or the limit, whichever comes first, and why the answer ends."""
+    limited = tokens[:sampling.tokens_max]
+    text = "".join(limited)
+    places = [place for stop in sampling.stop if (place := text.find(stop)) >= 0]
+    if places:
+        return _TOKEN.findall(text[:min(places)]), FinishReason.STOP
+    return limited, FinishReason.STOP if len(limited) == len(tokens) else FinishReason.LENGTH

@@ -1,0 +1,163 @@
+"""`GenerateService`: checks what is asked, streams what the engine says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import grpc.aio
+
+from services.chassis.ids import new_id
+from services.chassis.serving import STREAM_DEADLINE_SECONDS, require, tenant_of
+from services.generate.engine import Delta, Finish, FinishReason, Generation, Message, Role, Sampling
+from services.generate.supervisor import Supervisor
+from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+STOP_TEXTS_MAX = 8
+STOP_CHARACTERS_MAX = 200
+MESSAGES_MAX = 200
+SCHEMA_CHARACTERS_MAX = 65_536
+SALT_CHARACTERS_MAX = 256
+
+_ROLES: dict[int, Role] = {
+    generate_pb2.ROLE_SYSTEM: "system", generate_pb2.ROLE_USER: "user", generate_pb2.ROLE_ASSISTANT: "assistant",
+}
+_REASONS = {
+    FinishReason.STOP: generate_pb2.FINISH_REASON_STOP, FinishReason.LENGTH: generate_pb2.FINISH_REASON_LENGTH,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenLimits:
+    """How much one request may generate."""
+
+    default: int
+    """For requests that do not say."""
+    maximum: int
+
+
+class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
+    """One supervised engine behind the contract."""
+
+    def __init__(self, supervisor: Supervisor, *, completion_tokens: TokenLimits) -> None:
+        self._supervisor = supervisor
+        self._completion_tokens = completion_tokens
+        self._description = supervisor.describe()
+
+    async def Generate(
+        self, request: generate_pb2.GenerateRequest, context: Context
+    ) -> AsyncIterator[generate_pb2.GenerateResponse]:
+        """Stream the model's answer; a call that is cancelled aborts it."""
+        remaining = context.time_remaining()
+        seconds = STREAM_DEADLINE_SECONDS if remaining is None else max(remaining, 0.0)
+        generation = self._generation(
+            request, tenant=tenant_of(context), deadline=asyncio.get_running_loop().time() + seconds
+        )
+        async with aclosing(self._supervisor.generate(generation)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Delta):
+                    yield generate_pb2.GenerateResponse(text=piece.text)
+                else:
+                    yield generate_pb2.GenerateResponse(finish=self._finish(piece))
+
+    async def Describe(
+        self, request: generate_pb2.DescribeRequest, context: Context
+    ) -> generate_pb2.DescribeResponse:
+        """Name the model, the engine and the limits."""
+        description = self._description
+        return generate_pb2.DescribeResponse(
+            model=description.model, revision=description.revision, engine=description.engine,
+            context_tokens_max=description.context_tokens_max, completion_tokens_max=self._completion_tokens.maximum,
+            structured_output=description.structured_output,
+        )
+
+    def _generation(self, request: generate_pb2.GenerateRequest, *, tenant: str, deadline: float) -> Generation:
+        require(len(request.cache_salt) <= SALT_CHARACTERS_MAX,
+                f"cache_salt has {len(request.cache_salt)} characters; send {SALT_CHARACTERS_MAX} at most",
+                field="cache_salt")
+        return Generation(
+            id=request.generation_id or new_id(),
+            messages=checked_messages(request),
+            sampling=checked_sampling(request.sampling, limits=self._completion_tokens),
+            json_schema=checked_schema(request.json_schema, enforced=self._description.structured_output),
+            # A salt that a caller chooses must not reach the cache of another tenant.
+            cache_salt=f"{tenant}/{request.cache_salt}",
+            deadline=deadline,
+        )
+
+    def _finish(self, finish: Finish) -> generate_pb2.Finish:
+        return generate_pb2.Finish(
+            reason=_REASONS[finish.reason], model=self._description.model,
+            usage=generate_pb2.Usage(
+                prompt_tokens=finish.usage.prompt_tokens, cached_tokens=finish.usage.cached_tokens,
+                completion_tokens=finish.usage.completion_tokens,
+            ),
+        )
+
+
+def checked_messages(request: generate_pb2.GenerateRequest) -> tuple[Message, ...]:
+    """Return the conversation, or refuse one that no chat model takes."""
+    count = len(request.messages)
+    require(0 < count <= MESSAGES_MAX, f"{count} messages; send 1 to {MESSAGES_MAX}", field="messages")
+    messages: list[Message] = []
+    for place, message in enumerate(request.messages):
+        field = f"messages[{place}]"
+        role = _ROLES.get(message.role)
+        require(role is not None, f"{field}.role is {message.role}; send ROLE_SYSTEM, ROLE_USER or ROLE_ASSISTANT",
+                field=f"{field}.role")
+        require(bool(message.content.strip()), f"{field}.content is empty; leave the message out, or fill it",
+                field=f"{field}.content")
+        require(message.role != generate_pb2.ROLE_SYSTEM or place == 0,
+                f"{field}.role is ROLE_SYSTEM; the instructions are the first message only", field=f"{field}.role")
+        assert role is not None
+        messages.append(Message(role, message.content))
+    require(messages[-1].role == "user", f"the last message is by the {messages[-1].role}; end with one of ROLE_USER",
+            field="messages")
+    return tuple(messages)
+
+
+def checked_sampling(sampling: generate_pb2.Sampling, *, limits: TokenLimits) -> Sampling:
+    """Return how to sample, or refuse values out of range."""
+    temperature = sampling.temperature if sampling.HasField("temperature") else 0.0
+    require(0.0 <= temperature <= 2.0, f"sampling.temperature is {temperature:g}; send 0 to 2",
+            field="sampling.temperature")
+    top_p = sampling.top_p if sampling.HasField("top_p") else 1.0
+    require(0.0 < top_p <= 1.0, f"sampling.top_p is {top_p:g}; send a number over 0, up to 1", field="sampling.top_p")
+    tokens_max = sampling.tokens_max if sampling.HasField("tokens_max") else limits.default
+    require(1 <= tokens_max <= limits.maximum,
+            f"sampling.tokens_max is {tokens_max}; send 1 to {limits.maximum}, or raise "
+            "SOURCIER_GENERATE_COMPLETION_TOKENS_MAX", field="sampling.tokens_max")
+    require(len(sampling.stop) <= STOP_TEXTS_MAX,
+            f"{len(sampling.stop)} texts in sampling.stop; send {STOP_TEXTS_MAX} at most", field="sampling.stop")
+    for place, text in enumerate(sampling.stop):
+        require(0 < len(text) <= STOP_CHARACTERS_MAX,
+                f"sampling.stop[{place}] has {len(text)} characters; send 1 to {STOP_CHARACTERS_MAX}",
+                field=f"sampling.stop[{place}]")
+    return Sampling(
+        temperature=temperature, top_p=top_p, tokens_max=tokens_max,
+        seed=sampling.seed if sampling.HasField("seed") else None, stop=tuple(sampling.stop),
+    )
+
+
+def checked_schema(text: str, *, enforced: bool) -> str:
+    """Return the JSON schema, or refuse what is none."""
+    if not text:
+        return ""
+    require(enforced, "this engine does not enforce a JSON schema; leave json_schema empty and check the output",
+            field="json_schema")
+    require(len(text) <= SCHEMA_CHARACTERS_MAX,
+            f"json_schema has {len(text)} characters; send {SCHEMA_CHARACTERS_MAX} at most", field="json_schema")
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        schema = error
+    require(not isinstance(schema, Exception), f"json_schema is not JSON: {schema}", field="json_schema")
+    require(isinstance(schema, dict), "json_schema is not a JSON object; send a schema such as "
+            '{"type": "object", "properties": {…}}', field="json_schema")
+    return text

@@ -1,0 +1,168 @@
+"""Stands between the calls and the engine: a bound on what waits, deadlines, measures, and a watch on progress.
+
+A dead engine may exit 0, and a hanging one answers health checks (vLLM #48966, #39863). So progress itself is watched,
+and when it ends every stream ends UNAVAILABLE, and the process ends, non-zero.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from services.chassis.errors import DeadlineExceeded, ResourceExhausted
+from services.chassis.telemetry import DURATION_BUCKETS
+from services.generate.engine import Description, Engine, EngineDead, Finish, Generation, Message, Piece, Sampling
+
+logger = logging.getLogger(__name__)
+
+CHECK_SECONDS = 0.5
+
+first_token_seconds = Histogram(
+    "sourcier_first_token_seconds", "Time from a generation's request to its first text.", buckets=DURATION_BUCKETS
+)
+tokens_total = Counter("sourcier_tokens_total", "Tokens: prompt, cached (of the prompt), completion.", ["kind"])
+generations_in_hand = Gauge("sourcier_generations_in_hand", "Generations admitted and not ended.")
+engine_requests = Gauge("sourcier_engine_requests", "Requests inside the engine, by state.", ["state"])
+
+
+class Supervisor:
+    """Admits generations to one engine and watches it; a worker of the process's life cycle."""
+
+    name = "engine watchdog"
+
+    def __init__(self, engine: Engine, *, sequences_max: int, queue_max: int, stall_seconds: float) -> None:
+        """Prepare to admit `sequences_max` generations at work and `queue_max` waiting ones."""
+        self.in_hand = 0
+        self._engine = engine
+        self._sequences_max = sequences_max
+        self._queue_max = queue_max
+        self._stall_seconds = stall_seconds
+        self._death = ""
+        self._scopes: set[asyncio.Timeout] = set()
+        self._pieces = 0
+        self._seen = (0, 0)
+        self._progress_at = time.monotonic()
+
+    def describe(self) -> Description:
+        """Name the model and its limits."""
+        return self._engine.describe()
+
+    async def warm_up(self, *, seconds_max: float) -> None:
+        """Run one short generation on an engine of our own, so that the first caller does not pay for first times."""
+        if not self.describe().supervised:
+            return
+        started = time.monotonic()
+        generation = Generation(
+            id="warm-up", messages=(Message("user", "Bonjour"),), sampling=Sampling(tokens_max=2),
+            deadline=asyncio.get_running_loop().time() + seconds_max,
+        )
+        async with aclosing(self.generate(generation)) as pieces:
+            async for _ in pieces:
+                pass
+        logger.info("warm", extra={"seconds": round(time.monotonic() - started, 3)})
+
+    async def generate(self, generation: Generation) -> AsyncGenerator[Piece, None]:
+        """Yield the pieces of the answer; ResourceExhausted at once when too many wait."""
+        self._admit()
+        started = time.monotonic()
+        answering = False
+        try:
+            async with aclosing(self._engine.generate(generation)) as pieces:
+                while True:
+                    piece = await self._next(pieces, generation.deadline)
+                    self._pieces += 1
+                    if isinstance(piece, Finish):
+                        _count(piece)
+                        yield piece
+                        return
+                    if not answering:
+                        answering = True
+                        first_token_seconds.observe(time.monotonic() - started)
+                    yield piece
+        except EngineDead as error:
+            self._die(error.message)
+            raise
+        finally:
+            self.in_hand -= 1
+            generations_in_hand.dec()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Watch the engine until told to stop; raises EngineDead, which ends the process."""
+        while not stopping.is_set():
+            self._check()
+            if self._death:
+                raise EngineDead(self._death)
+            try:
+                async with asyncio.timeout(min(CHECK_SECONDS, self._stall_seconds / 4)):
+                    await stopping.wait()
+            except TimeoutError:
+                continue
+
+    def _admit(self) -> None:
+        if self._death:
+            raise EngineDead(self._death)
+        if self.in_hand >= self._sequences_max + self._queue_max:
+            raise ResourceExhausted(
+                f"{self.in_hand} generations are in hand, {self._queue_max} of them waiting; try again later, add "
+                "replicas, or raise SOURCIER_GENERATE_QUEUE_MAX"
+            )
+        if self.in_hand == 0:
+            # What was idle has not been stalling.
+            self._progress_at = time.monotonic()
+        self.in_hand += 1
+        generations_in_hand.inc()
+
+    async def _next(self, pieces: AsyncGenerator[Piece, None], deadline: float) -> Piece:
+        """Return the engine's next piece; the scope lets the watch interrupt an engine that never answers."""
+        scope = asyncio.timeout_at(deadline)
+        try:
+            async with scope:
+                if self._death:
+                    raise EngineDead(self._death)
+                self._scopes.add(scope)
+                try:
+                    return await anext(pieces)
+                finally:
+                    self._scopes.discard(scope)
+        except TimeoutError as error:
+            if self._death:
+                raise EngineDead(self._death) from error
+            raise DeadlineExceeded("the generation did not end within the caller's deadline; allow more time, or ask "
+                                   "for fewer tokens with sampling.tokens_max") from error
+        except StopAsyncIteration as error:
+            raise EngineDead("the engine ended a generation without saying why") from error
+
+    def _check(self) -> None:
+        status = self._engine.status()
+        engine_requests.labels("running").set(status.running)
+        engine_requests.labels("waiting").set(status.waiting)
+        if status.dead:
+            self._die(f"the engine died: {status.dead}; the process restarts: try again in a moment")
+        now = time.monotonic()
+        seen = (status.steps, self._pieces)
+        if self.in_hand == 0 or seen != self._seen or not self.describe().supervised:
+            self._seen, self._progress_at = seen, now
+        elif now - self._progress_at > self._stall_seconds:
+            self._die(f"the engine has made no progress for {self._stall_seconds:g} s with {self.in_hand} "
+                      "generations in hand; the process restarts: try again in a moment")
+
+    def _die(self, why: str) -> None:
+        """Remember why, and end every generation that waits for the engine."""
+        if self._death:
+            return
+        self._death = why
+        logger.error("the engine is dead: %s", why)
+        now = asyncio.get_running_loop().time()
+        for scope in tuple(self._scopes):
+            scope.reschedule(now)
+
+
+def _count(finish: Finish) -> None:
+    tokens_total.labels("prompt").inc(finish.usage.prompt_tokens)
+    tokens_total.labels("cached").inc(finish.usage.cached_tokens)
+    tokens_total.labels("completion").inc(finish.usage.completion_tokens)

@@ -1,0 +1,223 @@
+"""vLLM's asynchronous engine in this process; its core and its workers are child processes.
+
+Written for vLLM 0.32. Whatever it raises is translated here. Its modules are imported when the engine opens, after the
+environment that they read at import has been set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from services.chassis.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, ServiceError, Unavailable
+from services.generate.engine import (
+    Delta,
+    Description,
+    EngineDead,
+    Finish,
+    FinishReason,
+    Generation,
+    Piece,
+    Status,
+    Usage,
+)
+from services.generate.processor import cpu_flags, fastest_dtype
+from services.generate.prompt import PromptEncoder
+from services.generate.weights import Weights
+
+logger = logging.getLogger(__name__)
+
+GIB = 1 << 30
+CPU_BLOCK_TOKENS = 32
+"""Prefixes are cached by whole blocks; the CPU's own default of 128 would recompute up to 127 tokens of a hit."""
+STOP_SECONDS = 3.0
+"""How long the engine's processes may take to leave before they are killed."""
+_REASONS = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH}
+
+
+@dataclass(frozen=True, kw_only=True)
+class VllmOptions:
+    """How vLLM is run."""
+
+    dtype: str
+    compile: str
+    context_tokens_max: int
+    sequences_max: int
+    kv_cache_gib: float
+
+
+class Progress:
+    """What the engine's core last told about itself; vLLM calls it after each step, tokens or not."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.running = 0
+        self.waiting = 0
+
+    def logger_of(self, config: Any, engine_index: int = 0) -> Any:
+        """Return a vLLM statistics logger that reports here."""
+        from vllm.v1.metrics.loggers import StatLoggerBase
+
+        progress = self
+
+        class ProgressLogger(StatLoggerBase):  # type: ignore[misc]  # vLLM has no types that mypy may follow
+            def __init__(self, config: Any, engine_index: int = 0) -> None:
+                pass
+
+            def record(self, scheduler_stats: Any, iteration_stats: Any, *rest: Any, **options: Any) -> None:
+                progress.steps += 1
+                if scheduler_stats is not None:
+                    progress.running = scheduler_stats.num_running_reqs
+                    progress.waiting = scheduler_stats.num_waiting_reqs
+
+            def log_engine_initialized(self) -> None:
+                pass
+
+        return ProgressLogger(config, engine_index)
+
+
+class VllmEngine:
+    """One model in vLLM, on a GPU or on the CPU."""
+
+    def __init__(self, weights: Weights, options: VllmOptions) -> None:
+        self._weights = weights
+        self._options = options
+        self._progress = Progress()
+        self._llm: Any = None
+        self._encoder: PromptEncoder
+        self._context_tokens_max = min(options.context_tokens_max, weights.token_limit or options.context_tokens_max)
+        # One thread: it loads the model, then tokenizes prompts.
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="vllm")
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        try:
+            self._llm = await loop.run_in_executor(self._executor, self._load)
+        except ServiceError:
+            raise
+        except BaseException as error:
+            # Also when the process is told to stop while the model loads: nothing else would end these processes.
+            _kill_children()
+            if not isinstance(error, Exception):
+                raise
+            raise FailedPrecondition(
+                f"vLLM cannot run {self._weights.name}: {error}; the lines before this one say more",
+                model=self._weights.name,
+            ) from error
+        self._context_tokens_max = int(self._llm.model_config.max_model_len)
+        self._encoder = PromptEncoder(self._llm.get_tokenizer(), model=self._weights.name,
+                                      context_tokens_max=self._context_tokens_max)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._llm.shutdown(timeout=STOP_SECONDS)
+        _kill_children()
+        self._executor.shutdown(wait=False)
+
+    def describe(self) -> Description:
+        """Name the model and its limits."""
+        return Description(engine="vllm", model=self._weights.name, revision=self._weights.revision,
+                           context_tokens_max=self._context_tokens_max)
+
+    def status(self) -> Status:
+        """Tell whether vLLM's core is alive, and what it said last."""
+        # vLLM's core tells nothing once it is idle, so that its last count would stay for ever.
+        unfinished = self._llm.get_num_unfinished_requests()
+        return Status(
+            dead="vLLM's core process is gone" if self._llm.errored else "",
+            steps=self._progress.steps,
+            running=min(self._progress.running, unfinished),
+            waiting=min(self._progress.waiting, unfinished),
+        )
+
+    async def generate(self, generation: Generation) -> AsyncGenerator[Piece, None]:
+        """Yield the answer's pieces; closing the generator aborts the request inside vLLM."""
+        from vllm.exceptions import GracefulHTTPError, VLLMClientError, VLLMError
+        from vllm.inputs import tokens_input
+
+        loop = asyncio.get_running_loop()
+        tokens = await loop.run_in_executor(self._executor, self._encoder.encode, generation.messages)
+        try:
+            outputs = self._llm.generate(
+                tokens_input(tokens, cache_salt=generation.cache_salt or None),
+                self._sampling(generation, prompt_tokens=len(tokens)), generation.id,
+            )
+            async with aclosing(outputs):
+                async for piece in _pieces(outputs, prompt_tokens=len(tokens)):
+                    yield piece
+        except VLLMClientError as error:
+            field = "json_schema" if generation.json_schema else "sampling"
+            raise InvalidArgument(f"vLLM refuses the request: {error}", field=field) from error
+        except GracefulHTTPError as error:
+            raise ResourceExhausted("vLLM's queue is full; try again later") from error
+        except VLLMError as error:
+            if self._llm.errored:
+                raise EngineDead() from error
+            raise Unavailable("vLLM failed on this generation; try again") from error
+
+    def _sampling(self, generation: Generation, *, prompt_tokens: int) -> Any:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+        asked = generation.sampling
+        return SamplingParams(
+            n=1,
+            temperature=asked.temperature,
+            top_p=asked.top_p,
+            max_tokens=min(asked.tokens_max, self._context_tokens_max - prompt_tokens),
+            seed=asked.seed,
+            stop=list(asked.stop),
+            output_kind=RequestOutputKind.DELTA,
+            structured_outputs=StructuredOutputsParams(json=generation.json_schema) if generation.json_schema else None,
+        )
+
+    def _load(self) -> Any:
+        from vllm import AsyncEngineArgs
+        from vllm.platforms import current_platform
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        options = self._options
+        on_cpu = current_platform.is_cpu()
+        arguments = AsyncEngineArgs(
+            model=self._weights.location,
+            dtype=fastest_dtype(cpu_flags()) if on_cpu and options.dtype == "auto" else options.dtype,
+            max_model_len=self._context_tokens_max,
+            max_num_seqs=options.sequences_max,
+            enforce_eager=on_cpu if options.compile == "auto" else options.compile == "off",
+            enable_prefix_caching=True,
+            block_size=CPU_BLOCK_TOKENS if on_cpu else None,
+            kv_cache_memory_bytes=int(options.kv_cache_gib * GIB) or None,
+            trust_remote_code=False,
+            # Only our own statistics: vLLM's would cost time at each step, and their names are not ours.
+            disable_log_stats=True,
+        )
+        return AsyncLLM.from_engine_args(arguments, stat_loggers=[self._progress.logger_of])
+
+
+async def _pieces(outputs: Any, *, prompt_tokens: int) -> AsyncGenerator[Piece, None]:
+    completion_tokens = 0
+    async for output in outputs:
+        completion = output.outputs[0]
+        completion_tokens += len(completion.token_ids)
+        if completion.text:
+            yield Delta(completion.text)
+        if output.finished:
+            reason = _REASONS.get(completion.finish_reason)
+            if reason is None:
+                raise Unavailable(f"vLLM ended the generation: {completion.finish_reason}; try again")
+            yield Finish(reason, Usage(prompt_tokens, output.num_cached_tokens or 0, completion_tokens))
+
+
+def _kill_children() -> None:
+    # A stopped or hanging child ignores SIGTERM; its own workers leave when it is gone.
+    for child in multiprocessing.active_children():
+        child.kill()
