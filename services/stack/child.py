@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from services.stack import logfile
@@ -27,8 +27,8 @@ class Command:
     arguments: tuple[str, ...]
     log: Path
     folder: Path
-    environment: Mapping[str, str] = field(default_factory=dict)
-    """Added to the stack's own environment."""
+    environment: Mapping[str, str]
+    """All of it: nothing is inherited."""
     stop_signal: signal.Signals = signal.SIGTERM
     user: User | None = None
 
@@ -71,7 +71,7 @@ class Child:
             self._process = subprocess.Popen(
                 (*launcher, *tie, str(command.program), *command.arguments),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=command.folder,
-                env={**os.environ, **command.environment}, start_new_session=True,
+                env=dict(command.environment), start_new_session=True,
             )
         finally:
             os.close(log)

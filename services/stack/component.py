@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import Self
 
 from services.chassis.errors import Unavailable
 from services.stack.child import Child, Command
@@ -32,7 +32,7 @@ class StartFailed(Unavailable):
 class Component(ABC):
     """One child process; use it with `async with`, or `start` and `stop`."""
 
-    name: ClassVar[str] = "component"
+    name: str = "component"
     start_seconds_max: float = 60.0
     grace_seconds: float = 10.0
 
@@ -53,6 +53,11 @@ class Component(ABC):
 
     async def finish(self) -> None:  # noqa: B027 (most services need none)
         """Set up inside the running process what its users expect. Does nothing twice."""
+
+    @property
+    def note(self) -> str:
+        """What a person should know about this part, once it is ready; mostly nothing."""
+        return ""
 
     @property
     def ports(self) -> dict[str, int]:

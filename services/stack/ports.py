@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import socket
+from pathlib import Path
 
 import psutil
 
@@ -57,3 +59,40 @@ def _describe(pid: int | None) -> str | None:
         return f"{psutil.Process(pid).name()} (process {pid})"
     except psutil.Error:
         return f"process {pid}"
+
+
+class PortBook:
+    """The ports of one data folder, remembered so that a second start listens where the first one did."""
+
+    def __init__(self, path: Path) -> None:
+        """Read what was remembered."""
+        self._path = path
+        try:
+            self._ports: dict[str, int] = {str(name): int(port) for name, port in json.loads(path.read_text()).items()}
+        except (FileNotFoundError, ValueError, AttributeError):
+            self._ports = {}
+
+    def port(self, name: str, *, fixed: int = 0) -> int:
+        """Return the fixed port, else the remembered one if it is free, else a free one.
+
+        Raises `ResourceExhausted` when the fixed port is taken.
+        """
+        if fixed:
+            refuse_taken(name, fixed)
+            return fixed
+        remembered = self._ports.get(name, 0)
+        if not remembered or not is_free(remembered):
+            remembered = next(port for port in free_ports(len(self._ports) + 1) if port not in self._ports.values())
+        self._ports[name] = remembered
+        self._path.write_text(json.dumps(self._ports, indent=2))
+        return remembered
+
+
+def refuse_taken(name: str, port: int) -> None:
+    """Raise `ResourceExhausted`, naming who holds it and the way out, unless the port is free."""
+    if is_free(port):
+        return
+    variable = f"SOURCIER_{name.upper()}_PORT"
+    who = holder(port) or "a process that this user may not see"
+    raise ResourceExhausted(f"Port {port} ({variable}) is taken by {who}. "
+                            f"Stop it, set {variable} to another port, or leave it unset to take a free one.")

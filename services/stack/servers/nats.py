@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from services.stack import ports, probing, programs
 from services.stack.child import Command
 from services.stack.component import Component
 from services.stack.secret import kept_secret, write_private
+from services.stack.settings import server_environment
 
 USER = "sourcier"
 
@@ -34,7 +34,7 @@ class NatsServerSettings:
 class NatsServer(Component):
     """The broker."""
 
-    name: ClassVar[str] = "nats"
+    name = "nats"
     start_seconds_max = 30.0
 
     def __init__(self, settings: NatsServerSettings) -> None:
@@ -68,7 +68,7 @@ class NatsServer(Component):
         """Return nats-server with its configuration file."""
         return Command(
             program=programs.beside_python("nats-server"), arguments=("--config", str(self._configuration_path)),
-            log=self.settings.log, folder=self.settings.folder,
+            log=self.settings.log, folder=self.settings.folder, environment=server_environment(),
         )
 
     async def probe(self) -> bool:

@@ -8,7 +8,6 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 import psycopg
 from psycopg import AsyncConnection, sql
@@ -18,6 +17,7 @@ from services.stack import ports, programs
 from services.stack.child import Child, Command
 from services.stack.component import Component
 from services.stack.secret import kept_secret, write_private
+from services.stack.settings import server_environment
 from services.stack.users import User, fallback_folder, reachable, unprivileged_user
 
 SUPERUSER = "postgres"
@@ -67,7 +67,7 @@ class PostgresServerSettings:
 class PostgresServer(Component):
     """The database server, its application role and its database."""
 
-    name: ClassVar[str] = "postgres"
+    name = "postgres"
 
     def __init__(self, settings: PostgresServerSettings) -> None:
         """Keep the settings; the port is chosen when first prepared."""
@@ -90,6 +90,13 @@ class PostgresServer(Component):
     def superuser_url(self) -> str:
         """The maintenance database, as superuser."""
         return f"postgresql://{SUPERUSER}:{self._superuser_password}@{ports.HOST}:{self._port}/postgres"
+
+    @property
+    def note(self) -> str:
+        """Say where the data lie, when that is not where they were asked to."""
+        if self.folder == self.settings.folder:
+            return ""
+        return f"its data lie in {self.folder}: as root it runs as `nobody`, who cannot reach {self.settings.folder}"
 
     @property
     def ports(self) -> dict[str, int]:
@@ -165,7 +172,7 @@ class PostgresServer(Component):
     def _program(self, name: str, *arguments: str) -> Command:
         return Command(
             program=self._installation / "bin" / name, arguments=arguments, log=self.settings.log,
-            folder=self.folder, environment={"TZ": "UTC"}, stop_signal=signal.SIGINT, user=self._user,
+            folder=self.folder, environment=server_environment(), stop_signal=signal.SIGINT, user=self._user,
         )
 
     async def _create_cluster(self) -> None:

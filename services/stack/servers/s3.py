@@ -9,7 +9,6 @@ import urllib.request
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import ClassVar
 
 import obstore
 from obstore.exceptions import BaseError as ObstoreError
@@ -20,6 +19,7 @@ from services.stack import ports, probing, programs
 from services.stack.child import Command
 from services.stack.component import Component
 from services.stack.secret import kept_secret, write_private
+from services.stack.settings import server_environment
 
 ACCESS_KEY = "sourcier"
 REGION = "us-east-1"
@@ -43,7 +43,7 @@ class S3ServerSettings:
 class S3Server(Component):
     """The object store."""
 
-    name: ClassVar[str] = "s3"
+    name = "s3"
     # Asked to end, its filer waits 15 s for streams of its own before anything else closes; what it has answered for
     # is in the file system by then, and a kill loses none of it.
     grace_seconds = 0.5
@@ -58,7 +58,7 @@ class S3Server(Component):
     @property
     def url(self) -> str:
         """The endpoint."""
-        return f"http://{ports.HOST}:{self._ports['s3']}"
+        return f"http://{ports.HOST}:{self._ports.get('s3', self.settings.port)}"
 
     @property
     def access_key(self) -> str:
@@ -101,7 +101,7 @@ class S3Server(Component):
             program=programs.beside_python("weed"),
             arguments=("-logtostderr=true", "mini", *(f"-{name}={value}" for name, value in self._options())),
             # Weed reads its other configuration from the working folder: ours, so that nobody else's is found.
-            log=self.settings.log, folder=folder / "configuration",
+            log=self.settings.log, folder=folder / "configuration", environment=server_environment(),
         )
 
     async def probe(self) -> bool:

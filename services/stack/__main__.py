@@ -1,0 +1,59 @@
+"""The stack's command line: `python -m services.stack up | down | status`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from pydantic import ValidationError
+
+from services.stack import command
+from services.stack.settings import StackSettings
+
+DATA_DIR = click.option(
+    "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="The data folder (SOURCIER_DATA_DIR)."
+)
+
+
+@click.group()
+def main() -> None:
+    """Run all of Sourcier on this machine."""
+
+
+@main.command()
+@DATA_DIR
+@click.option("--detach", is_flag=True, help="Run in the background; return once everything is ready.")
+def up(data_dir: Path | None, detach: bool) -> None:
+    """Start the servers and the services, and keep them running until Ctrl-C."""
+    settings = read_settings(data_dir)
+    sys.exit(command.up_detached(settings) if detach else command.up(settings))
+
+
+@main.command()
+@DATA_DIR
+def down(data_dir: Path | None) -> None:
+    """Stop what `up` started."""
+    sys.exit(command.down(read_settings(data_dir)))
+
+
+@main.command()
+@DATA_DIR
+def status(data_dir: Path | None) -> None:
+    """Show every part: state, port, process, age. The exit code is 0 only when all are ready."""
+    sys.exit(command.status(read_settings(data_dir)))
+
+
+def read_settings(data_dir: Path | None) -> StackSettings:
+    """Read the environment, or end with one line per fault."""
+    try:
+        settings = StackSettings()
+    except ValidationError as error:
+        for fault in error.errors(include_url=False, include_context=False, include_input=False):
+            click.echo(f"error: SOURCIER_{str(fault['loc'][0]).upper()}: {fault['msg']}", err=True)
+        sys.exit(command.EXIT_REFUSED)
+    return settings.model_copy(update={"data_dir": data_dir}) if data_dir else settings
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""`up`, `down` and `status`: what the command line does, each returning its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from rich.console import Console
+
+from services.chassis.errors import AlreadyExists, ServiceError
+from services.stack import logfile, statefile
+from services.stack.compose import Composition, compose
+from services.stack.display import Display, print_status, uptime
+from services.stack.settings import REPOSITORY, StackSettings, inherited_environment
+from services.stack.status import StackStatus, State
+from services.stack.supervisor import Supervisor
+
+EXIT_OK, EXIT_NOT_READY, EXIT_REFUSED, EXIT_NOT_RUNNING = 0, 1, 2, 3
+FAILED_STARTS_MAX = 2
+"""How often a part may fail while a detached stack starts, before the start is given up."""
+POLL_SECONDS = 0.2
+DOWN_SECONDS_MAX = 90.0
+
+
+def up(settings: StackSettings, *, console: Console | None = None) -> int:
+    """Run the stack in the foreground until Ctrl-C or SIGTERM."""
+    display = Display(console)
+    folder = settings.folder
+    try:
+        statefile.open_folder(folder)
+        with statefile.locked(folder):
+            if left := statefile.read(folder):
+                for pid in statefile.stop_leftovers(left):
+                    display.say(f"stopped process {pid}, left by a stack that was killed")
+            composition = compose(settings)
+            with display:
+                asyncio.run(_run(composition, display))
+            statefile.remove(folder)
+    except AlreadyExists:
+        return _already_running(settings, display)
+    except ServiceError as error:
+        display.say(f"error: {error}")
+        return EXIT_REFUSED
+    display.say("stopped; the data stay in " + str(folder))
+    return EXIT_OK
+
+
+def up_detached(settings: StackSettings, *, console: Console | None = None) -> int:
+    """Start the stack in the background, wait until it is ready, and leave it running; stop it if it cannot start."""
+    display, folder = Display(console), settings.folder
+    try:
+        statefile.open_folder(folder)
+        if statefile.is_locked(folder):
+            return _already_running(settings, display)
+    except ServiceError as error:
+        display.say(f"error: {error}")
+        return EXIT_REFUSED
+    log = folder / "logs" / "stack.log"
+    logfile.bound_log(log)
+    descriptor = logfile.open_log(log)
+    start_byte = os.fstat(descriptor).st_size
+    environment = {**inherited_environment(), "PYTHONPATH": str(REPOSITORY), "SOURCIER_DATA_DIR": str(folder)}
+    process = subprocess.Popen(
+        (sys.executable, "-P", "-m", "services.stack", "up"), stdin=subprocess.DEVNULL, stdout=descriptor,
+        stderr=descriptor, start_new_session=True, env=environment,
+    )
+    os.close(descriptor)
+    try:
+        with display:
+            problem = _wait_until_ready(settings, process, display)
+    except KeyboardInterrupt:
+        problem = "interrupted"
+    if problem:
+        lines = logfile.tail(log, since_byte=start_byte) if process.poll() is not None else []
+        display.say("\n".join([f"error: {problem}", *lines, f"The whole log is {log}."]))
+        down(settings, console=display.console)
+        return EXIT_NOT_READY
+    display.say(_how_to_connect(settings))
+    return EXIT_OK
+
+
+def down(settings: StackSettings, *, console: Console | None = None) -> int:
+    """Stop the stack of the data folder; it is no error if none runs."""
+    display, folder = Display(console), settings.folder
+    status = statefile.read(folder)
+    if status is None or not statefile.is_locked(folder):
+        display.say(f"nothing runs on {folder}")
+        return EXIT_OK
+    display.say(f"stopping process {status.pid} …")
+    os.kill(status.pid, signal.SIGTERM)
+    give_up_at = time.monotonic() + DOWN_SECONDS_MAX
+    while statefile.is_locked(folder):
+        if time.monotonic() > give_up_at:
+            os.kill(status.pid, signal.SIGKILL)
+            statefile.stop_leftovers(status)
+            display.say(f"it did not stop within {DOWN_SECONDS_MAX:.0f} s and was killed")
+            break
+        time.sleep(POLL_SECONDS)
+    display.say("stopped; the data stay in " + str(folder))
+    return EXIT_OK
+
+
+def status(settings: StackSettings, *, console: Console | None = None) -> int:
+    """Print every part's state, process, port and age; 0 when all are ready, 1 when not, 3 when nothing runs."""
+    display, folder = Display(console), settings.folder
+    found = statefile.read(folder)
+    if found is None or not statefile.is_locked(folder):
+        display.say(f"nothing runs on {folder}; start it with `sourcier up`")
+        return EXIT_NOT_RUNNING
+    display.say(f"Sourcier on {folder}, process {found.pid}, up {uptime(time.time() - found.started)}")
+    print_status(display.console, found)
+    if found.gateway:
+        display.say(f"gateway {found.gateway}")
+    return EXIT_OK if found.ready else EXIT_NOT_READY
+
+
+def running(settings: StackSettings) -> StackStatus | None:
+    """Return the status of the stack that runs on the data folder, for clients that look for its gateway."""
+    return statefile.read(settings.folder) if statefile.is_locked(settings.folder) else None
+
+
+async def _run(composition: Composition, display: Display) -> None:
+    folder, started = composition.settings.folder, time.time()
+    announced = False
+
+    def changed() -> None:
+        nonlocal announced
+        now = StackStatus(
+            pid=os.getpid(), started=started, folder=str(folder), components=supervisor.statuses,
+            environment=composition.environment(), external=composition.external,
+        )
+        statefile.write(folder, now)
+        display.show(now)
+        if now.ready and not announced:
+            announced = True
+            display.say(f"Sourcier is ready in {time.time() - started:.1f} s. {_connection(now)} Ctrl-C stops it.")
+
+    supervisor = Supervisor(servers=composition.servers, services=composition.services, on_change=changed)
+    changed()
+    await supervisor.run(_stop_on_signals(supervisor, display))
+
+
+def _stop_on_signals(supervisor: Supervisor, display: Display) -> asyncio.Event:
+    stopping = asyncio.Event()
+
+    def stop() -> None:
+        if stopping.is_set():
+            display.say("ending everything at once")
+            supervisor.kill()
+            os._exit(130)
+        display.say("stopping; once more to end at once")
+        stopping.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    return stopping
+
+
+def _wait_until_ready(settings: StackSettings, process: subprocess.Popen[bytes], display: Display) -> str:
+    failed_starts: dict[str, float] = {}
+    failures: dict[str, int] = {}
+    while process.poll() is None:
+        found = statefile.read(settings.folder)
+        if found is not None and found.pid == process.pid:
+            display.show(found)
+            if found.ready:
+                return ""
+            for part in found.components:
+                if part.state is State.FAILED and failed_starts.get(part.name) != part.since:
+                    failed_starts[part.name] = part.since
+                    failures[part.name] = failures.get(part.name, 0) + 1
+                if failures.get(part.name, 0) >= FAILED_STARTS_MAX:
+                    return f"{part.name} does not start"
+        time.sleep(POLL_SECONDS)
+    return f"the stack ended with code {process.returncode} while starting"
+
+
+def _already_running(settings: StackSettings, display: Display) -> int:
+    display.say(f"A stack runs on {settings.folder} already. {_how_to_connect(settings)}")
+    return EXIT_OK
+
+
+def _how_to_connect(settings: StackSettings) -> str:
+    found = statefile.read(settings.folder)
+    connection = _connection(found) if found else ""
+    return f"{connection} `sourcier status` shows it, `sourcier down` stops it.".strip()
+
+
+def _connection(found: StackStatus) -> str:
+    gateway = f"The gateway listens on {found.gateway}; " if found.gateway else ""
+    return f"{gateway}{'the' if gateway else 'The'} data lie in {found.folder}."

@@ -1,0 +1,86 @@
+"""One of the five services as a child process, healthy when its gRPC health service says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2
+
+from services.stack import ports
+from services.stack.child import Command
+from services.stack.component import Component
+from services.stack.settings import inherited_environment
+
+HEALTH_SECONDS_MAX = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """How to run one service."""
+
+    name: str
+    interpreter: Path
+    port: int
+    log: Path
+    arguments: tuple[str, ...]
+    """What the interpreter runs: `-m services.<name>`."""
+    import_root: Path
+    """The folder that holds `services` and `sourcier`."""
+    environment: Callable[[], Mapping[str, str]]
+    """Called at each start, when the servers' addresses are known."""
+    start_seconds_max: float = 120.0
+    grace_seconds: float = 25.0
+    """A little more than the services' own grace."""
+
+
+class Service(Component):
+    """A service of ours."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        """Keep the settings."""
+        super().__init__()
+        self.settings = settings
+        self.name = settings.name
+        self.start_seconds_max = settings.start_seconds_max
+        self.grace_seconds = settings.grace_seconds
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The gRPC port."""
+        return {"grpc": self.settings.port}
+
+    def command(self) -> Command:
+        """Return `python -m services.<name>`, importing from our tree whatever the current folder holds (`-P`)."""
+        environment = {
+            **inherited_environment(),
+            "PYTHONPATH": str(self.settings.import_root),
+            "PYTHONUNBUFFERED": "1",
+            f"SOURCIER_{self.name.upper()}_LISTEN": f"{ports.HOST}:{self.settings.port}",
+            **self.settings.environment(),
+        }
+        return Command(
+            program=self.settings.interpreter, arguments=("-P", *self.settings.arguments), log=self.settings.log,
+            folder=Path.cwd(), environment=environment,
+        )
+
+    async def probe(self) -> bool:
+        """Ask the health service about the server as a whole."""
+        request = health_pb2.HealthCheckRequest(service="")
+        async with grpc.aio.insecure_channel(f"{ports.HOST}:{self.settings.port}", options=CHANNEL_OPTIONS) as channel:
+            check = channel.unary_unary(
+                "/grpc.health.v1.Health/Check", request_serializer=health_pb2.HealthCheckRequest.SerializeToString,
+                response_deserializer=health_pb2.HealthCheckResponse.FromString,
+            )
+            try:
+                response = await check(request, timeout=HEALTH_SECONDS_MAX)
+            except grpc.aio.AioRpcError:
+                return False
+        return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
+
+
+# A proxy of the environment is for other hosts; a shared pool would remember a refused connection and its back-off.
+CHANNEL_OPTIONS = (("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1))

@@ -1,0 +1,116 @@
+"""What the stack can be told through the environment; it hands the services theirs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import psutil
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from services.chassis.settings import shared
+
+SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway")
+DEFAULT_MODEL = "qwen2.5-coder-1.5b-instruct"
+SMALL_MODEL = "smollm2-135m-instruct"
+DEFAULT_MODEL_MEMORY_BYTES = 8 * 1024**3
+REPOSITORY = Path(__file__).parents[2]
+
+
+class StackSettings(BaseSettings):
+    """`SOURCIER_…`: where the data lie, what is external, and which ports are fixed (0 takes a free one)."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="SOURCIER_", frozen=True, extra="ignore", populate_by_name=True, hide_input_in_errors=True,
+        env_ignore_empty=True,
+    )
+
+    data_dir: Path = Path(".sourcier")
+    """Everything that the stack keeps."""
+    stack_services: str = ",".join(SERVICE_NAMES)
+    """The services to run, by comma: a stack without `generate` still ingests and searches."""
+
+    nats_url: SecretStr = SecretStr("")
+    """An external NATS server; none is started then. The same holds for the URLs below."""
+    postgres_url: SecretStr = SecretStr("")
+    s3_url: str = ""
+    s3_bucket: str = "sourcier"
+    s3_access_key: SecretStr = SecretStr("")
+    s3_secret_key: SecretStr = SecretStr("")
+    ingest_url: str = ""
+    embed_url: str = ""
+    rerank_url: str = ""
+    generate_url: str = ""
+    """An external generate service, host:port. For an OpenAI-compatible endpoint, see `generate_openai_url`."""
+
+    nats_port: int = Field(default=0, ge=0, le=65535)
+    postgres_port: int = Field(default=0, ge=0, le=65535)
+    s3_port: int = Field(default=0, ge=0, le=65535)
+    ingest_port: int = Field(default=0, ge=0, le=65535)
+    embed_port: int = Field(default=0, ge=0, le=65535)
+    rerank_port: int = Field(default=0, ge=0, le=65535)
+    generate_port: int = Field(default=0, ge=0, le=65535)
+    gateway_port: int = Field(default=0, ge=0, le=65535)
+
+    nats_sync_interval: str = "10s"
+    """How long an acknowledged message may wait for the disk; `always` syncs each one."""
+    generate_model: str = ""
+    """The language model; empty takes the default one, or the small one on a machine with under 8 GB available."""
+    generate_openai_url: str = ""
+    """An OpenAI-compatible endpoint, which the generate service then calls instead of loading a model."""
+    generate_engine: str = ""
+    models_dir: Path | None = shared("MODELS_DIR", None)
+    log_format: Literal["json", "line"] = "json"
+
+    @property
+    def folder(self) -> Path:
+        """The data folder, absolute."""
+        return self.data_dir.expanduser().absolute()
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The services to run, in the order of `SERVICE_NAMES`; unknown names are refused by `unknown_services`."""
+        asked = {name.strip() for name in self.stack_services.split(",")}
+        return tuple(name for name in SERVICE_NAMES if name in asked)
+
+    @property
+    def unknown_services(self) -> tuple[str, ...]:
+        """Names in `SOURCIER_STACK_SERVICES` that are no service."""
+        asked = {name.strip() for name in self.stack_services.split(",") if name.strip()}
+        return tuple(sorted(asked - set(SERVICE_NAMES)))
+
+    def fixed_port(self, name: str) -> int:
+        """Return the port asked for a server or service, 0 for any."""
+        port: int = getattr(self, f"{name}_port")
+        return port
+
+    def external_url(self, name: str) -> str:
+        """Return the URL of what runs elsewhere, empty for what the stack runs itself."""
+        url = getattr(self, f"{name}_url", "")
+        return url.get_secret_value() if isinstance(url, SecretStr) else str(url)
+
+    @property
+    def language_model(self) -> str:
+        """The language model to load."""
+        if self.generate_model:
+            return self.generate_model
+        return DEFAULT_MODEL if psutil.virtual_memory().available >= DEFAULT_MODEL_MEMORY_BYTES else SMALL_MODEL
+
+    @property
+    def loads_model(self) -> bool:
+        """Whether the generate service runs vLLM itself, which lives in an environment of its own."""
+        return not self.generate_openai_url and self.generate_engine in {"", "auto", "vllm"}
+
+
+def inherited_environment() -> Mapping[str, str]:
+    """Return the stack's own environment, which services inherit: their settings pass through it."""
+    return dict(os.environ)
+
+
+def server_environment() -> Mapping[str, str]:
+    """Return what the servers get: no variable that could change them (AWS_…, PG…, WEED_…)."""
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT")
+    return {name: os.environ[name] for name in kept if name in os.environ} | {"TZ": "UTC"}

@@ -1,0 +1,114 @@
+"""The data folder's lock and state file: one stack per folder, found by `status`, `down` and a second `up`."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from services.chassis.errors import AlreadyExists, FailedPrecondition
+from services.stack.secret import write_private
+from services.stack.status import StackStatus, from_json, to_json
+
+LEFTOVER_SECONDS_MAX = 8.0
+
+
+def open_folder(folder: Path) -> None:
+    """Create the data folder. PostgreSQL's user may pass through it, nobody else's files are readable in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FailedPrecondition(
+            f"The data folder {folder} cannot be made ({error.strerror}); set SOURCIER_DATA_DIR to one that can."
+        ) from error
+    if not os.access(folder, os.W_OK):
+        raise FailedPrecondition(f"The data folder {folder} cannot be written to; set SOURCIER_DATA_DIR to another.")
+    if folder.stat().st_uid == os.geteuid():
+        folder.chmod(0o711)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the data folder; raise `AlreadyExists` while another stack does. The system frees it if we are killed."""
+    descriptor = os.open(_lock_path(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise AlreadyExists(f"A stack runs on {folder} already.") from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(folder: Path) -> bool:
+    """Tell whether a stack runs on the data folder."""
+    if not _lock_path(folder).exists():
+        return False
+    try:
+        with locked(folder):
+            return False
+    except AlreadyExists:
+        return True
+
+
+def write(folder: Path, status: StackStatus) -> None:
+    """Keep the status; the file holds passwords and is private."""
+    write_private(_state_path(folder), to_json(status))
+
+
+def read(folder: Path) -> StackStatus | None:
+    """Return the last status kept, whether its stack still runs or not; None if there is none."""
+    try:
+        return from_json(_state_path(folder).read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def remove(folder: Path) -> None:
+    """Forget the status, once nothing runs any more."""
+    _state_path(folder).unlink(missing_ok=True)
+
+
+def stop_leftovers(status: StackStatus) -> list[int]:
+    """End the processes of a stack that was killed, where the system did not do so; return their ids.
+
+    On Linux they got a signal when the stack died and may be shutting down: they are given the time to.
+    """
+    leftovers = [process for process in map(_same_process, status.components) if process is not None]
+    for process in leftovers:
+        with contextlib.suppress(psutil.Error):
+            process.terminate()
+    _, alive = psutil.wait_procs(leftovers, timeout=LEFTOVER_SECONDS_MAX)
+    for process in alive:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(alive, timeout=LEFTOVER_SECONDS_MAX)
+    return [process.pid for process in leftovers]
+
+
+def process_created(pid: int) -> float:
+    """Return when a process was created, 0.0 if it is gone."""
+    try:
+        return float(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return 0.0
+
+
+def _same_process(component: object) -> psutil.Process | None:
+    pid, created = getattr(component, "pid", None), getattr(component, "created", 0.0)
+    if pid is None or not created or process_created(pid) != created:
+        return None
+    return psutil.Process(pid)
+
+
+def _lock_path(folder: Path) -> Path:
+    return folder / "stack.lock"
+
+
+def _state_path(folder: Path) -> Path:
+    return folder / "stack.json"
