@@ -49,7 +49,11 @@ def servers_folder() -> Iterator[Path]:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def nats_server(servers_folder: Path) -> AsyncIterator[NatsServer]:
     """Yield a running broker with JetStream."""
-    settings = NatsServerSettings(folder=servers_folder / "nats", log=servers_folder / "logs" / "nats.log")
+    settings = NatsServerSettings(
+        folder=servers_folder / "nats", log=servers_folder / "logs" / "nats.log",
+        # Every test makes the whole set of streams, and each stream's limit counts.
+        file_store_bytes_max=2**50, memory_store_bytes_max=2**40,
+    )
     async with NatsServer(settings) as server:
         yield server
 

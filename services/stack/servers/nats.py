@@ -25,8 +25,9 @@ class NatsServerSettings:
     monitoring_port: int = 0
     payload_bytes_max: int = 1024 * 1024
     connections_max: int = 1024
-    memory_store_bytes_max: int = 256 * 1024 * 1024
-    file_store_bytes_max: int = 16 * 1024 * 1024 * 1024
+    memory_store_bytes_max: int = 256 * 1024**2
+    file_store_bytes_max: int = 64 * 1024**3
+    """What the streams' limits may add up to; nothing is set aside on the disk. Each stream has a limit of its own."""
     sync_interval: str = "10s"
     """How long an acknowledged message may wait for the disk; `always` syncs each. The record is PostgreSQL."""
 
