@@ -138,7 +138,7 @@ set current_version = version.version_id, current_generation = version.generatio
     chunk_count = (select count(*) from chunks where chunks.document_id = %(document_id)s), updated_at = now()
 from document_versions as version
 where documents.document_id = %(document_id)s and version.version_id = %(version_id)s
-returning chunk_count
+returning documents.chunk_count
 """
 
 SUPERSEDE_OLDER = """

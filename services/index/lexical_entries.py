@@ -12,8 +12,8 @@ from services.chassis.postgres_types import SparseVector, TextSearchVector, spar
 from services.index.analyser import Analysis
 from services.index.bm25 import DIMENSION, passage_weights
 
-SHOW_ALL_ENTRIES = "select set_config('sourcier.candidates', '!''''''', true)"
-"""Shows every entry of the tenant: no lexeme is a lone apostrophe. For writers; searches name their candidates."""
+SHOW_ALL_ENTRIES = "select set_config('sourcier.candidates', '!none', true)"
+"""Shows every entry of the tenant, since all lexemes begin with a number. For writers; searches name candidates."""
 
 SHOW_CANDIDATES = "select set_config('sourcier.candidates', %s, true)"
 

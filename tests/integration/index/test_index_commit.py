@@ -1,0 +1,202 @@
+"""The write path: a version is visible whole or not at all, and the newest wins."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded
+from services.chassis.postgres import Database
+from services.index import documents, jobs, search
+from services.index.search import SearchRequest
+from tests.integration.index.writer import DIMENSION, Writer, text_vector
+
+
+async def test_a_single_batch_commits_at_once(writer: Writer) -> None:
+    acceptance = await writer.accept("a.txt", "one")
+    staging = await writer.stage(acceptance.version, ["Le télétravail est possible.", "Deux jours."], title="Charte")
+    assert (staging.outcome, staging.chunk_count) == ("committed", 2)
+    async with writer.database.transaction(tenant="acme") as connection:
+        document = await documents.get_document(
+            connection, tenant="acme", document_id=acceptance.version.document_id
+        )
+        job = await jobs.get_job(connection, tenant="acme", job_id=acceptance.version.job_id)
+    assert (document.title, document.chunk_count, document.newest_state) == ("Charte", 2, "committed")
+    assert document.current_version == acceptance.version.version_id
+    assert (job.status, job.percentage, job.stage, job.chunks_created) == ("completed", 100, "done", 2)
+    assert job.finished_at is not None
+    assert "done" in job.stage_times
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+async def test_batches_in_any_order_give_the_version_once(writer: Writer, order: tuple[int, ...]) -> None:
+    version = (await writer.accept("a.txt", "one")).version
+    texts = ["zero", "one", "two"]
+    for place, number in enumerate(order):
+        assert await writer.texts(version.document_id) == []
+        staging = await writer.stage(
+            version, [texts[number]], batch_no=number, batch_count=3, first_index=number
+        )
+        assert staging.outcome == ("committed" if place == 2 else "staged")
+        again = await writer.stage(version, [texts[number]], batch_no=number, batch_count=3, first_index=number)
+        assert again.outcome == "duplicate"
+    assert await writer.texts(version.document_id) == texts
+    assert await writer.count("staged_chunks") == 0
+    assert await writer.count("staged_batches") == 0
+
+
+async def test_batches_staged_at_once_commit_once(writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "one")).version
+    numbers = [*range(6), *range(6)]
+    stagings = await asyncio.gather(
+        *(writer.stage(version, [f"text {n}"], batch_no=n, batch_count=6, first_index=n) for n in numbers)
+    )
+    outcomes = sorted(staging.outcome for staging in stagings)
+    assert outcomes == ["committed"] + ["duplicate"] * 6 + ["staged"] * 5
+    assert len(await writer.texts(version.document_id)) == 6
+
+
+async def test_the_version_before_answers_until_the_next_is_whole(writer: Writer) -> None:
+    first = await writer.index("a.txt", ["ancien texte"])
+    second = (await writer.accept("a.txt", "new")).version
+    assert second.document_id == first.document_id
+    assert second.generation == first.generation + 1
+    await writer.stage(second, ["nouveau"], batch_no=0, batch_count=2)
+    assert await writer.texts(first.document_id) == ["ancien texte"]
+    await writer.stage(second, ["texte"], batch_no=1, batch_count=2, first_index=1)
+    assert await writer.texts(first.document_id) == ["nouveau", "texte"]
+    for table in ("chunks", "lexical_entries", await _vectors_table(writer)):
+        assert await writer.count(table) == 2
+
+
+async def test_an_older_generation_never_wins(writer: Writer) -> None:
+    older = (await writer.accept("a.txt", "one")).version
+    await writer.stage(older, ["half"], batch_no=0, batch_count=2)
+    newer = (await writer.accept("a.txt", "two")).version
+    await writer.stage(newer, ["newer"])
+    with pytest.raises(Superseded):
+        await writer.stage(older, ["other half"], batch_no=1, batch_count=2, first_index=1)
+    assert await writer.texts(newer.document_id) == ["newer"]
+    assert await writer.count("staged_chunks") == 0
+    async with writer.database.transaction(tenant="acme") as connection:
+        job = await jobs.get_job(connection, tenant="acme", job_id=older.job_id)
+    assert (job.status, job.error_code) == ("failed", "SUPERSEDED")
+
+
+async def test_a_deleted_document_stays_deleted(writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "one")).version
+    await writer.stage(version, ["half"], batch_no=0, batch_count=2)
+    async with writer.database.transaction(tenant="acme") as connection:
+        deletion = await documents.delete_document(connection, tenant="acme", document_id=version.document_id)
+        again = await documents.delete_document(connection, tenant="acme", document_id=version.document_id)
+    assert (deletion.existed, deletion.original_keys) == (True, ("originals/a.txt",))
+    assert not again.existed
+    with pytest.raises(Superseded):
+        await writer.stage(version, ["other half"], batch_no=1, batch_count=2, first_index=1)
+    for table in ("chunks", "lexical_entries", "staged_chunks", "staged_batches", await _vectors_table(writer)):
+        assert await writer.count(table) == 0
+    async with writer.database.transaction(tenant="acme") as connection:
+        assert (await jobs.get_job(connection, tenant="acme", job_id=version.job_id)).error_code == "SUPERSEDED"
+
+
+async def test_a_deletion_that_races_a_commit_leaves_nothing(writer: Writer) -> None:
+    for attempt in range(8):
+        version = (await writer.accept(f"{attempt}.txt", "one")).version
+        commit = asyncio.create_task(writer.stage(version, ["text"] * 20))
+        try:
+            async with writer.database.transaction(tenant="acme") as connection:
+                await documents.delete_document(connection, tenant="acme", document_id=version.document_id)
+        finally:
+            await asyncio.wait([commit])
+        assert isinstance(commit.exception(), Superseded | None)
+    for table in ("documents", "chunks", "lexical_entries", await _vectors_table(writer)):
+        assert await writer.count(table) == 0
+
+
+async def test_the_same_content_is_not_indexed_again(writer: Writer) -> None:
+    first = await writer.accept("a.txt", "same")
+    assert first.outcome == "accepted"
+    waiting = await writer.accept("a.txt", "same")
+    assert (waiting.outcome, waiting.version.job_id) == ("in_progress", first.version.job_id)
+    await writer.stage(first.version, ["text"])
+    again = await writer.accept("a.txt", "same", metadata={"team": "legal"}, category="law")
+    assert (again.outcome, again.version) == ("unchanged", first.version)
+    async with writer.database.transaction(tenant="acme") as connection:
+        document = await documents.get_document(connection, tenant="acme", document_id=first.version.document_id)
+    assert (document.metadata, document.category) == ({"team": "legal"}, "law")
+    assert (await writer.accept("a.txt", "same", configuration_digest="2")).outcome == "accepted"
+
+
+async def test_vectors_of_another_space_are_refused(writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "one")).version
+    with pytest.raises(SpaceMismatch):
+        await writer.stage(version, ["text"], space_id="other")
+    with pytest.raises(SpaceMismatch):
+        await writer.stage(version, ["text"], vectors=[text_vector("text", DIMENSION * 2)])
+    with pytest.raises(InvalidArgument):
+        await writer.stage(version, ["text"], batch_no=1, batch_count=1)
+
+
+async def test_a_version_without_chunks_empties_the_document(writer: Writer) -> None:
+    await writer.index("a.txt", ["text"])
+    version = (await writer.accept("a.txt", "empty")).version
+    assert (await writer.stage(version, [])).chunk_count == 0
+    assert await writer.texts(version.document_id) == []
+
+
+async def test_a_connection_lost_in_the_commit_leaves_the_version_before(writer: Writer) -> None:
+    first = await writer.index("a.txt", ["before"])
+    second = (await writer.accept("a.txt", "after")).version
+    with pytest.raises(ZeroDivisionError):
+        async with writer.database.transaction(tenant="acme") as connection:
+            await connection.execute("update document_versions set staged = 0")
+            await connection.execute("delete from chunks")
+            raise ZeroDivisionError
+    assert await writer.texts(first.document_id) == ["before"]
+    await writer.stage(second, ["after"])
+    assert await writer.texts(first.document_id) == ["after"]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+async def test_any_interleaving_ends_with_the_newest_whole_version(writer: Writer, data: st.DataObject) -> None:
+    source = data.draw(st.uuids()).hex
+    accepted = [(await writer.accept(source, str(number))).version for number in range(3)]
+    deliveries = [(version, number) for version in accepted for number in range(2)] * 2
+    newest: int | None = None
+    staged: dict[int, set[int]] = {version.generation: set() for version in accepted}
+    for version, number in data.draw(st.permutations(deliveries)):
+        generation = version.generation
+        try:
+            await writer.stage(
+                version, [f"{generation}.{number}"], batch_no=number, batch_count=2, first_index=number
+            )
+            staged[generation].add(number)
+        except Superseded:
+            # Versions that still waited when the next was accepted, and those overtaken.
+            assert generation < accepted[-1].generation
+        if len(staged[generation]) == 2:
+            newest = max(newest or 0, generation)
+        expected = [] if newest is None else [f"{newest}.0", f"{newest}.1"]
+        assert await writer.texts(version.document_id) == expected
+    assert newest == accepted[-1].generation
+
+
+async def test_what_is_committed_is_found_at_once(writer: Writer, database: Database) -> None:
+    version = (await writer.accept("a.txt", "one")).version
+    await writer.stage(version, ["La charte encadre le télétravail."])
+    request = SearchRequest(tenant="acme", collections=["default"], limit=5)
+    found = await search.lexical(database, request, question="télétravail")
+    assert [result.passage.document_id for result in found] == [version.document_id]
+
+
+async def _vectors_table(writer: Writer) -> str:
+    async with writer.database.transaction(tenant="acme") as connection:
+        cursor = await connection.execute("select vectors_table from embedding_spaces")
+        row = await cursor.fetchone()
+    assert row is not None
+    return str(row[0])

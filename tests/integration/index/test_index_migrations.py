@@ -1,0 +1,77 @@
+"""Migrations: all of them on an empty database, once, by however many processes start together."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from services.chassis.errors import FailedPrecondition, InvalidArgument
+from services.chassis.postgres import Database, DatabaseSettings, migrate
+from services.index.migrations import FOLDER
+
+
+async def test_apply_to_an_empty_database_once(empty_database_url: str) -> None:
+    names = [path.stem for path in sorted(FOLDER.glob("*.sql"))]
+    assert await migrate(empty_database_url, FOLDER) == names
+    assert await migrate(empty_database_url, FOLDER) == []
+
+
+async def test_processes_that_start_together_wait_for_one_another(empty_database_url: str) -> None:
+    applied = await asyncio.gather(*(migrate(empty_database_url, FOLDER) for _ in range(4)))
+    assert sorted(len(names) for names in applied) == [0, 0, 0, len(list(FOLDER.glob("*.sql")))]
+
+
+async def test_two_installations_live_in_one_database(empty_database_url: str) -> None:
+    assert await migrate(empty_database_url, FOLDER, schema="first")
+    assert await migrate(empty_database_url, FOLDER, schema="second")
+
+
+async def test_an_applied_file_may_not_change(empty_database_url: str, tmp_path: Path) -> None:
+    migration = tmp_path / "0001_first.sql"
+    migration.write_text("create table things (thing text)")
+    await migrate(empty_database_url, tmp_path, schema="changing")
+    migration.write_text("create table things (thing integer)")
+    with pytest.raises(FailedPrecondition, match="0001_first was changed"):
+        await migrate(empty_database_url, tmp_path, schema="changing")
+
+
+async def test_a_failing_file_leaves_nothing(empty_database_url: str, tmp_path: Path) -> None:
+    (tmp_path / "0001_first.sql").write_text("create table things (thing text); select 1 / 0")
+    with pytest.raises(InvalidArgument):
+        await migrate(empty_database_url, tmp_path, schema="failing")
+    async with await psycopg.AsyncConnection.connect(empty_database_url) as connection:
+        cursor = await connection.execute("select to_regclass('failing.things')")
+        assert await cursor.fetchone() == (None,)
+
+
+async def test_a_gap_in_the_numbers_is_refused(empty_database_url: str, tmp_path: Path) -> None:
+    (tmp_path / "0002_second.sql").write_text("select 1")
+    with pytest.raises(FailedPrecondition, match="numbered"):
+        await migrate(empty_database_url, tmp_path)
+
+
+async def test_every_table_of_tenants_forces_row_level_security(database: Database) -> None:
+    async with database.transaction(tenant="acme") as connection:
+        cursor = await connection.execute(
+            """
+            select relname, relrowsecurity and relforcerowsecurity
+            from pg_class
+            join pg_attribute on attrelid = pg_class.oid and attname = 'tenant'
+            where relkind in ('r', 'p') and relnamespace = current_schema()::regnamespace
+            """
+        )
+        secured = dict(await cursor.fetchall())
+    assert len(secured) >= 17
+    assert all(secured.values()), secured
+
+
+async def test_a_role_that_bypasses_row_level_security_is_refused(postgres_server: object) -> None:
+    url = postgres_server.superuser_url  # type: ignore[attr-defined]
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute("create extension if not exists vector")
+    with pytest.raises(FailedPrecondition, match="superuser"):
+        async with Database(DatabaseSettings(url=url)):
+            pass
