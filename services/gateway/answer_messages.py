@@ -1,0 +1,115 @@
+"""Answers and passages as the contract tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from google.protobuf.duration_pb2 import Duration
+
+from services.gateway import events
+from services.gateway.events import Event, Outcome, RankedPassage
+from sourcier.gateway.v1 import answer_pb2
+
+_OUTCOMES = {
+    Outcome.ANSWERED: answer_pb2.ANSWER_OUTCOME_ANSWERED,
+    Outcome.TRUNCATED: answer_pb2.ANSWER_OUTCOME_TRUNCATED,
+    Outcome.REFUSED: answer_pb2.ANSWER_OUTCOME_REFUSED,
+    Outcome.QUOTED: answer_pb2.ANSWER_OUTCOME_QUOTED,
+}
+
+
+class EventStream:
+    """Numbers the events of one answer: 1, 2, 3 … without a gap."""
+
+    def __init__(self, answer_id: str) -> None:
+        self._answer_id = answer_id
+        self._sequence = 0
+
+    def response(self, event: Event) -> answer_pb2.AskResponse:
+        """Return the next response."""
+        message = self._next()
+        _fill(message, event)
+        return answer_pb2.AskResponse(event=message)
+
+    def failed(self, *, reason: str, message: str) -> answer_pb2.AskResponse:
+        """Return the terminal event of an answer that could not be made."""
+        event = self._next()
+        event.failed.CopyFrom(answer_pb2.Failed(reason=reason, message=message))
+        return answer_pb2.AskResponse(event=event)
+
+    def _next(self) -> answer_pb2.AskEvent:
+        self._sequence += 1
+        message = answer_pb2.AskEvent(answer_id=self._answer_id, sequence=self._sequence)
+        message.time.GetCurrentTime()
+        return message
+
+
+def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
+    match event:
+        case events.Started(question, language):
+            message.started.CopyFrom(answer_pb2.Started(question=question, language=language))
+        case events.Searching(query, text):
+            message.searching.CopyFrom(answer_pb2.Searching(query=query, message=text))
+        case events.Retrieved(candidates):
+            message.retrieved.CopyFrom(answer_pb2.Retrieved(candidates=candidates))
+        case events.Reranked(passages, reason):
+            message.reranked.CopyFrom(answer_pb2.Reranked(
+                passages=passage_messages(passages), degraded=bool(reason), reason=reason
+            ))
+        case events.Token(text, attached):
+            message.token.CopyFrom(answer_pb2.Token(text=text, attached=attached))
+        case events.Citation():
+            message.citation.CopyFrom(_citation(event))
+        case events.Refused(text, reason, best_score):
+            message.refused.CopyFrom(answer_pb2.Refused(text=text, reason=reason, best_score=best_score))
+        case events.Quoted(text, citation):
+            message.quoted.CopyFrom(answer_pb2.Quoted(text=text, citation=_citation(citation)))
+        case events.Degradation(stage, reason):
+            message.degraded.CopyFrom(answer_pb2.Degradation(stage=stage, reason=reason))
+        case events.Finished(outcome, durations, usage, model):
+            message.finished.CopyFrom(answer_pb2.Finished(
+                outcome=_OUTCOMES[outcome], durations=duration_messages(durations), model=model,
+                usage=answer_pb2.Usage(
+                    prompt_tokens=usage.prompt_tokens, cached_tokens=usage.cached_tokens,
+                    completion_tokens=usage.completion_tokens,
+                ),
+            ))
+
+
+def _citation(citation: events.Citation) -> answer_pb2.Citation:
+    passage = citation.passage
+    return answer_pb2.Citation(
+        marker=citation.marker, document_id=passage.document_id, version_id=passage.version_id, title=passage.title,
+        source=passage.source, page=passage.page, chunk_id=passage.chunk_id, chunk_index=passage.chunk_index,
+        start_character=passage.start_character, end_character=passage.end_character, attached=citation.attached,
+        support=answer_pb2.SUPPORT_SAME_WORDING if citation.same_wording else answer_pb2.SUPPORT_CITED,
+        score=citation.score,
+    )
+
+
+def passage_messages(passages: tuple[RankedPassage, ...]) -> list[answer_pb2.Passage]:
+    """Return ranked passages, best first, numbered from 1."""
+    return [_passage(rank, ranked) for rank, ranked in enumerate(passages, start=1)]
+
+
+def _passage(rank: int, ranked: RankedPassage) -> answer_pb2.Passage:
+    passage, found = ranked.passage, ranked.found
+    return answer_pb2.Passage(
+        rank=rank, chunk_id=passage.chunk_id, document_id=passage.document_id, version_id=passage.version_id,
+        title=passage.title, source=passage.source, chunk_index=passage.chunk_index, page=passage.page,
+        heading_path=passage.heading_path, text=passage.text, score=ranked.score, similarity=found.similarity,
+        lexical_score=found.lexical_score, rerank_score=ranked.rerank_score, category=passage.category,
+        metadata={key: str(value) for key, value in passage.metadata.items()},
+        start_character=passage.start_character, end_character=passage.end_character,
+        token_count=passage.token_count,
+    )
+
+
+def duration_messages(durations: Mapping[str, float]) -> list[answer_pb2.StageDuration]:
+    """Return the seconds of each stage."""
+    return [
+        answer_pb2.StageDuration(
+            stage=stage, duration=Duration(seconds=int(seconds), nanos=int(seconds % 1 * 1_000_000_000))
+        )
+        for stage, seconds in durations.items()
+    ]

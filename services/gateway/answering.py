@@ -1,0 +1,184 @@
+"""Answers a question from the documents and from nothing else: the chain from search to cited words."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+
+from services.chassis.channels import Deadline
+from services.gateway.citing import Citer
+from services.gateway.events import (
+    Citation,
+    Degradation,
+    Event,
+    Finished,
+    Outcome,
+    Quoted,
+    RankedPassage,
+    Refused,
+    Reranked,
+    Retrieved,
+    Searching,
+    Started,
+    Usage,
+)
+from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
+from services.gateway.peers import Generation, Peers, QueryEmbedding, SamplingOptions
+from services.gateway.prompt import build_prompt
+from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
+from services.gateway.support import SupportScorer
+
+logger = logging.getLogger(__name__)
+
+QUOTED_CHARACTERS_MAX = 600
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """How an answer is made."""
+
+    sampling: SamplingOptions
+    refusal_threshold: float
+    refusal_similarity: float
+    attach_threshold: float
+    refusal_text: str
+
+
+class Answerer:
+    """Makes one answer at a time from its arguments alone: nothing of a request outlives it or meets another (A5)."""
+
+    def __init__(self, retriever: Retriever, peers: Peers) -> None:
+        self._retriever = retriever
+        self._peers = peers
+
+    async def answer(
+        self, query: Query, options: AnswerOptions, *, answer_id: str, deadline: Deadline
+    ) -> AsyncGenerator[Event, None]:
+        """Yield what happens, `Finished` last; raise when a service that cannot be done without is unavailable."""
+        started_at = time.perf_counter()
+        stopwatch = Stopwatch()
+        messages = messages_for(query.question)
+        yield Started(query.question, messages.language)
+        yield Searching(query.question, messages.searching)
+        embedding, results = await self._retriever.retrieve(query, stopwatch=stopwatch, deadline=deadline)
+        yield Retrieved(len(results))
+        assert embedding is not None
+        passages: tuple[RankedPassage, ...] = tuple(RankedPassage(result) for result in results)
+        degradation: Degradation | None = None
+        if query.mode is Mode.RERANKED:
+            passages, degradation = await self._retriever.rank(
+                query, embedding, results, stopwatch=stopwatch, deadline=deadline
+            )
+            if degradation is not None:
+                yield degradation
+        passages = passages[: query.limit]
+        yield Reranked(passages, "" if degradation is None else degradation.reason)
+        refusal = options.refusal_text or messages.refusal
+        refused = refuse(passages, options, text=refusal)
+        if refused is not None:
+            yield refused
+            outcome, generation = Outcome.REFUSED, None
+        else:
+            writer = _Writer(self._peers, query, options, messages, refusal, embedding, passages, stopwatch, deadline)
+            async for event in writer.write(answer_id):
+                yield event
+            outcome, generation = writer.outcome, writer.generation
+        stopwatch.durations["total"] = time.perf_counter() - started_at
+        yield Finished(
+            outcome, stopwatch.durations, Usage() if generation is None else generation.usage,
+            "" if generation is None else generation.model,
+        )
+
+
+def refuse(passages: tuple[RankedPassage, ...], options: AnswerOptions, *, text: str) -> Refused | None:
+    """Return the refusal when nothing is close enough to the question, without calling the model (A6)."""
+    if not passages:
+        return Refused(text, "NOTHING_FOUND", None)
+    best = passages[0]
+    if best.rerank_score is not None:
+        close = best.rerank_score >= options.refusal_threshold
+    else:
+        # Reciprocal ranks say nothing of closeness, so the cosine decides; a lexical hit alone may be an exact code.
+        similarities = [entry.found.similarity for entry in passages if entry.found.similarity is not None]
+        close = not similarities or max(similarities) >= options.refusal_similarity
+    return None if close else Refused(text, "BELOW_THRESHOLD", best.score)
+
+
+class _Writer:
+    """Streams the model's text for one answer, with its citations."""
+
+    def __init__(
+        self, peers: Peers, query: Query, options: AnswerOptions, messages: Messages, refusal: str,
+        embedding: QueryEmbedding, passages: tuple[RankedPassage, ...], stopwatch: Stopwatch, deadline: Deadline,
+    ) -> None:
+        self._peers = peers
+        self._query = query
+        self._options = options
+        self._messages = messages
+        self._refusal = refusal
+        self._passages = [entry.passage for entry in passages]
+        self._scorer = SupportScorer(peers, self._passages, tenant=query.tenant, space_id=embedding.space_id)
+        self._citer = Citer(
+            self._passages, self._scorer, attach_threshold=options.attach_threshold, deadline=deadline
+        )
+        self._best_score = passages[0].score
+        self._stopwatch = stopwatch
+        self._deadline = deadline
+        self._text = ""
+        self.outcome = Outcome.ANSWERED
+        self.generation: Generation | None = None
+
+    async def write(self, answer_id: str) -> AsyncIterator[Event]:
+        """Yield the answer's words and citations, a refusal, or the best extract."""
+        prompt = build_prompt(self._query.question, self._passages, self._messages, refusal=self._refusal)
+        with self._stopwatch.measure("generate"):
+            async with self._peers.generate(
+                prompt, self._options.sampling, tenant=self._query.tenant, generation_id=answer_id,
+                deadline=self._deadline,
+            ) as parts:
+                async for event in self._stream(parts):
+                    yield event
+        if self.outcome is Outcome.REFUSED:
+            yield Refused(self._refusal, "MODEL_REFUSED", self._best_score)
+        elif self._citer.supported == 0:
+            self.outcome = Outcome.QUOTED
+            yield self._quote()
+        if self._scorer.failed:
+            yield Degradation("citation", f"{self._scorer.failed}; some sentences were not checked")
+
+    async def _stream(self, parts: AsyncIterator[str | Generation]) -> AsyncIterator[Event]:
+        called_at = time.perf_counter()
+        held = ""
+        async for part in parts:
+            if isinstance(part, Generation):
+                self.generation = part
+                if part.truncated:
+                    self.outcome = Outcome.TRUNCATED
+                break
+            self._stopwatch.durations.setdefault("first_token", time.perf_counter() - called_at)
+            self._text += part
+            held += part
+            if is_refusal(self._text, self._messages):
+                # The standard sentence is said instead, and the model need not go on.
+                self.outcome = Outcome.REFUSED
+                return
+            if may_become_refusal(self._text, self._messages):
+                continue
+            async for event in self._citer.feed(held):
+                yield event
+            held = ""
+        async for event in self._citer.feed(held):
+            yield event
+        async for event in self._citer.finish():
+            yield event
+
+    def _quote(self) -> Quoted:
+        passage = self._passages[0]
+        extract = " ".join(passage.text.split())
+        if len(extract) > QUOTED_CHARACTERS_MAX:
+            extract = extract[:QUOTED_CHARACTERS_MAX].rsplit(" ", 1)[0] + " …"
+        citation = Citation(marker=1, passage=passage, attached=True, same_wording=True, score=None)
+        return Quoted(self._messages.quoted.format(extract=extract, marker=1), citation)
+

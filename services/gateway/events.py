@@ -1,0 +1,137 @@
+"""What happens while a question is answered, in the order in which it happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from services.index.passages import Passage
+from services.index.search import SearchResult
+
+
+@dataclass(frozen=True)
+class RankedPassage:
+    """A passage that was found, and what the re-ranker said of it."""
+
+    found: SearchResult
+    rerank_score: float | None = None
+    """The re-ranker's score; None where it did not run."""
+
+    @property
+    def passage(self) -> Passage:
+        """The passage."""
+        return self.found.passage
+
+    @property
+    def score(self) -> float:
+        """The value the passage was ranked by: that of the last stage that ran."""
+        return self.found.score if self.rerank_score is None else self.rerank_score
+
+
+@dataclass(frozen=True)
+class Degradation:
+    """A part of the work that was done in a lesser way than asked."""
+
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Started:
+    """The question was accepted."""
+
+    question: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Searching:
+    """A search began."""
+
+    query: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """The search ended."""
+
+    candidates: int
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """The passages that the answer may use, marker `[1]` first."""
+
+    passages: tuple[RankedPassage, ...]
+    degraded_reason: str = ""
+
+
+@dataclass(frozen=True)
+class Token:
+    """More text of the answer."""
+
+    text: str
+    attached: bool = False
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A marker and the passage it stands for."""
+
+    marker: int
+    passage: Passage
+    attached: bool
+    same_wording: bool
+    score: float | None
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The documents do not hold the answer."""
+
+    text: str
+    reason: str
+    best_score: float | None
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """The best passage, quoted because no sentence of the model was supported."""
+
+    text: str
+    citation: Citation
+
+
+class Outcome(Enum):
+    """How an answer ended."""
+
+    ANSWERED = "answered"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    QUOTED = "quoted"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens the language model used."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The answer is whole; terminal."""
+
+    outcome: Outcome
+    durations: dict[str, float]
+    """Seconds by stage."""
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+
+
+Event = (
+    Started | Searching | Retrieved | Reranked | Token | Citation | Refused | Quoted | Finished | Degradation
+)

@@ -1,0 +1,234 @@
+"""`KnowledgeService`: collections, documents and jobs. It reads the index and asks ingest for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc.aio
+
+from services.chassis import channels
+from services.chassis.channels import Deadline
+from services.chassis.errors import DocumentRejected, FailedPrecondition, InvalidArgument
+from services.chassis.postgres import Database
+from services.chassis.serving import require, tenant_of
+from services.gateway.knowledge_messages import (
+    collection_message,
+    document_message,
+    internal_chunking,
+    internal_header,
+    job_from_internal,
+)
+from services.gateway.peers import Peers
+from services.index import collections, documents
+from sourcier.gateway.v1 import knowledge_pb2, knowledge_pb2_grpc
+from sourcier.ingest.v1 import ingest_pb2
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+PEER = "ingest"
+CALL_SECONDS_MAX = 60.0
+UPLOAD_SECONDS_MAX = 600.0
+WATCH_SECONDS_MAX = 3600.0
+TEXT_BYTES_MAX = 1024 * 1024
+
+
+class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
+    """The public face of the documents."""
+
+    def __init__(self, database: Database, peers: Peers) -> None:
+        self._database = database
+        self._peers = peers
+
+    async def CreateCollection(
+        self, request: knowledge_pb2.CreateCollectionRequest, context: Context
+    ) -> knowledge_pb2.CreateCollectionResponse:
+        """Create a collection."""
+        tenant = tenant_of(context)
+        await self._ask(
+            context, self._peers.ingest.CreateCollection,
+            ingest_pb2.CreateCollectionRequest(name=request.name, chunking=internal_chunking(request.chunking)),
+        )
+        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+            created = await collections.get_collection(connection, tenant=tenant, name=request.name)
+        return knowledge_pb2.CreateCollectionResponse(collection=collection_message(created))
+
+    async def ListCollections(
+        self, request: knowledge_pb2.ListCollectionsRequest, context: Context
+    ) -> knowledge_pb2.ListCollectionsResponse:
+        """List the collections."""
+        tenant = tenant_of(context)
+        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+            page = await collections.list_collections(
+                connection, tenant=tenant, page_size=request.page_size, page_token=request.page_token
+            )
+        return knowledge_pb2.ListCollectionsResponse(
+            collections=map(collection_message, page.items), next_page_token=page.next_page_token
+        )
+
+    async def DeleteCollection(
+        self, request: knowledge_pb2.DeleteCollectionRequest, context: Context
+    ) -> knowledge_pb2.DeleteCollectionResponse:
+        """Delete a collection with all its documents."""
+        require(bool(request.name), "name is empty; name the collection", field="name")
+        response: ingest_pb2.DeleteCollectionResponse = await self._ask(
+            context, self._peers.ingest.DeleteCollection, ingest_pb2.DeleteCollectionRequest(name=request.name)
+        )
+        return knowledge_pb2.DeleteCollectionResponse(
+            document_count=response.document_count, existed=response.existed
+        )
+
+    async def UploadDocument(
+        self, request_iterator: AsyncIterator[knowledge_pb2.UploadDocumentRequest], context: Context
+    ) -> knowledge_pb2.UploadDocumentResponse:
+        """Relay a document to ingest and answer with its job."""
+        first = await anext(aiter(request_iterator), None)
+        if first is None or first.WhichOneof("part") != "header":
+            raise InvalidArgument("the first message of an upload is its header", field="header")
+        response = await self._submit(context, first.header, _pieces(request_iterator))
+        return knowledge_pb2.UploadDocumentResponse(
+            job=job_from_internal(response.job), unchanged=response.unchanged
+        )
+
+    async def IngestText(
+        self, request: knowledge_pb2.IngestTextRequest, context: Context
+    ) -> knowledge_pb2.IngestTextResponse:
+        """Ingest a text and wait until it can be found."""
+        require(bool(request.text.strip()), "text is empty", field="text")
+        body = request.text.encode()
+        require(len(body) <= TEXT_BYTES_MAX,
+                f"text is {len(body):,} bytes; send at most {TEXT_BYTES_MAX:,}, or upload a file", field="text")
+        header = knowledge_pb2.DocumentHeader()
+        header.CopyFrom(request.header)
+        require(bool(header.source or header.filename), "source is empty; give the text a name", field="header.source")
+        header.source = header.source or header.filename
+        header.filename = header.filename or f"{header.source}.txt"
+        header.content_type = header.content_type or "text/plain; charset=utf-8"
+
+        async def pieces() -> AsyncIterator[bytes]:
+            yield body
+
+        submitted = await self._submit(context, header, pieces())
+        job = await self._finished_job(context, submitted.job)
+        if job.status == ingest_pb2.JOB_STATUS_FAILED:
+            kind = DocumentRejected if job.error.reason.startswith("DOCUMENT_") else FailedPrecondition
+            raise kind(job.error.message, field="text", reason=job.error.reason)
+        return knowledge_pb2.IngestTextResponse(
+            document=await self._document(tenant_of(context), job.document_id), job=job_from_internal(job),
+            unchanged=submitted.unchanged,
+        )
+
+    async def GetDocument(
+        self, request: knowledge_pb2.GetDocumentRequest, context: Context
+    ) -> knowledge_pb2.GetDocumentResponse:
+        """Return one document."""
+        document = await self._document(tenant_of(context), request.document_id)
+        return knowledge_pb2.GetDocumentResponse(document=document)
+
+    async def ListDocuments(
+        self, request: knowledge_pb2.ListDocumentsRequest, context: Context
+    ) -> knowledge_pb2.ListDocumentsResponse:
+        """List documents."""
+        tenant = tenant_of(context)
+        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+            collection_id = None
+            if request.collection:
+                found = await collections.get_collection(connection, tenant=tenant, name=request.collection)
+                collection_id = found.collection_id
+            page = await documents.list_documents(
+                connection, tenant=tenant, collection_id=collection_id, page_size=request.page_size,
+                page_token=request.page_token,
+            )
+        return knowledge_pb2.ListDocumentsResponse(
+            documents=map(document_message, page.items), next_page_token=page.next_page_token
+        )
+
+    async def DeleteDocument(
+        self, request: knowledge_pb2.DeleteDocumentRequest, context: Context
+    ) -> knowledge_pb2.DeleteDocumentResponse:
+        """Delete a document with all its versions."""
+        response: ingest_pb2.DeleteResponse = await self._ask(
+            context, self._peers.ingest.Delete, ingest_pb2.DeleteRequest(document_id=request.document_id)
+        )
+        return knowledge_pb2.DeleteDocumentResponse(existed=response.existed)
+
+    async def GetJob(
+        self, request: knowledge_pb2.GetJobRequest, context: Context
+    ) -> knowledge_pb2.GetJobResponse:
+        """Return one job."""
+        response: ingest_pb2.GetJobResponse = await self._ask(
+            context, self._peers.ingest.GetJob, ingest_pb2.GetJobRequest(job_id=request.job_id)
+        )
+        return knowledge_pb2.GetJobResponse(job=job_from_internal(response.job))
+
+    async def ListJobs(
+        self, request: knowledge_pb2.ListJobsRequest, context: Context
+    ) -> knowledge_pb2.ListJobsResponse:
+        """List jobs, newest first."""
+        response: ingest_pb2.ListJobsResponse = await self._ask(
+            context, self._peers.ingest.ListJobs,
+            ingest_pb2.ListJobsRequest(
+                collection=request.collection, status=int(request.status), page_size=request.page_size,  # type: ignore[arg-type]
+                page_token=request.page_token,
+            ),
+        )
+        return knowledge_pb2.ListJobsResponse(
+            jobs=map(job_from_internal, response.jobs), next_page_token=response.next_page_token
+        )
+
+    async def WatchJob(
+        self, request: knowledge_pb2.WatchJobRequest, context: Context
+    ) -> AsyncIterator[knowledge_pb2.WatchJobResponse]:
+        """Stream a job each time it moves."""
+        async with channels.stream(
+            self._peers.ingest.WatchJob, ingest_pb2.WatchJobRequest(job_id=request.job_id), peer=PEER,
+            tenant=tenant_of(context), deadline=_deadline(context, WATCH_SECONDS_MAX), cap_seconds=WATCH_SECONDS_MAX,
+        ) as responses:
+            async for response in responses:
+                yield knowledge_pb2.WatchJobResponse(job=job_from_internal(response.job))
+
+    async def _ask(self, context: Context, method: Any, request: Any) -> Any:
+        return await channels.call(
+            method, request, peer=PEER, tenant=tenant_of(context), deadline=Deadline.of(context),
+            cap_seconds=CALL_SECONDS_MAX,
+        )
+
+    async def _submit(
+        self, context: Context, header: knowledge_pb2.DocumentHeader, pieces: AsyncIterator[bytes]
+    ) -> ingest_pb2.SubmitResponse:
+        async def requests() -> AsyncIterator[ingest_pb2.SubmitRequest]:
+            yield ingest_pb2.SubmitRequest(header=internal_header(header))
+            async for piece in pieces:
+                yield ingest_pb2.SubmitRequest(data=piece)
+
+        response: ingest_pb2.SubmitResponse = await channels.call(
+            self._peers.ingest.Submit, requests(), peer=PEER, tenant=tenant_of(context),
+            deadline=_deadline(context, UPLOAD_SECONDS_MAX), cap_seconds=UPLOAD_SECONDS_MAX,
+        )
+        return response
+
+    async def _finished_job(self, context: Context, job: ingest_pb2.Job) -> ingest_pb2.Job:
+        async with channels.stream(
+            self._peers.ingest.WatchJob, ingest_pb2.WatchJobRequest(job_id=job.job_id), peer=PEER,
+            tenant=tenant_of(context), deadline=Deadline.of(context), cap_seconds=WATCH_SECONDS_MAX,
+        ) as responses:
+            async for response in responses:
+                job = response.job
+        return job
+
+    async def _document(self, tenant: str, document_id: str) -> knowledge_pb2.Document:
+        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+            document = await documents.get_document(connection, tenant=tenant, document_id=document_id)
+        return document_message(document)
+
+
+def _deadline(context: Context, default_seconds: float) -> Deadline:
+    remaining = context.time_remaining()
+    return Deadline.after(default_seconds if remaining is None else remaining)
+
+
+async def _pieces(requests: AsyncIterator[knowledge_pb2.UploadDocumentRequest]) -> AsyncIterator[bytes]:
+    async for request in requests:
+        if request.WhichOneof("part") != "data":
+            raise InvalidArgument("only the first message of an upload is a header", field="header")
+        yield request.data

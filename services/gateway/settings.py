@@ -1,0 +1,58 @@
+"""What the gateway can be told through the environment."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from services.chassis.settings import PostgresSettings, ServiceSettings, settings_config, shared
+
+
+class GatewaySettings(ServiceSettings, PostgresSettings):
+    """`SOURCIER_GATEWAY_…`, and what several services share."""
+
+    model_config = settings_config("gateway")
+
+    ingest_url: str = shared("INGEST_URL")
+    """host:port of the ingest service."""
+    embed_url: str = shared("EMBED_URL")
+    """host:port of the embed service."""
+    rerank_url: str = shared("RERANK_URL")
+    """host:port of the rerank service."""
+    generate_url: str = shared("GENERATE_URL")
+    """host:port of the generate service."""
+    connections_max: int = Field(default=8, ge=2, le=200)
+    """Connections to PostgreSQL."""
+
+    question_characters_max: int = Field(default=8_000, ge=1, le=100_000)
+    """Longer questions are refused."""
+    candidates: int = Field(default=20, ge=1, le=100)
+    """Passages found before re-ranking."""
+    passages: int = Field(default=5, ge=1, le=20)
+    """Passages given to the language model."""
+    rerank: bool = True
+    """Whether answers re-rank; a request may say otherwise."""
+    result_threshold: float = Field(default=0.0, ge=-1, le=1)
+    """Passages of a lower cosine similarity are left out of results (R1)."""
+    refusal_threshold: float = Field(default=0.30, ge=-1, le=1)
+    """No passage with this re-ranking score or more: the question is refused without calling the model (A6)."""
+    refusal_similarity: float = Field(default=0.80, ge=-1, le=1)
+    """The same for the cosine similarity, where re-ranking is off or failed."""
+    attach_threshold: float = Field(default=0.40, ge=-1, le=1)
+    """A sentence without a marker gets that of its closest passage from this late-interaction score on."""
+    refusal_text: str = ""
+    """What a refusal says; empty for the sentence of the question's language."""
+
+    embed_seconds_max: float = Field(default=30, gt=0)
+    """Longest time for the embedding of a question."""
+    search_seconds_max: float = Field(default=10, gt=0)
+    """Longest time for a search in PostgreSQL."""
+    rerank_seconds_max: float = Field(default=60, gt=0)
+    """Longest time for re-ranking."""
+    generate_seconds_max: float = Field(default=120, gt=0)
+    """Longest time for the language model."""
+    ask_seconds_max: float = Field(default=180, gt=0)
+    """Longest time for a whole answer, when the caller sets no deadline."""
+    answer_tokens_max: int = Field(default=400, ge=1, le=32_768)
+    """Most tokens of an answer."""
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    """Sampling temperature of answers."""
