@@ -22,7 +22,7 @@ PDF_SOURCES = ("teletravail", "conges-et-absences", "securite-atelier")
 DOCX_SOURCES = ("notes-de-frais", "livret-accueil")
 COMPANY = "Atelier Corvane"
 PAGE_MARK = "<!-- page -->"
-EPOCH = datetime(2026, 3, 1, 9, 0, 0)  # noqa: DTZ001 python-docx writes naive times
+EPOCH = datetime(2026, 3, 1, 9, 0, 0)
 NO_BREAK = "\u00a0"
 
 

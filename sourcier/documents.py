@@ -1,0 +1,91 @@
+"""The calls that bring documents in, list them and delete them."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import BinaryIO, Unpack
+
+from sourcier.calls import Calls, pages
+from sourcier.gateway.v1 import knowledge_pb2
+from sourcier.options import DocumentOptions, document_header
+from sourcier.results import UploadResult
+from sourcier.upload import UPLOAD_ATTEMPTS, send
+
+
+class DocumentCalls(Calls):
+    """Documents."""
+
+    async def upload(
+        self, content: str | os.PathLike[str] | bytes | BinaryIO, *, filename: str = "", source: str = "",
+        timeout_seconds: float = 600.0, attempts: int = UPLOAD_ATTEMPTS, **document: Unpack[DocumentOptions],
+    ) -> UploadResult:
+        """Upload a file by its path, or bytes with a `filename`; the file is never held in memory as a whole.
+
+        `source` identifies the document in its collection (the file's name when left out): the same source again is a
+        new version. The job goes on behind the answer; `wait_for_job` waits for it. A refusal that may pass
+        (RESOURCE_EXHAUSTED, UNAVAILABLE) is tried again, which is safe: the same content changes nothing. Raises
+        OSError when the file cannot be read.
+
+        >>> async with Client("localhost:8080") as client:
+        ...     upload = await client.upload(b"# Charte\\n\\nDeux jours par semaine.", filename="charte.md")
+        ...     job = await client.wait_for_job(upload.job_id)
+        >>> job.stage, job.percentage, job.chunk_count
+        ('done', 100, 3)
+        """
+        async def attempt(file: BinaryIO, name: str) -> UploadResult:
+            header = document_header(document, filename=filename or name, source=source)
+            return await send(self._channel, header, file, attempts=attempts, timeout_seconds=timeout_seconds)
+
+        if isinstance(content, bytes):
+            return await attempt(io.BytesIO(content), filename)
+        if isinstance(content, (str, os.PathLike)):
+            path = Path(content)
+            with await asyncio.to_thread(path.open, "rb") as file:
+                return await attempt(file, path.name)
+        return await attempt(content, filename)
+
+    async def ingest_text(
+        self, text: str, *, source: str, filename: str = "", timeout_seconds: float = 300.0,
+        **document: Unpack[DocumentOptions],
+    ) -> knowledge_pb2.IngestTextResponse:
+        """Ingest plain text without a file, and return once it can be found.
+
+        >>> async with Client("localhost:8080") as client:
+        ...     done = await client.ingest_text("Le mardi est le jour de présence.", source="notes/mardi")
+        >>> done.document.source, done.job.chunk_count
+        ('notes/mardi', 1)
+        """
+        header = document_header(document, filename=filename, source=source)
+        request = knowledge_pb2.IngestTextRequest(header=header, text=text)
+        return await self._unary(self._knowledge.IngestText, request, timeout_seconds)
+
+    async def get_document(self, document_id: str, *, timeout_seconds: float | None = None) -> knowledge_pb2.Document:
+        """Return one document."""
+        request = knowledge_pb2.GetDocumentRequest(document_id=document_id)
+        return (await self._unary(self._knowledge.GetDocument, request, timeout_seconds)).document
+
+    async def documents(
+        self, *, collection: str = "", page_size: int = 200
+    ) -> AsyncGenerator[knowledge_pb2.Document, None]:
+        """Yield the documents of a collection, or of all, by source.
+
+        >>> async with Client("localhost:8080") as client:
+        ...     print([document.source async for document in client.documents()])
+        ['charte.pdf', 'frais.docx', 'securite.html']
+        """
+        async def page(token: str) -> knowledge_pb2.ListDocumentsResponse:
+            return await self._unary(self._knowledge.ListDocuments, knowledge_pb2.ListDocumentsRequest(
+                collection=collection, page_size=page_size, page_token=token), None)
+
+        async for response in pages(page):
+            for document in response.documents:
+                yield document
+
+    async def delete_document(self, document_id: str, *, timeout_seconds: float | None = None) -> bool:
+        """Delete a document with all its versions; return whether it existed."""
+        request = knowledge_pb2.DeleteDocumentRequest(document_id=document_id)
+        return (await self._unary(self._knowledge.DeleteDocument, request, timeout_seconds)).existed

@@ -1,0 +1,75 @@
+"""What calls can be told, by keyword; and how it becomes the messages of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
+
+from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
+
+SearchModeName = Literal["dense", "lexical", "fused", "reranked"]
+JobStatusName = Literal["pending", "processing", "completed", "failed"]
+
+
+class FilterOptions(TypedDict, total=False):
+    """Where to search; what is left out narrows nothing."""
+
+    collection: str
+    """The collection's name; `default` when left out."""
+    document_ids: Sequence[str]
+    """Only these documents."""
+    categories: Sequence[str]
+    """Only documents of one of these categories."""
+    metadata: Mapping[str, str]
+    """Only documents whose metadata has all these values."""
+
+
+class AskOptions(FilterOptions, total=False):
+    """How to answer; what is left out follows the service's settings."""
+
+    passages: int
+    """Passages given to the model, 1 to 20; 5 when left out."""
+    candidates: int
+    """How many candidates are re-ranked, 1 to 100; 20 when left out."""
+    rerank: bool
+    """Whether to re-rank."""
+    tokens_max: int
+    """Most tokens of the answer."""
+    temperature: float
+    """The sampling temperature, 0 to 2."""
+    seed: int
+    """The sampler's seed."""
+
+
+class DocumentOptions(TypedDict, total=False):
+    """What is said of a document when it is brought in."""
+
+    collection: str
+    """The collection's name; `default`, created on first use, when left out."""
+    content_type: str
+    """The media type; detected when left out."""
+    title: str
+    """The title shown with citations; the document's own when left out."""
+    lane: str
+    """`interactive`, the default, overtakes `bulk`."""
+    metadata: Mapping[str, str]
+    """Facts to filter by, at most 64 keys."""
+    category: str
+    """The category to filter by and to show."""
+
+
+def search_filter(options: FilterOptions) -> answer_pb2.SearchFilter:
+    """Return the filter that the options describe."""
+    return answer_pb2.SearchFilter(
+        collection=options.get("collection", ""), document_ids=options.get("document_ids", ()),
+        categories=options.get("categories", ()), metadata=options.get("metadata", {}),
+    )
+
+
+def document_header(options: DocumentOptions, *, filename: str, source: str) -> knowledge_pb2.DocumentHeader:
+    """Return the header that the options describe."""
+    return knowledge_pb2.DocumentHeader(
+        collection=options.get("collection", ""), filename=filename, content_type=options.get("content_type", ""),
+        title=options.get("title", ""), source=source, lane=options.get("lane", ""),
+        metadata=options.get("metadata", {}), category=options.get("category", ""),
+    )

@@ -1,0 +1,114 @@
+"""What the client gathers from several messages: a whole answer, the outcome of an upload."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+
+from sourcier.errors import AnswerFailed
+from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
+
+_OUTCOMES = {
+    answer_pb2.ANSWER_OUTCOME_ANSWERED: "answered",
+    answer_pb2.ANSWER_OUTCOME_TRUNCATED: "truncated",
+    answer_pb2.ANSWER_OUTCOME_REFUSED: "refused",
+    answer_pb2.ANSWER_OUTCOME_QUOTED: "quoted",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer with what it rests on."""
+
+    text: str
+    """The text with its markers `[1]`, or the refusal, or the quoted extract."""
+    outcome: str
+    """`answered`, `truncated` (token limit), `refused` (the documents do not hold it) or `quoted` (an extract)."""
+    citations: tuple[answer_pb2.Citation, ...] = ()
+    """The markers of the text, in order of appearance, one for each place."""
+    sources: tuple[answer_pb2.Passage, ...] = ()
+    """The passages that the model was given, best first; marker `[n]` stands for the n-th."""
+    reason: str = ""
+    """Why it was refused, for example `BELOW_THRESHOLD`; empty otherwise."""
+    durations: Mapping[str, float] = field(default_factory=dict)
+    """Seconds by stage: `embed`, `search`, `rerank`, `first_token`, `generate`, `total`."""
+    degradations: tuple[answer_pb2.Degradation, ...] = ()
+    """What was done in a lesser way than asked; empty when nothing was."""
+    usage: answer_pb2.Usage = field(default_factory=answer_pb2.Usage)
+    """Tokens of the model; zero when it was not called."""
+    model: str = ""
+    """The model's name; empty when it was not called."""
+    answer_id: str = ""
+    language: str = ""
+    """`fr` or `en`: the question's language."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the documents do not hold the answer."""
+        return self.outcome == "refused"
+
+
+@dataclass(frozen=True)
+class UploadResult:
+    """What became of an upload."""
+
+    job: knowledge_pb2.Job
+    """The job that tells how far the document is."""
+    unchanged: bool
+    """Whether the collection held exactly this content under this source already."""
+
+    @property
+    def job_id(self) -> str:
+        """The job's id."""
+        return self.job.job_id
+
+    @property
+    def document_id(self) -> str:
+        """The document's id."""
+        return self.job.document_id
+
+
+async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
+    """Read an answer to its end; raise AnswerFailed when it could not be completed."""
+    started, finished = answer_pb2.Started(), answer_pb2.Finished()
+    tokens, replacement, reason, answer_id = list[str](), "", "", ""
+    citations, sources = list[answer_pb2.Citation](), tuple[answer_pb2.Passage, ...]()
+    degradations = list[answer_pb2.Degradation]()
+    async for event in events:
+        answer_id = event.answer_id
+        match event.WhichOneof("event"):
+            case "started":
+                started = event.started
+            case "reranked":
+                sources = tuple(event.reranked.passages)
+            case "token":
+                tokens.append(event.token.text)
+            case "citation":
+                citations.append(event.citation)
+            case "refused":
+                replacement, reason = event.refused.text, event.refused.reason
+                citations.clear()
+            case "quoted":
+                replacement = event.quoted.text
+                citations = [event.quoted.citation]
+            case "degraded":
+                degradations.append(event.degraded)
+            case "finished":
+                finished = event.finished
+            case "failed":
+                raise AnswerFailed(event.failed.message, reason=event.failed.reason)
+    if not finished.outcome:
+        raise AnswerFailed("the answer ended before it was whole", reason="INCOMPLETE")
+    return Answer(
+        text=replacement or "".join(tokens),
+        outcome=_OUTCOMES.get(finished.outcome, "answered"),
+        citations=tuple(citations),
+        sources=sources,
+        reason=reason,
+        durations={each.stage: each.duration.ToTimedelta().total_seconds() for each in finished.durations},
+        degradations=tuple(degradations),
+        usage=finished.usage,
+        model=finished.model,
+        answer_id=answer_id,
+        language=started.language,
+    )

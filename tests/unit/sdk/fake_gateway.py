@@ -1,0 +1,273 @@
+"""A gateway that answers from a script, behind the real server chassis: health, deadlines, statuses are real."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc.aio
+from google.protobuf.duration_pb2 import Duration
+
+from services.chassis import errors
+from services.chassis.serving import Server, require, tenant_of
+from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+
+REFUSAL = "Je ne trouve pas cette information dans le corpus."
+STAGES = (("located", 10), ("parsed", 30), ("chunked", 60), ("embedded", 80), ("done", 100))
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+def passage(rank: int, title: str, source: str, page: int) -> answer_pb2.Passage:
+    """Return a passage of the script."""
+    return answer_pb2.Passage(
+        rank=rank, title=title, source=source, page=page, score=1 / (rank + 1), chunk_index=rank - 1,
+        chunk_id=f"chunk-{rank}", document_id=f"document-{rank}", text=f"{title}. Le passage dit tout.",
+    )
+
+
+PASSAGES = (
+    passage(1, "Charte du télétravail", "charte.pdf", 1),
+    passage(2, "Notes de frais", "frais.docx", 0),
+    passage(3, "Sécurité", "securite.html", 0),
+)
+
+
+@dataclass
+class FakeGateway:
+    """The script and what was seen of the calls."""
+
+    collections: dict[str, knowledge_pb2.Collection] = field(default_factory=lambda: {
+        name: knowledge_pb2.Collection(name=name, collection_id=f"id-{name}") for name in ("default", "demo")
+    })
+    documents: dict[str, knowledge_pb2.Document] = field(default_factory=lambda: {
+        each.document_id: knowledge_pb2.Document(
+            document_id=each.document_id, title=each.title, source=each.source, collection="default", chunk_count=3)
+        for each in PASSAGES
+    })
+    jobs: dict[str, knowledge_pb2.Job] = field(default_factory=dict)
+    headers: list[knowledge_pb2.DocumentHeader] = field(default_factory=list)
+    requests: list[Any] = field(default_factory=list)
+    metadata: list[dict[str, Any]] = field(default_factory=list)
+    piece_bytes: list[int] = field(default_factory=list)
+    token_gate: asyncio.Event = field(default_factory=asyncio.Event)
+    """The answer waits for it after its first token."""
+    ask_cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    failures: list[errors.ServiceError] = field(default_factory=list)
+    """Raised by the next calls, one each."""
+    unavailable_watches: int = 0
+    """So many watches end after their first job."""
+    answer_failure: answer_pb2.Failed | None = None
+
+    def __post_init__(self) -> None:
+        self.token_gate.set()
+
+    def see(self, request: Any, context: Context) -> None:
+        """Note a call, and fail it where the script says so."""
+        self.requests.append(request)
+        self.metadata.append(dict(context.invocation_metadata() or ()) | {"left": context.time_remaining()})
+        tenant_of(context)
+        if self.failures:
+            raise self.failures.pop(0)
+
+    def check_collection(self, name: str) -> None:
+        """Refuse a collection that is not in the script."""
+        if name and name not in self.collections:
+            raise errors.NotFound(f'the collection "{name}" does not exist', field="collection")
+
+
+class FakeAnswers(answer_pb2_grpc.AnswerServiceServicer):
+    """Answers in three tokens; refuses what is about a tart."""
+
+    def __init__(self, gateway: FakeGateway) -> None:
+        self._gateway = gateway
+
+    async def Ask(
+        self, request: answer_pb2.AskRequest, context: Context
+    ) -> AsyncIterator[answer_pb2.AskResponse]:
+        gateway = self._gateway
+        gateway.see(request, context)
+        require(bool(request.question.strip()), "the question is empty", field="question")
+        gateway.check_collection(request.filter.collection)
+        try:
+            sequence = 0
+            async for event in self._events(request):
+                sequence += 1
+                event.answer_id, event.sequence = "answer-1", sequence
+                yield answer_pb2.AskResponse(event=event)
+        except (asyncio.CancelledError, GeneratorExit):
+            gateway.ask_cancelled.set()
+            raise
+
+    async def _events(self, request: answer_pb2.AskRequest) -> AsyncIterator[answer_pb2.AskEvent]:
+        event = answer_pb2.AskEvent
+        yield event(started=answer_pb2.Started(question=request.question, language="fr"))
+        yield event(searching=answer_pb2.Searching(query=request.question, message="Recherche dans les documents…"))
+        yield event(retrieved=answer_pb2.Retrieved(candidates=20))
+        durations = [answer_pb2.StageDuration(stage="total", duration=Duration(nanos=250_000_000))]
+        if "tarte" in request.question:
+            yield event(refused=answer_pb2.Refused(text=REFUSAL, reason="BELOW_THRESHOLD", best_score=0.2))
+            yield event(finished=answer_pb2.Finished(
+                outcome=answer_pb2.ANSWER_OUTCOME_REFUSED, durations=durations))
+            return
+        yield event(reranked=answer_pb2.Reranked(passages=PASSAGES))
+        yield event(token=answer_pb2.Token(text="Deux jours"))
+        await self._gateway.token_gate.wait()
+        if self._gateway.answer_failure is not None:
+            yield event(failed=self._gateway.answer_failure)
+            return
+        yield event(token=answer_pb2.Token(text=" par semaine"))
+        yield event(token=answer_pb2.Token(text=" [1].", attached=True))
+        first = PASSAGES[0]
+        yield event(citation=answer_pb2.Citation(
+            marker=1, document_id=first.document_id, title=first.title, source=first.source, page=first.page,
+            chunk_id=first.chunk_id, attached=True, support=answer_pb2.SUPPORT_SAME_WORDING, score=0.8))
+        yield event(finished=answer_pb2.Finished(
+            outcome=answer_pb2.ANSWER_OUTCOME_ANSWERED, durations=durations, model="script",
+            usage=answer_pb2.Usage(prompt_tokens=100, completion_tokens=3)))
+
+    async def Search(self, request: answer_pb2.SearchRequest, context: Context) -> answer_pb2.SearchResponse:
+        self._gateway.see(request, context)
+        self._gateway.check_collection(request.filter.collection)
+        return answer_pb2.SearchResponse(passages=PASSAGES[:request.limit or 5])
+
+
+class FakeKnowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
+    """Keeps collections, documents and jobs in memory; a document whose name holds `broken` fails."""
+
+    def __init__(self, gateway: FakeGateway) -> None:
+        self._gateway = gateway
+
+    async def CreateCollection(
+        self, request: knowledge_pb2.CreateCollectionRequest, context: Context
+    ) -> knowledge_pb2.CreateCollectionResponse:
+        self._gateway.see(request, context)
+        if request.name in self._gateway.collections:
+            raise errors.AlreadyExists(f'the collection "{request.name}" exists already', field="name")
+        created = knowledge_pb2.Collection(name=request.name, chunking=request.chunking, collection_id="new")
+        self._gateway.collections[request.name] = created
+        return knowledge_pb2.CreateCollectionResponse(collection=created)
+
+    async def ListCollections(
+        self, request: knowledge_pb2.ListCollectionsRequest, context: Context
+    ) -> knowledge_pb2.ListCollectionsResponse:
+        self._gateway.see(request, context)
+        shown, token = _page(list(self._gateway.collections.values()), request)
+        return knowledge_pb2.ListCollectionsResponse(collections=shown, next_page_token=token)
+
+    async def DeleteCollection(
+        self, request: knowledge_pb2.DeleteCollectionRequest, context: Context
+    ) -> knowledge_pb2.DeleteCollectionResponse:
+        self._gateway.see(request, context)
+        existed = self._gateway.collections.pop(request.name, None) is not None
+        return knowledge_pb2.DeleteCollectionResponse(existed=existed, document_count=2 if existed else 0)
+
+    async def UploadDocument(
+        self, request_iterator: AsyncIterator[knowledge_pb2.UploadDocumentRequest], context: Context
+    ) -> knowledge_pb2.UploadDocumentResponse:
+        header, digest, size = knowledge_pb2.DocumentHeader(), hashlib.sha256(), 0
+        async for request in request_iterator:
+            if request.WhichOneof("part") == "header":
+                header.CopyFrom(request.header)
+                self._gateway.see(request, context)
+                self._gateway.headers.append(header)
+                self._gateway.check_collection(header.collection)
+            else:
+                self._gateway.piece_bytes.append(len(request.data))
+                digest.update(request.data)
+                size += len(request.data)
+        require(size > 0, f"{header.filename} is empty", field="data")
+        job_id = f"job-{header.source or header.filename}"
+        unchanged = job_id in self._gateway.jobs
+        job = knowledge_pb2.Job(
+            job_id=job_id, document_id=f"document-{digest.hexdigest()[:8]}", filename=header.filename,
+            collection=header.collection or "default", source=header.source or header.filename, size_bytes=size,
+            status=knowledge_pb2.JOB_STATUS_PENDING,
+        )
+        self._gateway.jobs[job_id] = job
+        return knowledge_pb2.UploadDocumentResponse(job=job, unchanged=unchanged)
+
+    async def IngestText(
+        self, request: knowledge_pb2.IngestTextRequest, context: Context
+    ) -> knowledge_pb2.IngestTextResponse:
+        self._gateway.see(request, context)
+        document = knowledge_pb2.Document(document_id="text-1", source=request.header.source)
+        job = knowledge_pb2.Job(job_id="job-text", chunk_count=1, status=knowledge_pb2.JOB_STATUS_COMPLETED)
+        return knowledge_pb2.IngestTextResponse(document=document, job=job)
+
+    async def GetDocument(
+        self, request: knowledge_pb2.GetDocumentRequest, context: Context
+    ) -> knowledge_pb2.GetDocumentResponse:
+        self._gateway.see(request, context)
+        found = self._gateway.documents.get(request.document_id)
+        if found is None:
+            raise errors.NotFound(f"the document {request.document_id} does not exist", field="document_id")
+        return knowledge_pb2.GetDocumentResponse(document=found)
+
+    async def ListDocuments(
+        self, request: knowledge_pb2.ListDocumentsRequest, context: Context
+    ) -> knowledge_pb2.ListDocumentsResponse:
+        self._gateway.see(request, context)
+        self._gateway.check_collection(request.collection)
+        shown, token = _page(list(self._gateway.documents.values()), request)
+        return knowledge_pb2.ListDocumentsResponse(documents=shown, next_page_token=token)
+
+    async def DeleteDocument(
+        self, request: knowledge_pb2.DeleteDocumentRequest, context: Context
+    ) -> knowledge_pb2.DeleteDocumentResponse:
+        self._gateway.see(request, context)
+        existed = self._gateway.documents.pop(request.document_id, None) is not None
+        return knowledge_pb2.DeleteDocumentResponse(existed=existed)
+
+    async def GetJob(self, request: knowledge_pb2.GetJobRequest, context: Context) -> knowledge_pb2.GetJobResponse:
+        self._gateway.see(request, context)
+        if request.job_id not in self._gateway.jobs:
+            raise errors.NotFound(f"the job {request.job_id} does not exist", field="job_id")
+        return knowledge_pb2.GetJobResponse(job=self._gateway.jobs[request.job_id])
+
+    async def ListJobs(
+        self, request: knowledge_pb2.ListJobsRequest, context: Context
+    ) -> knowledge_pb2.ListJobsResponse:
+        self._gateway.see(request, context)
+        jobs = [job for job in self._gateway.jobs.values() if request.status in (0, job.status)]
+        shown, token = _page(jobs, request)
+        return knowledge_pb2.ListJobsResponse(jobs=shown, next_page_token=token)
+
+    async def WatchJob(
+        self, request: knowledge_pb2.WatchJobRequest, context: Context
+    ) -> AsyncIterator[knowledge_pb2.WatchJobResponse]:
+        self._gateway.see(request, context)
+        job = self._gateway.jobs[request.job_id]
+        for stage, percentage in STAGES:
+            job.stage, job.percentage = stage, percentage
+            job.chunk_count = 3 if percentage >= 60 else 0
+            job.status = knowledge_pb2.JOB_STATUS_COMPLETED if percentage == 100 else (
+                knowledge_pb2.JOB_STATUS_PROCESSING)
+            if "broken" in job.filename and stage == "parsed":
+                job.status = knowledge_pb2.JOB_STATUS_FAILED
+                job.error.CopyFrom(knowledge_pb2.JobError(
+                    reason="DOCUMENT_ENCRYPTED", message="the document is protected by a password", stage="parse"))
+            yield knowledge_pb2.WatchJobResponse(job=job)
+            if job.status == knowledge_pb2.JOB_STATUS_FAILED:
+                return
+            if self._gateway.unavailable_watches:
+                self._gateway.unavailable_watches -= 1
+                raise errors.Unavailable()
+
+
+def _page(items: list[Any], request: Any) -> tuple[Sequence[Any], str]:
+    start, size = int(request.page_token or 0), request.page_size or 100
+    end = start + size
+    return items[start:end], str(end) if end < len(items) else ""
+
+
+def serve(gateway: FakeGateway, *, listen: str = "127.0.0.1:0") -> Server:
+    """Return a server of the script, to be entered and started."""
+    server = Server(listen=listen, grace_seconds=0.5, concurrent_calls_max=64)
+    server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server, FakeAnswers(gateway),
+               "sourcier.gateway.v1.AnswerService")
+    server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, FakeKnowledge(gateway),
+               "sourcier.gateway.v1.KnowledgeService")
+    return server
