@@ -89,12 +89,14 @@ def load(settings: type[S]) -> S:
     except ValidationError as error:
         prefix = str(settings.model_config.get("env_prefix", ""))
         for fault in error.errors(include_url=False, include_context=False, include_input=False):
-            sys.stderr.write(f"error: {_variable(settings, prefix, fault['loc'])}: {fault['msg']}\n")
+            # A rule between several settings names them itself.
+            subject = f"{_variable(settings, prefix, fault['loc'])}: " if fault["loc"] else ""
+            sys.stderr.write(f"error: {subject}{fault['msg'].removeprefix('Value error, ')}\n")
         sys.exit(2)
 
 
 def _variable(settings: type[ServiceSettings], prefix: str, location: tuple[int | str, ...]) -> str:
-    name = str(location[0]) if location else "settings"
+    name = str(location[0])
     if name.startswith("SOURCIER_"):
         value = os.environ.get(name)
     else:
