@@ -1,0 +1,84 @@
+"""Settings: which engine is meant, what it lacks, what vLLM is told; and where weights are found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from services.chassis import settings as chassis_settings
+from services.chassis.errors import ModelInvalid
+from services.chassis.models import ModelStore
+from services.generate.processor import cpu_flags, fastest_dtype
+from services.generate.settings import GenerateSettings, engine_environment
+from services.generate.weights import locate
+
+
+@pytest.fixture(autouse=True)
+def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ENGINE", "MODEL", "OPENAI_URL", "OPENAI_KEY", "OPENAI_MODEL", "SCRIPT_FILE"):
+        monkeypatch.delenv(f"SOURCIER_GENERATE_{name}", raising=False)
+
+
+def test_vllm_is_the_default() -> None:
+    settings = GenerateSettings()
+    assert (settings.engine_name, settings.model) == ("vllm", "qwen2.5-coder-1.5b-instruct")
+
+
+def test_a_url_chooses_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCIER_GENERATE_OPENAI_URL", "http://localhost:11434/v1")
+    monkeypatch.setenv("SOURCIER_GENERATE_OPENAI_MODEL", "mistral-small")
+    assert GenerateSettings().engine_name == "openai"
+
+
+@pytest.mark.parametrize(("environment", "says"), [
+    ({"ENGINE": "openai"}, "SOURCIER_GENERATE_OPENAI_URL is not set"),
+    ({"OPENAI_URL": "http://x/v1"}, "SOURCIER_GENERATE_OPENAI_MODEL is not set"),
+    ({"OPENAI_URL": "localhost:80", "OPENAI_MODEL": "m"}, "SOURCIER_GENERATE_OPENAI_URL"),
+    ({"ENGINE": "scripted"}, "SOURCIER_GENERATE_SCRIPT_FILE is not set"),
+    ({"COMPLETION_TOKENS_DEFAULT": "600", "COMPLETION_TOKENS_MAX": "500"}, "is over"),
+    ({"ENGINE": "llama"}, "SOURCIER_GENERATE_ENGINE=llama"),
+])
+def test_what_an_engine_lacks_is_one_clear_line(
+    environment: dict[str, str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(f"SOURCIER_GENERATE_{name}", value)
+    with pytest.raises(SystemExit):
+        chassis_settings.load(GenerateSettings)
+    printed = capsys.readouterr().err
+    assert says in printed
+    assert printed.count("\n") == 1
+
+
+def test_the_key_is_never_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCIER_GENERATE_OPENAI_KEY", "sk-secret")
+    assert "sk-secret" not in repr(GenerateSettings())
+
+
+def test_vllm_goes_online_only_for_a_hub_id() -> None:
+    assert engine_environment(GenerateSettings(), from_hub=False)["HF_HUB_OFFLINE"] == "1"
+    assert "HF_HUB_OFFLINE" not in engine_environment(GenerateSettings(), from_hub=True)
+
+
+def test_bfloat16_is_for_processors_that_compute_in_it(tmp_path: Path) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16\n\nprocessor\t: 1\n")
+    assert fastest_dtype(cpu_flags(cpuinfo)) == "bfloat16"
+    cpuinfo.write_text("flags\t\t: fpu avx512f avx512_vnni\n")
+    assert fastest_dtype(cpu_flags(cpuinfo)) == "float32"
+    assert fastest_dtype(cpu_flags(tmp_path / "absent")) == "float32"
+
+
+def test_weights_are_a_folder_a_hub_id_or_in_the_model_store(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path / "store")
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(ModelInvalid, match=r"no config\.json"):
+        locate(str(tmp_path / "mine"), store=store)
+    (tmp_path / "mine" / "config.json").write_text(json.dumps({"max_position_embeddings": 2048}))
+    mine = locate(str(tmp_path / "mine"), store=store)
+    assert (mine.name, mine.token_limit, mine.from_hub) == ("mine", 2048, False)
+    assert locate("org/model", store=store).from_hub
+    with pytest.raises(ModelInvalid, match="sourcier models fetch absent"):
+        locate("absent", store=store)
