@@ -11,7 +11,7 @@ from services.chassis.models import ModelStore
 from services.chassis.objects import ObjectStore
 from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings, migrate
 from services.chassis.serving import Server
-from services.index.migrations import MIGRATIONS
+from services.index import migrations
 from services.index.spaces import EmbeddingSpace, ensure_space
 from services.ingest.intake import Intake
 from services.ingest.parsing.limits import ParsingLimits
@@ -40,7 +40,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         secret_key=settings.s3_secret_key.get_secret_value(), region=settings.s3_region,
     )
     postgres_url = settings.postgres_url.get_secret_value()
-    await migrate(postgres_url, MIGRATIONS, schema=settings.schema_name)
+    await migrate(postgres_url, migrations.FOLDER, schema=settings.schema_name)
     async with AsyncExitStack() as opened:
         database = await opened.enter_async_context(Database(DatabaseSettings(
             url=postgres_url, schema=settings.schema_name, connections_max=settings.connections_max
