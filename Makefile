@@ -1,0 +1,71 @@
+# All there is to learn: demo, test, lint, proto, bench, eval, models, lock, clean. CI calls the same targets.
+SHELL := /bin/bash
+PYTHON ?= python3
+ENVIRONMENT := .venv/services/bin
+RUN := $(ENVIRONMENT)/python
+INSTALL := $(PYTHON) requirements/install.py
+
+export PYTHONPATH := $(CURDIR)
+
+.PHONY: help demo test unit lint proto proto-check breaking bench eval models lock clean
+
+help: ## Show the targets.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
+
+demo: ## Set up all it needs and answer questions about a small company handbook: make demo [DOCS=path] [QUESTION="…"].
+	@$(INSTALL) services export generate
+	@$(RUN) -m models fetch $$($(RUN) -m services.stack models)
+	@$(RUN) demo/run.py $(if $(DOCS),--documents "$(DOCS)") $(if $(QUESTION),--question "$(QUESTION)")
+
+test: ## Set up and run every test, real servers and real models included.
+	@$(INSTALL) services dev export generate
+	@$(RUN) -m models fetch multilingual-e5-small smollm2-135m-instruct
+	@$(RUN) -m pytest -n 2 --dist loadfile $(TESTS)
+
+unit: ## Run the unit tests alone: seconds.
+	@$(INSTALL) services dev
+	@$(RUN) -m pytest tests/unit
+
+lint: ## Check style, types, the direction of imports and the contracts.
+	@$(INSTALL) services dev
+	@$(RUN) -m ruff check .
+	@$(RUN) -m mypy services sourcier models demo/run.py requirements/install.py requirements/stubs.py
+	@$(ENVIRONMENT)/lint-imports
+	@$(ENVIRONMENT)/buf lint
+
+proto: ## Generate the stubs from proto/ into sourcier/.
+	@$(INSTALL) proto
+	@.venv/proto/bin/python requirements/stubs.py
+
+proto-check: ## Prove that the stubs that are checked in are fresh.
+	@$(INSTALL) proto
+	@.venv/proto/bin/python requirements/stubs.py --check
+
+# The main branch as it was before, where it is known; else the commit before this one.
+BASE ?= $(shell git rev-parse -q --verify origin/main | grep -v "$$(git rev-parse HEAD)" || git rev-parse -q --verify HEAD~1)
+breaking: ## Prove that the contracts still serve clients of the commit before: make breaking [BASE=commit].
+	@$(INSTALL) services dev
+	@if git cat-file -e "$(BASE):buf.yaml" 2>/dev/null; \
+	  then $(ENVIRONMENT)/buf breaking --against ".git#ref=$(BASE)" && echo "contracts compatible with $(BASE)"; \
+	  else echo "no earlier contracts to compare with"; fi
+
+models: ## Fill the model store: make models [MODELS="name …"].
+	@$(INSTALL) services export
+	@$(RUN) -m models fetch $(or $(MODELS),$$($(RUN) -m services.stack models))
+
+eval: ## Measure the quality of retrieval through the running services: make eval DATA=folder [QUESTIONS=n].
+	@$(INSTALL) services dev export
+	@$(RUN) -m models fetch multilingual-e5-small
+	@$(RUN) -m eval retrieval --data "$(or $(DATA),../shared/data/retrieval/piaf-shared)" $(if $(QUESTIONS),--questions $(QUESTIONS))
+
+bench: ## Measure speed beside peers: make bench [ONLY=name] [QUICK=1].
+	@$(INSTALL) services dev export generate bench
+	@$(RUN) -m models fetch multilingual-e5-small smollm2-135m-instruct
+	@$(RUN) -m bench $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
+lock: ## Resolve the lock files again from requirements/*.in.
+	@$(INSTALL) services dev
+	@$(RUN) requirements/lock.py
+
+clean: ## Remove the environments and the demo's data; models stay in the model store.
+	rm -rf .venv .sourcier
