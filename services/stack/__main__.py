@@ -1,4 +1,4 @@
-"""The stack's command line: `python -m services.stack up | down | status`."""
+"""The stack's command line: `python -m services.stack up | down | status | models`."""
 
 from __future__ import annotations
 
@@ -42,6 +42,16 @@ def down(data_dir: Path | None) -> None:
 def status(data_dir: Path | None) -> None:
     """Show every part: state, port, process, age. The exit code is 0 only when all are ready."""
     sys.exit(command.status(read_settings(data_dir)))
+
+
+@main.command()
+def models() -> None:
+    """Print the names of the models that `up` would load, one a line."""
+    settings = read_settings(None)
+    names = [settings.embed_model] if {"ingest", "embed"} & set(settings.services) else []
+    if "generate" in settings.services and settings.loads_model and not settings.generate_url:
+        names.append(settings.language_model)
+    click.echo("\n".join(names))
 
 
 def read_settings(data_dir: Path | None) -> StackSettings:

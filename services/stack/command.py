@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -13,11 +12,9 @@ from rich.console import Console
 
 from services.chassis.errors import AlreadyExists, ServiceError
 from services.stack import logfile, statefile
-from services.stack.compose import Composition, compose
-from services.stack.display import Display, print_status, uptime
+from services.stack.display import Display, connection, print_status, uptime
 from services.stack.settings import REPOSITORY, StackSettings, inherited_environment
 from services.stack.status import StackStatus, State
-from services.stack.supervisor import Supervisor
 
 EXIT_OK, EXIT_NOT_READY, EXIT_REFUSED, EXIT_NOT_RUNNING = 0, 1, 2, 3
 FAILED_STARTS_MAX = 2
@@ -28,24 +25,18 @@ DOWN_SECONDS_MAX = 90.0
 
 def up(settings: StackSettings, *, console: Console | None = None) -> int:
     """Run the stack in the foreground until Ctrl-C or SIGTERM."""
+    # Here, so that `status` and `down` do not wait for database drivers to load.
+    from services.stack.foreground import run
+
     display = Display(console)
-    folder = settings.folder
     try:
-        statefile.open_folder(folder)
-        with statefile.locked(folder):
-            if left := statefile.read(folder):
-                for pid in statefile.stop_leftovers(left):
-                    display.say(f"stopped process {pid}, left by a stack that was killed")
-            composition = compose(settings)
-            with display:
-                asyncio.run(_run(composition, display))
-            statefile.remove(folder)
+        run(settings, display)
     except AlreadyExists:
         return _already_running(settings, display)
     except ServiceError as error:
         display.say(f"error: {error}")
         return EXIT_REFUSED
-    display.say("stopped; the data stay in " + str(folder))
+    display.say("stopped; the data stay in " + str(settings.folder))
     return EXIT_OK
 
 
@@ -123,43 +114,6 @@ def running(settings: StackSettings) -> StackStatus | None:
     return statefile.read(settings.folder) if statefile.is_locked(settings.folder) else None
 
 
-async def _run(composition: Composition, display: Display) -> None:
-    folder, started = composition.settings.folder, time.time()
-    announced = False
-
-    def changed() -> None:
-        nonlocal announced
-        now = StackStatus(
-            pid=os.getpid(), started=started, folder=str(folder), components=supervisor.statuses,
-            environment=composition.environment(), external=composition.external,
-        )
-        statefile.write(folder, now)
-        display.show(now)
-        if now.ready and not announced:
-            announced = True
-            display.say(f"Sourcier is ready in {time.time() - started:.1f} s. {_connection(now)} Ctrl-C stops it.")
-
-    supervisor = Supervisor(servers=composition.servers, services=composition.services, on_change=changed)
-    changed()
-    await supervisor.run(_stop_on_signals(supervisor, display))
-
-
-def _stop_on_signals(supervisor: Supervisor, display: Display) -> asyncio.Event:
-    stopping = asyncio.Event()
-
-    def stop() -> None:
-        if stopping.is_set():
-            display.say("ending everything at once")
-            supervisor.kill()
-            os._exit(130)
-        display.say("stopping; once more to end at once")
-        stopping.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, stop)
-    return stopping
-
-
 def _wait_until_ready(settings: StackSettings, process: subprocess.Popen[bytes], display: Display) -> str:
     failed_starts: dict[str, float] = {}
     failures: dict[str, int] = {}
@@ -186,10 +140,5 @@ def _already_running(settings: StackSettings, display: Display) -> int:
 
 def _how_to_connect(settings: StackSettings) -> str:
     found = statefile.read(settings.folder)
-    connection = _connection(found) if found else ""
-    return f"{connection} `sourcier status` shows it, `sourcier down` stops it.".strip()
-
-
-def _connection(found: StackStatus) -> str:
-    gateway = f"The gateway listens on {found.gateway}; " if found.gateway else ""
-    return f"{gateway}{'the' if gateway else 'The'} data lie in {found.folder}."
+    where = connection(found) if found else ""
+    return f"{where} `sourcier status` shows it, `sourcier down` stops it.".strip()

@@ -13,7 +13,7 @@ from services.stack.component import Component
 from services.stack.ports import HOST, PortBook
 from services.stack.servers.nats import NatsServer, NatsServerSettings
 from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
-from services.stack.servers.s3 import S3Server, S3ServerSettings
+from services.stack.servers.s3 import INNER_PORT_NAMES, S3Server, S3ServerSettings
 from services.stack.service import Service, ServiceSettings
 from services.stack.settings import REPOSITORY, SERVICE_NAMES, StackSettings
 
@@ -80,7 +80,8 @@ def _server(name: str, settings: StackSettings, book: PortBook) -> Component:
     if name == "postgres":
         return PostgresServer(PostgresServerSettings(folder=folder, log=log, port=port))
     buckets = tuple(dict.fromkeys((settings.s3_bucket, "documents")))
-    return S3Server(S3ServerSettings(folder=folder, log=log, port=port, buckets=buckets))
+    inner_ports = {inner: book.port(f"s3.{inner}") for inner in INNER_PORT_NAMES}
+    return S3Server(S3ServerSettings(folder=folder, log=log, port=port, inner_ports=inner_ports, buckets=buckets))
 
 
 def _service(

@@ -105,6 +105,12 @@ def uptime(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
+def connection(found: StackStatus) -> str:
+    """Return how to reach a stack, in a sentence."""
+    gateway = f"The gateway listens on {found.gateway}; " if found.gateway else ""
+    return f"{gateway}{'the' if gateway else 'The'} data lie in {found.folder}."
+
+
 def _lines(component: ComponentStatus) -> list[RenderableType]:
     style = STYLES[component.state]
     lines: list[RenderableType] = [Text(f"{component.name:<9} {summary(component)}", style=style)]

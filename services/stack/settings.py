@@ -31,7 +31,7 @@ class StackSettings(BaseSettings):
     data_dir: Path = Path(".sourcier")
     """Everything that the stack keeps."""
     stack_services: str = ",".join(SERVICE_NAMES)
-    """The services to run, by comma: a stack without `generate` still ingests and searches."""
+    """The services to run, by comma, or `none`: a stack without `generate` still ingests and searches."""
 
     nats_url: SecretStr = SecretStr("")
     """An external NATS server; none is started then. The same holds for the URLs below."""
@@ -62,6 +62,8 @@ class StackSettings(BaseSettings):
     generate_openai_url: str = ""
     """An OpenAI-compatible endpoint, which the generate service then calls instead of loading a model."""
     generate_engine: str = ""
+    embed_model: str = "multilingual-e5-small"
+    """The embedding model, for the embed service and for counting tokens in ingest."""
     models_dir: Path | None = shared("MODELS_DIR", None)
     log_format: Literal["json", "line"] = "json"
 
@@ -80,7 +82,7 @@ class StackSettings(BaseSettings):
     def unknown_services(self) -> tuple[str, ...]:
         """Names in `SOURCIER_STACK_SERVICES` that are no service."""
         asked = {name.strip() for name in self.stack_services.split(",") if name.strip()}
-        return tuple(sorted(asked - set(SERVICE_NAMES)))
+        return tuple(sorted(asked - {*SERVICE_NAMES, "none"}))
 
     def fixed_port(self, name: str) -> int:
         """Return the port asked for a server or service, 0 for any."""

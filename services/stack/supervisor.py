@@ -27,6 +27,10 @@ class Patience:
     unresponsive_max: float = 90.0
     """A process that runs without being healthy is restarted after this long."""
 
+    def backoff(self, failures: int) -> float:
+        """Return the wait after one more end in a row, having seen `failures` before: doubling, bounded."""
+        return float(min(self.backoff_first * 2.0 ** min(failures, 30), self.backoff_max))
+
 
 class Supervisor:
     """Runs servers, then services; `on_change` hears of every change of state."""
@@ -79,14 +83,14 @@ class Supervisor:
                     await self._watch(part)
                 if time.monotonic() - started >= self._patience.healthy_after:
                     failures = 0
-                await asyncio.sleep(self._backoff(failures))
+                await asyncio.sleep(self._patience.backoff(failures))
                 failures += 1
         finally:
             await self._stop(part)
 
     async def _start(self, part: Component, failures: int) -> bool:
         started = time.monotonic()
-        again = f"next try in {self._backoff(failures):.0f} s"
+        again = f"next try in {self._patience.backoff(failures):.0f} s"
         self._change(part, State.STARTING)
         try:
             await part.start()
@@ -132,9 +136,6 @@ class Supervisor:
         self._change(part, State.STOPPING)
         await part.stop()
         self._change(part, State.STOPPED)
-
-    def _backoff(self, failures: int) -> float:
-        return min(self._patience.backoff_first * 2.0**failures, self._patience.backoff_max)
 
     def _change(
         self, part: Component, state: State, *, message: str = "", log_lines: tuple[str, ...] = (), way_out: str = "",

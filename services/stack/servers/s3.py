@@ -6,7 +6,8 @@ import asyncio
 import json
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,6 +26,7 @@ ACCESS_KEY = "sourcier"
 REGION = "us-east-1"
 PARTS = ("s3", "filer", "volume", "master", "admin")
 PORT_NAMES = tuple(name for part in PARTS for name in (part, f"{part}.grpc"))
+INNER_PORT_NAMES = PORT_NAMES[1:]
 READY_KEY = ".ready"
 
 
@@ -35,7 +37,9 @@ class S3ServerSettings:
     folder: Path
     log: Path
     port: int = 0
-    """The S3 port; 0 takes a free one. SeaweedFS's inner ports are always free ones."""
+    """The S3 port; 0 takes a free one."""
+    inner_ports: Mapping[str, int] = field(default_factory=dict)
+    """Ports by the names of `INNER_PORT_NAMES`; free ones where they are not given."""
     buckets: tuple[str, ...] = ("sourcier", "documents")
     volume_megabytes_max: int = 1024
 
@@ -88,6 +92,7 @@ class S3Server(Component):
         (self.settings.folder / "store").mkdir(parents=True, exist_ok=True)
         if not self._ports:
             self._ports = dict(zip(PORT_NAMES, ports.free_ports(len(PORT_NAMES)), strict=True))
+            self._ports.update(self.settings.inner_ports)
             self._ports["s3"] = self.settings.port or self._ports["s3"]
         self.secret_key = kept_secret(self.settings.folder / "secret-key")
         write_private(configuration / "s3.json", json.dumps(_identities(self.secret_key)))

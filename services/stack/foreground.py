@@ -1,0 +1,66 @@
+"""The stack in the foreground: from the lock on the data folder to the last process stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+from services.stack import statefile
+from services.stack.compose import Composition, compose
+from services.stack.display import Display, connection
+from services.stack.settings import StackSettings
+from services.stack.status import StackStatus
+from services.stack.supervisor import Supervisor
+
+
+def run(settings: StackSettings, display: Display) -> None:
+    """Run until a signal; raise `AlreadyExists` where a stack runs on the folder, other `ServiceError`s if it cannot."""
+    folder = settings.folder
+    statefile.open_folder(folder)
+    with statefile.locked(folder):
+        if left := statefile.read(folder):
+            for pid in statefile.stop_leftovers(left):
+                display.say(f"stopped process {pid}, left by a stack that was killed")
+        composition = compose(settings)
+        with display:
+            asyncio.run(_run(composition, display))
+        statefile.remove(folder)
+
+
+async def _run(composition: Composition, display: Display) -> None:
+    folder, started = composition.settings.folder, time.time()
+    announced = False
+
+    def changed() -> None:
+        nonlocal announced
+        now = StackStatus(
+            pid=os.getpid(), started=started, folder=str(folder), components=supervisor.statuses,
+            environment=composition.environment(), external=composition.external,
+        )
+        statefile.write(folder, now)
+        display.show(now)
+        if now.ready and not announced:
+            announced = True
+            display.say(f"Sourcier is ready in {time.time() - started:.1f} s. {connection(now)} Ctrl-C stops it.")
+
+    supervisor = Supervisor(servers=composition.servers, services=composition.services, on_change=changed)
+    changed()
+    await supervisor.run(_stop_on_signals(supervisor, display))
+
+
+def _stop_on_signals(supervisor: Supervisor, display: Display) -> asyncio.Event:
+    stopping = asyncio.Event()
+
+    def stop() -> None:
+        if stopping.is_set():
+            display.say("ending everything at once")
+            supervisor.kill()
+            os._exit(130)
+        display.say("stopping; once more to end at once")
+        stopping.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    return stopping

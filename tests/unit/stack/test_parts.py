@@ -1,0 +1,173 @@
+"""The stack's pure parts: ports, logs, secrets, settings, what is shown and what is kept."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from rich.console import Console
+
+from services.chassis.errors import AlreadyExists, ResourceExhausted
+from services.stack import logfile, ports, statefile, users
+from services.stack.compose import compose
+from services.stack.display import Display, readable, uptime
+from services.stack.secret import kept_secret
+from services.stack.settings import StackSettings
+from services.stack.status import ComponentStatus, StackStatus, State, from_json, to_json
+from services.stack.supervisor import Patience
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("SOURCIER_")]:
+        monkeypatch.delenv(name)
+
+
+def stack_status(*components: ComponentStatus) -> StackStatus:
+    return StackStatus(pid=1, started=1.5, folder="/data", components=components, environment={"SOURCIER_A": "b"})
+
+
+def test_back_off_doubles_and_is_bounded() -> None:
+    patience = Patience(backoff_first=1, backoff_max=30)
+    assert [patience.backoff(failures) for failures in range(7)] == [1, 2, 4, 8, 16, 30, 30]
+    assert patience.backoff(10_000) == 30
+
+
+def test_free_ports_are_distinct_and_free() -> None:
+    found = ports.free_ports(8)
+    assert len(set(found)) == 8
+    assert all(ports.is_free(port) for port in found)
+
+
+def test_a_port_is_remembered_unless_it_was_taken_since(tmp_path: Path) -> None:
+    path = tmp_path / "ports.json"
+    first = ports.PortBook(path).port("nats")
+    assert ports.PortBook(path).port("nats") == first
+    with socket.create_server(("127.0.0.1", first)):
+        assert ports.PortBook(path).port("nats") != first
+
+
+def test_a_taken_fixed_port_is_refused_with_its_holder(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(ResourceExhausted, match=f"Port {port} .*process {os.getpid()}.*SOURCIER_GATEWAY_PORT"):
+            ports.PortBook(tmp_path / "ports.json").port("gateway", fixed=port)
+
+
+def test_a_damaged_port_book_is_started_over(tmp_path: Path) -> None:
+    (tmp_path / "ports.json").write_text("[1, 2")
+    assert ports.PortBook(tmp_path / "ports.json").port("nats") > 0
+
+
+def test_secrets_are_kept_and_private(tmp_path: Path) -> None:
+    first = kept_secret(tmp_path / "inner" / "password")
+    assert first == kept_secret(tmp_path / "inner" / "password")
+    assert (tmp_path / "inner" / "password").stat().st_mode & 0o777 == 0o600
+    assert os.listdir(tmp_path / "inner") == ["password"]
+
+
+def test_the_tail_of_a_log_holds_the_last_run_only(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("old\n")
+    log.open("a").close()
+    size = log.stat().st_size
+    with log.open("a") as file:
+        file.write("one\n\ntwo\nthree\n")
+    assert logfile.tail(log, lines=2) == ["two", "three"]
+    assert logfile.tail(log, since_byte=size) == ["one", "two", "three"]
+    assert logfile.tail(tmp_path / "absent.log") == []
+
+
+def test_a_log_over_its_bound_is_moved_while_open(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    descriptor = logfile.open_log(log)
+    os.write(descriptor, b"x" * 100)
+    logfile.bound_log(log, bytes_max=10)
+    os.write(descriptor, b"new")
+    os.close(descriptor)
+    assert log.read_bytes() == b"new"
+    assert (tmp_path / "a.log.1").stat().st_size == 100
+
+
+def test_status_survives_the_state_file() -> None:
+    component = ComponentStatus(name="nats", state=State.READY, pid=7, ports={"nats": 1}, log_lines=("a", "b"))
+    assert from_json(to_json(stack_status(component))) == stack_status(component)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"components": [{}]}', '{"components": 3}'])
+def test_a_foreign_state_file_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        from_json(text)
+
+
+def test_a_stack_is_ready_when_all_its_parts_are() -> None:
+    ready, failed = ComponentStatus(name="a", state=State.READY), ComponentStatus(name="b", state=State.FAILED)
+    assert stack_status(ready).ready
+    assert not stack_status(ready, failed).ready
+
+
+def test_one_stack_per_folder(tmp_path: Path) -> None:
+    assert not statefile.is_locked(tmp_path)
+    with statefile.locked(tmp_path):
+        assert statefile.is_locked(tmp_path)
+        with pytest.raises(AlreadyExists), statefile.locked(tmp_path):
+            pass
+    assert not statefile.is_locked(tmp_path)
+
+
+def test_log_lines_of_services_are_shown_as_sentences() -> None:
+    assert readable('{"level": "ERROR", "message": "no model"}') == "ERROR no model"
+    assert readable("plain [text]") == "plain [text]"
+    assert readable('"a string"') == '"a string"'
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(5.9, "5 s"), (65, "1 min 05 s"), (7500, "2 h 05 min")])
+def test_uptime_reads_well(seconds: float, text: str) -> None:
+    assert uptime(seconds) == text
+
+
+def test_plain_lines_appear_once_per_change_with_the_reason() -> None:
+    output = io.StringIO()
+    failed = ComponentStatus(
+        name="embed", state=State.FAILED, message="no [model]; next try in 4 s", log_lines=("last words",),
+        way_out="Do it.",
+    )
+    with Display(Console(file=output, soft_wrap=True)) as display:
+        display.show(stack_status(failed))
+        display.show(stack_status(failed))
+    text = output.getvalue()
+    assert text.count("no [model]; next try in 4 s") == 1
+    assert "last words" in text
+    assert "Do it." in text
+
+
+def test_a_folder_below_a_private_one_is_not_reachable(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir(mode=0o700)
+    assert not users.reachable(tmp_path / "private" / "data")
+
+
+def test_settings_name_what_is_external(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCIER_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("SOURCIER_NATS_URL", "nats://user:secret@broker.example:4222")
+    monkeypatch.setenv("SOURCIER_GENERATE_URL", "gpu.example:50054")
+    composition = compose(StackSettings())
+    assert [server.name for server in composition.servers] == ["postgres", "s3"]
+    assert [service.name for service in composition.services] == ["ingest", "embed", "rerank", "gateway"]
+    assert composition.external == {"nats": "broker.example:4222", "generate": "gpu.example:50054"}
+    assert composition.environment()["SOURCIER_GENERATE_URL"] == "gpu.example:50054"
+
+
+def test_an_external_model_endpoint_needs_no_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert StackSettings().loads_model
+    monkeypatch.setenv("SOURCIER_GENERATE_OPENAI_URL", "http://models.example/v1")
+    assert not StackSettings().loads_model
+
+
+def test_a_bad_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCIER_GATEWAY_PORT", "70000")
+    with pytest.raises(ValidationError):
+        StackSettings()
