@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
 
@@ -174,16 +175,15 @@ def _unary_handler(behavior: Callable[..., Any], method: str, request_id: str) -
 
 
 def _stream_handler(behavior: Callable[..., Any], method: str, request_id: str) -> Callable[..., Any]:
-    async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
+    # A coroutine that writes, not a generator: when a call is cancelled while it sends, grpc.aio leaves a generator to
+    # the garbage collector, which ends the work late and in another context.
+    async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         with telemetry.request(request_id):
             async with _Call(method, context):
                 async with asyncio.timeout(_default_seconds(context, STREAM_DEADLINE_SECONDS)):
-                    responses = behavior(request, context)
-                    try:
+                    async with aclosing(behavior(request, context)) as responses:
                         async for response in responses:
-                            yield response
-                    finally:
-                        await responses.aclose()
+                            await context.write(response)
 
     return handle
 
