@@ -66,4 +66,10 @@ def read_settings(data_dir: Path | None) -> StackSettings:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(130)  # before there was anything to stop
