@@ -85,9 +85,9 @@ def _read_pages(document: pypdfium2.PdfDocument, builder: DocumentBuilder) -> li
 
 
 def _append(pages: Sequence[Sequence[Line]], builder: DocumentBuilder) -> None:
-    repeated = _running_lines(pages)
-    kept = [[line for line in page if _signature(line) not in repeated] for page in pages]
-    layout = Layout.of(line for page in kept for line in page)
+    layout = Layout.of(line for page in pages for line in page)
+    repeated = _running_lines(pages, layout)
+    kept = [[line for line in page if _signature(line, layout) not in repeated] for page in pages]
     vocabulary = _vocabulary(kept)
     for page in kept:
         for paragraph in paragraphs(page, layout):
@@ -100,19 +100,22 @@ def _append_paragraph(paragraph: Paragraph, vocabulary: frozenset[str], builder:
     builder.add(kind, text, page=paragraph.page, level=paragraph.level or int(paragraph.listed))
 
 
-def _running_lines(pages: Sequence[Sequence[Line]]) -> frozenset[tuple[str, int]]:
+def _running_lines(pages: Sequence[Sequence[Line]], layout: Layout) -> frozenset[tuple[str, int]]:
     """Return the lines that stand at the edge of most pages, page numbers apart."""
     counts: Counter[tuple[str, int]] = Counter()
     for page in pages:
         by_height = sorted(page, key=lambda line: line.bottom)
-        counts.update({_signature(line) for line in (*by_height[:_EDGE_LINES], *by_height[-_EDGE_LINES:])})
+        edges = (*by_height[:_EDGE_LINES], *by_height[-_EDGE_LINES:])
+        counts.update({_signature(line, layout) for line in edges})
     needed = max(_REPEATED_PAGES_MIN, sum(1 for page in pages if page) // 2 + 1)
     return frozenset(signature for signature, count in counts.items() if count >= needed)
 
 
-def _signature(line: Line) -> tuple[str, int]:
-    # Place is part of it: a word that tops every page may also be said in a sentence.
-    return _DIGITS.sub("#", line.text), round(line.bottom / 4)
+def _signature(line: Line, layout: Layout) -> tuple[str, int]:
+    # Headings that differ in their number only ("Article 3") are no page numbers. Place is part of it: a word that tops
+    # every page may also be said in a sentence.
+    text = line.text if layout.level(line) else _DIGITS.sub("#", line.text)
+    return text, round(line.bottom / 4)
 
 
 def _vocabulary(pages: Iterable[Iterable[Line]]) -> frozenset[str]:

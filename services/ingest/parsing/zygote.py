@@ -9,6 +9,7 @@ once, then for each document `{"id", "status", "peak_bytes"}` with the wait stat
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import gc
 import json
@@ -150,9 +151,16 @@ def _parse_into(directory: Path, source: dict[str, str], limits: ParsingLimits) 
         )
     except RecursionError:
         rejection = DocumentMalformed(f"“{source['filename']}” is nested too deeply to be read.")
-    except Exception:  # the outermost loop of this process: whatever a parser raises ends here
+    except Exception as error:  # the outermost loop of this process: whatever a parser raises ends here
         logging.getLogger(__name__).exception("a parser failed")
-        rejection = DocumentMalformed(f"“{source['filename']}” cannot be read: its content breaks its format's rules.")
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            rejection = DocumentTooCostly(
+                f"The text of “{source['filename']}” takes more than the {limits.output_bytes:,} bytes allowed."
+            )
+        else:
+            rejection = DocumentMalformed(
+                f"“{source['filename']}” cannot be read: its content breaks its format's rules."
+            )
     (directory / REJECTION).write_text(json.dumps({"error": type(rejection).__name__, "message": rejection.message}))
     return 0
 

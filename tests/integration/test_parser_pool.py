@@ -1,0 +1,157 @@
+"""The parser pool survives documents that hang, swell or crash, and tells what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentTooCostly, Unavailable
+from services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
+from services.ingest.sandbox import ParserPool
+
+
+@pytest.fixture(scope="module")
+async def pool() -> AsyncIterator[ParserPool]:
+    async with ParserPool(concurrency=2) as opened:
+        yield opened
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.txt"
+    path.write_text("Un petit texte.")
+    return path
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    """A table that takes seconds to read."""
+    path = tmp_path / "slow.csv"
+    path.write_text("a,b\n" + "un mot,un autre\n" * 400_000)
+    return path
+
+
+async def test_a_document_is_read_and_its_working_files_removed(pool: ParserPool, small: Path) -> None:
+    document = await pool.parse(small, filename="note.txt", title="Ma note")
+    assert (document.title, document.text) == ("Ma note", "Un petit texte.")
+    assert pool._directory is not None
+    assert list(pool._directory.iterdir()) == []
+
+
+async def test_many_at_once_give_what_one_gives(pool: ParserPool, small: Path) -> None:
+    artefacts = await asyncio.gather(*(pool.parse_artefact(small, filename="note.txt") for _ in range(20)))
+    assert len({artefact.content for artefact in artefacts}) == 1
+
+
+async def test_a_rejection_keeps_its_class_and_words(pool: ParserPool, tmp_path: Path) -> None:
+    path = tmp_path / "vide.pdf"
+    path.touch()
+    with pytest.raises(DocumentEmpty, match=r"“vide.pdf” is empty: it has zero bytes"):
+        await pool.parse(path, filename="vide.pdf")
+
+
+async def test_a_document_that_takes_too_long_is_stopped(slow: Path) -> None:
+    async with ParserPool(limits=ParsingLimits(wall_seconds=0.3)) as pool:
+        with pytest.raises(DocumentTooCostly, match=r"more than the 0\.3 s allowed"):
+            await pool.parse(slow, filename="slow.csv")
+
+
+async def test_a_document_that_takes_too_much_memory_or_room_is_refused(
+    slow: Path, small: Path, tmp_path: Path
+) -> None:
+    varied = tmp_path / "varied.txt"
+    varied.write_text(" ".join(f"{number:x}" for number in range(20_000)))
+    async with ParserPool(limits=ParsingLimits(memory_bytes=400 * MEBIBYTE, output_bytes=10_000)) as pool:
+        with pytest.raises(DocumentTooCostly, match="400 MiB allowed"):
+            await pool.parse(slow, filename="slow.csv")
+        with pytest.raises(DocumentTooCostly, match="10,000 bytes allowed"):
+            await pool.parse(varied, filename="varied.txt")
+        assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
+
+
+@pytest.mark.parametrize(
+    ("number", "error", "said"),
+    [
+        (signal.SIGSEGV, DocumentMalformed, "crashed the parser .SIGSEGV"),
+        (signal.SIGABRT, DocumentMalformed, "give up .SIGABRT"),
+        (signal.SIGXCPU, DocumentTooCostly, "processor time"),
+        (signal.SIGKILL, Unavailable, "stopped from outside"),
+    ],
+)
+async def test_a_crash_is_told_apart(
+    number: signal.Signals, error: type[Exception], said: str, pool: ParserPool, slow: Path, small: Path
+) -> None:
+    parsing = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
+    os.kill(await child_of_zygote(pool), number)
+    with pytest.raises(error, match=said):
+        await parsing
+    assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
+
+
+async def test_when_the_zygote_dies_its_documents_can_be_tried_again(pool: ParserPool, slow: Path, small: Path) -> None:
+    parsing = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
+    child = await child_of_zygote(pool)
+    os.kill(zygote_pid(pool), signal.SIGKILL)
+    with pytest.raises(Unavailable, match="tried again"):
+        await parsing
+    await gone(child)
+    assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
+
+
+async def test_cancelling_kills_the_process(pool: ParserPool, slow: Path) -> None:
+    parsing = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
+    child = await child_of_zygote(pool)
+    parsing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await parsing
+    await gone(child)
+
+
+async def test_closing_leaves_no_process_and_no_file(slow: Path) -> None:
+    async with ParserPool() as pool:
+        directory = pool._directory
+        parsing = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
+        child = await child_of_zygote(pool)
+    with pytest.raises(Unavailable):
+        await parsing
+    await gone(child)
+    assert directory is not None
+    assert not directory.exists()
+
+
+def zygote_pid(pool: ParserPool) -> int:
+    assert pool._zygote is not None
+    return pool._zygote._process.pid
+
+
+async def child_of_zygote(pool: ParserPool) -> int:
+    """Wait for the process of a document and return its number."""
+    children = Path(f"/proc/{zygote_pid(pool)}/task/{zygote_pid(pool)}/children")
+    async with asyncio.timeout(20):
+        while True:
+            # The kernel tells of a death, not of a birth: so this looks at each turn of the loop.
+            found = await asyncio.to_thread(children.read_text)
+            if found:
+                return int(found.split()[0])
+
+
+async def gone(pid: int) -> None:
+    """Wait until a process has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(descriptor, ended.set)
+    try:
+        async with asyncio.timeout(20):
+            await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)

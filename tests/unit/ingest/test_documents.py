@@ -1,0 +1,34 @@
+"""The parsed artefact is the same bytes for the same document, and reads back whole."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from services.chassis.errors import DocumentMalformed
+from services.ingest.documents import Block, BlockKind, ParsedDocument
+
+DOCUMENT = ParsedDocument(
+    title="Congés",
+    text="Congés\n\nété 😀",
+    blocks=(
+        Block(BlockKind.HEADING, 0, 6, 1, 1, ("Congés",)),
+        Block(BlockKind.PARAGRAPH, 8, 13, 1, 0, ("Congés",)),
+    ),
+    page_count=1,
+    format="pdf",
+    warnings=("une page illisible",),
+)
+
+
+def test_round_trip_is_exact_and_deterministic() -> None:
+    assert ParsedDocument.from_bytes(DOCUMENT.to_bytes()) == DOCUMENT
+    assert DOCUMENT.to_bytes() == DOCUMENT.to_bytes()
+    assert DOCUMENT.block_text(DOCUMENT.blocks[1]) == "été 😀"
+
+
+@pytest.mark.parametrize("artefact", [b"", b"x", gzip.compress(b"{}"), gzip.compress(b'{"version": 99}')])
+def test_anything_else_is_refused(artefact: bytes) -> None:
+    with pytest.raises(DocumentMalformed, match="parse the document again"):
+        ParsedDocument.from_bytes(artefact)
