@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.fix_servers"]
+pytest_plugins = ["tests.fix_servers", "tests.fix_stack"]
 
 TESTS = Path(__file__).parent
 KINDS = ("unit", "integration", "e2e", "chaos")

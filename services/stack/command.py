@@ -17,7 +17,7 @@ from services.stack.settings import REPOSITORY, StackSettings, inherited_environ
 from services.stack.status import StackStatus, State
 
 EXIT_OK, EXIT_NOT_READY, EXIT_REFUSED, EXIT_NOT_RUNNING = 0, 1, 2, 3
-FAILED_STARTS_MAX = 2
+FAILED_STARTS_MAX = 3
 """How often a part may fail while a detached stack starts, before the start is given up."""
 POLL_SECONDS = 0.2
 DOWN_SECONDS_MAX = 90.0
@@ -68,7 +68,7 @@ def up_detached(settings: StackSettings, *, console: Console | None = None) -> i
     if problem:
         lines = logfile.tail(log, since_byte=start_byte) if process.poll() is not None else []
         display.say("\n".join([f"error: {problem}", *lines, f"The whole log is {log}."]))
-        down(settings, console=display.console)
+        _end(process)
         return EXIT_NOT_READY
     display.say(_how_to_connect(settings))
     return EXIT_OK
@@ -131,6 +131,14 @@ def _wait_until_ready(settings: StackSettings, process: subprocess.Popen[bytes],
                     return f"{part.name} does not start"
         time.sleep(POLL_SECONDS)
     return f"the stack ended with code {process.returncode} while starting"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(DOWN_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()  # its children end with it
 
 
 def _already_running(settings: StackSettings, display: Display) -> int:

@@ -43,14 +43,19 @@ def compose(settings: StackSettings) -> Composition:
     names = (*SERVER_NAMES, *SERVICE_NAMES)
     external = {name: _address(url) for name in names if (url := settings.external_url(name))}
     servers = tuple(_server(name, settings, book) for name in SERVER_NAMES if name not in external)
-    own = [name for name in settings.services if name not in external]
-    service_ports = {name: book.port(name, fixed=settings.fixed_port(name)) for name in own}
+    # Services that are left out have an address too: their callers then find nobody there, and say so.
+    service_ports = {
+        name: book.port(name, fixed=settings.fixed_port(name)) for name in SERVICE_NAMES if name not in external
+    }
 
     def environment() -> dict[str, str]:
         # Called when a service starts: the servers have made their passwords by then.
         return _environment(settings, servers, service_ports)
 
-    services = tuple(_service(name, settings, port, environment) for name, port in service_ports.items())
+    services = tuple(
+        _service(name, settings, port, environment)
+        for name, port in service_ports.items() if name in settings.services
+    )
     return Composition(
         settings=settings, servers=servers, services=services, external=external, environment=environment
     )

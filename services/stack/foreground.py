@@ -16,7 +16,7 @@ from services.stack.supervisor import Supervisor
 
 
 def run(settings: StackSettings, display: Display) -> None:
-    """Run until a signal; raise `AlreadyExists` where a stack runs on the folder, other `ServiceError`s if it cannot."""
+    """Run until a signal; raise `AlreadyExists` where a stack runs on the folder, or why this one cannot."""
     folder = settings.folder
     statefile.open_folder(folder)
     with statefile.locked(folder):

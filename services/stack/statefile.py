@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from services.stack.secret import write_private
 from services.stack.status import StackStatus, from_json, to_json
 
 LEFTOVER_SECONDS_MAX = 8.0
+LOCK_TRIES = 5
+LOCK_TRY_SECONDS = 0.02
 
 
 def open_folder(folder: Path) -> None:
@@ -36,13 +39,21 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold the data folder; raise `AlreadyExists` while another stack does. The system frees it if we are killed."""
     descriptor = os.open(_lock_path(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise AlreadyExists(f"A stack runs on {folder} already.") from error
+        if not _lock(descriptor):
+            raise AlreadyExists(f"A stack runs on {folder} already.")
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    # `is_locked` holds the lock for an instant, which must not look like a running stack.
+    for _ in range(LOCK_TRIES):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(LOCK_TRY_SECONDS)
+    return False
 
 
 def is_locked(folder: Path) -> bool:

@@ -67,7 +67,8 @@ class StackStatus:
     @property
     def gateway(self) -> str:
         """The gateway's address, host:port; empty when the stack runs none."""
-        return self.environment.get("SOURCIER_GATEWAY_URL", "")
+        runs = any(component.name == "gateway" for component in self.components)
+        return self.environment.get("SOURCIER_GATEWAY_URL", "") if runs else ""
 
 
 def to_json(status: StackStatus) -> str:

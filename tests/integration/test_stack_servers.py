@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from services.chassis.objects import ObjectStore
 from services.stack.component import StartFailed
 from services.stack.servers.nats import NatsServer, NatsServerSettings
-from services.stack.servers.postgres import PostgresServer
+from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 from tests.fix_servers import S3Bucket
 
 
@@ -88,6 +89,23 @@ def test_passwords_are_private(postgres_server: PostgresServer) -> None:
 def test_postgres_does_not_run_as_root(postgres_server: PostgresServer) -> None:
     assert postgres_server.child is not None
     assert Path(f"/proc/{postgres_server.child.pid}").stat().st_uid != 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root drops privileges")
+async def test_postgres_moves_where_its_user_can_reach_and_says_so(tmp_path: Path) -> None:
+    # pytest's folders are root's alone.
+    settings = PostgresServerSettings(
+        folder=tmp_path / "postgres", log=tmp_path / "postgres.log", durable=False,
+        configuration={"shared_buffers": "16MB"},
+    )
+    server = PostgresServer(settings)
+    try:
+        async with server:
+            assert server.folder.is_relative_to("/var/tmp")
+            assert str(server.folder) in server.note
+            assert str(settings.folder) in server.note
+    finally:
+        shutil.rmtree(server.folder)
 
 
 async def test_objects_go_in_and_out(s3_bucket: S3Bucket) -> None:
