@@ -14,7 +14,11 @@ class Tokenizer(Protocol):
     """The part of a Hugging Face tokenizer that is used."""
 
     chat_template: Any
-    all_special_tokens: Sequence[str]
+
+    @property
+    def all_special_tokens(self) -> Sequence[str]:
+        """The control marks that have a name."""
+        ...
 
     def apply_chat_template(self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool) -> Any:
         """Render the model's template."""

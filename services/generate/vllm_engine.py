@@ -131,12 +131,12 @@ class VllmEngine:
     def status(self) -> Status:
         """Tell whether vLLM's core is alive, and what it said last."""
         # vLLM's core tells nothing once it is idle, so that its last count would stay for ever.
-        unfinished = self._llm.get_num_unfinished_requests()
+        busy = self._llm.get_num_unfinished_requests() > 0
         return Status(
             dead="vLLM's core process is gone" if self._llm.errored else "",
             steps=self._progress.steps,
-            running=min(self._progress.running, unfinished),
-            waiting=min(self._progress.waiting, unfinished),
+            running=self._progress.running if busy else 0,
+            waiting=self._progress.waiting if busy else 0,
         )
 
     async def generate(self, generation: Generation) -> AsyncGenerator[Piece, None]:

@@ -60,8 +60,8 @@ def test_a_script_is_read_strictly(tmp_path: Path) -> None:
     path = tmp_path / "script.json"
     path.write_text(json.dumps({"rules": [{"pattern": "a", "text": "b", "failure": "hang"}]}))
     assert read_script(path).rules[0].failure == "hang"
-    for wrong in ({"rulez": []}, {"rules": [{"pattern": "("}]}, {"rules": [{"pattern": "a", "failure": "boom"}]}):
-        path.write_text(json.dumps(wrong))
+    for wrong in ('{"rulez": []}', '{"rules": [{"pattern": "("}]}', '{"rules": [{"pattern": "a", "failure": "x"}]}'):
+        path.write_text(wrong)
         with pytest.raises(FailedPrecondition, match="SOURCIER_GENERATE_SCRIPT_FILE"):
             read_script(path)
     with pytest.raises(FailedPrecondition, match="cannot be read"):
