@@ -1,0 +1,69 @@
+"""The evaluation's command line: `python -m eval retrieval --data FOLDER`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from eval import datasets
+from eval.retrieval import RetrievalRun, measure_retrieval
+from eval.system import StackFailed, running_system
+from sourcier import SourcierError
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "QUALITY.md"
+
+
+@click.group()
+def main() -> None:
+    """Measure quality through the running services."""
+
+
+def system_options(command: Any) -> Any:
+    """Add the options that say which system is measured."""
+    for option in (
+        click.option("--gateway", default="", help="host:port of a gateway that runs; else a stack is started."),
+        click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False),
+                     help="Where that stack keeps its data, so that a second run need not ingest again."),
+        click.option("--engine", default="auto", show_default=True,
+                     help="What runs the embedding model, as SOURCIER_EMBED_ENGINE names it."),
+    ):
+        command = option(command)
+    return command
+
+
+@main.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True, multiple=True,
+              help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv; may be given several times.")
+@click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
+@click.option("--candidates", type=click.IntRange(20, 100), default=20, show_default=True,
+              help="Passages that are re-ranked.")
+@click.option("--label", default="", help="Keep the raw results of an experiment apart.")
+@click.option("--report/--no-report", default=True, help="Write a complete run into docs/QUALITY.md.")
+@system_options
+def retrieval(
+    data: tuple[Path, ...], questions: int | None, candidates: int, label: str, report: bool, gateway: str,
+    data_dir: Path | None, engine: str,
+) -> None:
+    """Measure dense, full-text, fused and re-ranked search on retrieval sets."""
+    loaded = [datasets.load(folder) for folder in data]
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine) as system:
+        for dataset in loaded:
+            asyncio.run(measure_retrieval(RetrievalRun(
+                dataset=dataset.first(questions), complete=questions is None, candidates=candidates, label=label,
+                document=DOCUMENT if report else None, command=_command(),
+            ), system))
+
+
+def _command() -> str:
+    return " ".join(["python -m eval", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (datasets.DatasetInvalid, StackFailed, SourcierError) as problem:
+        raise SystemExit(f"error: {problem}") from problem

@@ -1,0 +1,88 @@
+"""Retrieval test sets: passages, questions, and which passages answer which question."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+class DatasetInvalid(Exception):
+    """The folder holds no retrieval set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of the corpus, ingested as a document of its own."""
+
+    passage_id: str
+    title: str
+    """The article's title; passages of one title are of one article."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and what is known of its answer."""
+
+    question_id: str
+    text: str
+    relevant: Mapping[str, int]
+    """Grade by passage id, 1 or more."""
+    answers: tuple[str, ...] = ()
+    """Strings that answer it, as they stand in the relevant passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A test set."""
+
+    name: str
+    passages: tuple[Passage, ...]
+    questions: tuple[Question, ...]
+    """Those with a relevant passage; others cannot be scored."""
+
+    def first(self, count: int | None) -> Dataset:
+        """Return the set with `count` questions, taken at even distances so that every article is in; None for all."""
+        if count is None or count >= len(self.questions):
+            return self
+        step = len(self.questions) / count
+        chosen = tuple(self.questions[int(number * step)] for number in range(count))
+        return Dataset(self.name, self.passages, chosen)
+
+
+def load(folder: Path) -> Dataset:
+    """Read `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`; raise `DatasetInvalid` where they are not there."""
+    try:
+        passages = tuple(
+            Passage(row["_id"], row.get("title", ""), row["text"]) for row in _rows(folder / "corpus.jsonl")
+            if row["text"].strip()
+        )
+        judgements = _judgements(folder / "qrels.tsv", known={passage.passage_id for passage in passages})
+        questions = tuple(
+            Question(row["_id"], row["text"], judgements[row["_id"]], tuple(row.get("metadata", {}).get("answers", ())))
+            for row in _rows(folder / "queries.jsonl") if row["_id"] in judgements
+        )
+    except FileNotFoundError as error:
+        raise DatasetInvalid(f"{folder} holds no retrieval set: {error.filename} is missing") from error
+    return Dataset(folder.name, passages, questions)
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def _judgements(path: Path, *, known: set[str]) -> dict[str, dict[str, int]]:
+    judgements: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    with path.open(encoding="utf-8") as lines:
+        next(lines)
+        for line in lines:
+            question_id, passage_id, grade = line.rstrip("\n").split("\t")
+            if int(grade) > 0 and passage_id in known:
+                judgements[question_id][passage_id] = int(grade)
+    return dict(judgements)

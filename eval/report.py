@@ -1,0 +1,124 @@
+"""Turns rankings into figures, and figures into a block of docs/QUALITY.md between two markers."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eval.datasets import Dataset
+from eval.measures import MEASURES, Estimate, estimate, measure
+from eval.searching import MODES, Ranking
+
+COLUMNS = {"ndcg@10": "nDCG@10", "recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr@20": "MRR@20"}
+NAMES = {"dense": "dense", "lexical": "full text", "fused": "fused", "reranked": "re-ranked"}
+FEATURES = ("avx2", "avx512f", "avx512_vnni", "amx_int8", "asimddp", "sve")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalFigures:
+    """A run's figures."""
+
+    dataset: str
+    passages: int
+    questions: int
+    modes: Mapping[str, Mapping[str, Estimate]]
+    """Estimate by mode and measure."""
+    gain: Estimate
+    """nDCG@10 of re-ranked less that of fused, question by question."""
+
+
+def figures(dataset: Dataset, rankings: Iterable[Ranking]) -> RetrievalFigures:
+    """Return the figures of a run in which every question was asked in every mode."""
+    relevant = {question.question_id: question.relevant for question in dataset.questions}
+    measured = {(ranking.question, ranking.mode): measure(ranking.passages, relevant[ranking.question])
+                for ranking in rankings}
+    modes: dict[str, dict[str, Estimate]] = {
+        mode: {name: estimate([measured[question, mode][name] for question in relevant]) for name in MEASURES}
+        for mode in MODES
+    }
+    gains = [measured[question, "reranked"]["ndcg@10"] - measured[question, "fused"]["ndcg@10"]
+             for question in relevant]
+    return RetrievalFigures(
+        dataset=dataset.name, passages=len(dataset.passages), questions=len(relevant), modes=modes,
+        gain=estimate(gains),
+    )
+
+
+def table(run: RetrievalFigures) -> str:
+    """Return the figures as Markdown."""
+    rows = [("", *(COLUMNS[name] for name in MEASURES))]
+    for mode in MODES:
+        rows.append((NAMES[mode], *(_cell(run.modes[mode][name]) for name in MEASURES)))
+    gain = run.gain
+    return (
+        f"{markdown_table(rows)}\n\nRe-ranking adds {gain.mean:+.4f} nDCG@10 to fusion "
+        f"({gain.low:+.4f} to {gain.high:+.4f})."
+    )
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as a Markdown table; the first is the head."""
+    head, *body = rows
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in body])
+
+
+def provenance(*, system: str, command: str) -> str:
+    """Return the line that says what was measured, where, when and how."""
+    now = datetime.now(UTC)
+    return f"{now:%d %B %Y} · {system} · {_machine()} · commit {_commit()} · `{command}`"
+
+
+def write_block(document: Path, name: str, body: str) -> None:
+    """Put a block in the place of the one of that name, or at the document's end."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    block = f"{begin}\n{body.strip()}\n{end}"
+    text = document.read_text("utf-8") if document.exists() else "# Quality\n"
+    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+    known = pattern.search(text) is not None
+    text = pattern.sub(lambda _: block, text) if known else f"{text.rstrip()}\n\n{block}\n"
+    document.parent.mkdir(parents=True, exist_ok=True)
+    document.write_text(text, "utf-8")
+
+
+def write_summary(path: Path, run: RetrievalFigures, *, system: str) -> None:
+    """Keep the figures as JSON beside the raw rankings."""
+    path.write_text(json.dumps({"system": system, **asdict(run)}, indent=1), "utf-8")
+
+
+def _cell(value: Estimate) -> str:
+    return f"{value.mean:.4f} ±{(value.high - value.low) / 2:.3f}"
+
+
+def _machine() -> str:
+    flags: set[str] = set()
+    model = platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() in {"flags", "Features"}:
+                flags.update(value.split())
+    except OSError:
+        pass
+    cores = len(os.sched_getaffinity(0))
+    features = ", ".join(feature for feature in FEATURES if feature in flags)
+    return f"{model}, {cores} cores{f' ({features})' if features else ''}"
+
+
+def _commit() -> str:
+    root = Path(__file__).parents[1]
+    try:
+        described = subprocess.run(
+            ("git", "describe", "--always", "--dirty", "--abbrev=10"), cwd=root, capture_output=True, text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return described.stdout.strip()

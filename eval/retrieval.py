@@ -1,0 +1,78 @@
+"""One test set through the running services: ingest, ask everything, measure, report."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from eval import corpus, report, searching
+from eval.datasets import Dataset
+from eval.system import System
+from sourcier import Client
+
+RESULTS = Path(__file__).parent / "results"
+PROGRESS_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalRun:
+    """What is measured and where it is told."""
+
+    dataset: Dataset
+    complete: bool
+    """Whether all questions are asked: only such a run is written into the document."""
+    candidates: int
+    label: str
+    """Sets the raw results of an experiment apart; empty for the standing ones."""
+    document: Path | None
+    command: str
+
+
+async def measure_retrieval(run: RetrievalRun, system: System) -> report.RetrievalFigures:
+    """Measure, print the table, keep raw rankings and summary, and write a complete run into the document."""
+    dataset = run.dataset
+    name = "-".join(part for part in (dataset.name, system.engine or "external", run.label) if part)
+    async with Client(system.gateway) as client:
+        collection = collection_name(dataset, system)
+        sources = await corpus.ingest(client, dataset, collection=collection, progress=Progress("passages ingested"))
+        rankings = await searching.search_all(
+            client, dataset.questions, collection=collection, sources=sources, results=RESULTS / f"{name}.jsonl",
+            candidates=run.candidates, progress=Progress("questions asked"),
+        )
+    figures = report.figures(dataset, rankings)
+    report.write_summary(RESULTS / f"{name}.json", figures, system=system.described)
+    table = report.table(figures)
+    click.echo(f"\n{_title(figures)}\n\n{table}\n")
+    if run.complete and run.document is not None and not run.label:
+        origin = report.provenance(system=system.described, command=run.command)
+        report.write_block(run.document, name, f"### {_title(figures)}\n\n{table}\n\n{origin}")
+    return figures
+
+
+def collection_name(dataset: Dataset, system: System) -> str:
+    """Return the collection that holds a set as one engine embeds it."""
+    return re.sub(r"[^a-z0-9-]+", "-", f"eval-{dataset.name}-{system.engine or 'external'}".lower())
+
+
+class Progress:
+    """Says how far something is, every few seconds and at the end."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._started_at = self._said_at = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Take the count so far."""
+        now = time.monotonic()
+        if done < total and now - self._said_at < PROGRESS_SECONDS:
+            return
+        self._said_at = now
+        click.echo(f"{done:,} of {total:,} {self._what} ({now - self._started_at:.0f} s)", err=True)
+
+
+def _title(figures: report.RetrievalFigures) -> str:
+    return f"{figures.dataset}: {figures.passages:,} passages, {figures.questions:,} questions"

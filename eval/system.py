@@ -1,0 +1,88 @@
+"""The system under test: a stack of one's own in a data folder, or a gateway that runs already."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc.aio
+
+from services.stack import statefile
+from services.stack.settings import REPOSITORY
+from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+
+SERVICES = "ingest,embed,rerank,gateway"
+NO_MODEL = "127.0.0.1:9"
+"""The gateway wants the address of a language model; searching never calls it."""
+DESCRIBE_SECONDS_MAX = 30.0
+
+
+class StackFailed(Exception):
+    """The stack did not start; what it printed says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What is measured."""
+
+    gateway: str
+    """host:port."""
+    engine: str
+    """What runs the embedding model, for example `onnxruntime-fp32`; empty where it cannot be asked."""
+    model: str
+    revision: str
+
+    @property
+    def described(self) -> str:
+        """Return the model and its engine in words."""
+        if not self.model:
+            return f"the gateway {self.gateway}"
+        return f"{self.model} (revision {self.revision}), {self.engine}"
+
+
+@contextlib.contextmanager
+def running_system(*, gateway: str, data_dir: Path | None, engine: str) -> Iterator[System]:
+    """Yield the gateway given, or start a stack without a language model and stop it at the end.
+
+    Without a data folder the stack gets one that is removed with it; with one, what is ingested stays. A stack that
+    runs on the folder already is used and left running.
+    """
+    if gateway:
+        yield System(gateway, "", "", "")
+        return
+    with contextlib.ExitStack() as cleanup:
+        if data_dir is None:
+            data_dir = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="sourcier-eval-")))
+        data_dir = data_dir.absolute()
+        if not (data_dir.exists() and statefile.is_locked(data_dir)):
+            cleanup.callback(_stack, "down", data_dir, engine=engine)
+            if _stack("up", data_dir, "--detach", engine=engine) != 0:
+                raise StackFailed("the stack did not start; its own message is above")
+        yield asyncio.run(_describe(data_dir))
+
+
+def _stack(command: str, data_dir: Path, *options: str, engine: str) -> int:
+    environment = {
+        **os.environ, "PYTHONPATH": str(REPOSITORY), "SOURCIER_STACK_SERVICES": SERVICES,
+        "SOURCIER_GENERATE_URL": os.environ.get("SOURCIER_GENERATE_URL", NO_MODEL), "SOURCIER_EMBED_ENGINE": engine,
+    }
+    arguments = (sys.executable, "-m", "services.stack", command, "--data-dir", str(data_dir), *options)
+    return subprocess.run(arguments, env=environment, check=False).returncode
+
+
+async def _describe(data_dir: Path) -> System:
+    status = statefile.read(data_dir)
+    if status is None or not status.gateway:
+        raise StackFailed(f"the stack on {data_dir} has no gateway")
+    async with grpc.aio.insecure_channel(status.environment["SOURCIER_EMBED_URL"]) as channel:
+        described = await embed_pb2_grpc.EmbedServiceStub(channel).Describe(
+            embed_pb2.DescribeRequest(), timeout=DESCRIBE_SECONDS_MAX
+        )
+    return System(status.gateway, described.engine, described.model, described.revision)
