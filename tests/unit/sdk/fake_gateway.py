@@ -180,14 +180,15 @@ class FakeKnowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
                 size += len(request.data)
         require(size > 0, f"{header.filename} is empty", field="data")
         job_id = f"job-{header.source or header.filename}"
-        unchanged = job_id in self._gateway.jobs
+        if job_id in self._gateway.jobs:
+            return knowledge_pb2.UploadDocumentResponse(job=self._gateway.jobs[job_id], unchanged=True)
         job = knowledge_pb2.Job(
             job_id=job_id, document_id=f"document-{digest.hexdigest()[:8]}", filename=header.filename,
             collection=header.collection or "default", source=header.source or header.filename, size_bytes=size,
             status=knowledge_pb2.JOB_STATUS_PENDING,
         )
         self._gateway.jobs[job_id] = job
-        return knowledge_pb2.UploadDocumentResponse(job=job, unchanged=unchanged)
+        return knowledge_pb2.UploadDocumentResponse(job=job)
 
     async def IngestText(
         self, request: knowledge_pb2.IngestTextRequest, context: Context

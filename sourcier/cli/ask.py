@@ -1,0 +1,164 @@
+"""`sourcier ask`: streams an answer, then its sources."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sourcier.cli.failure import Failure
+from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.text import json_line, place, printable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from sourcier.client import Client
+    from sourcier.gateway.v1 import answer_pb2
+
+EXIT_REFUSED = 3
+
+
+@click.command()
+@click.argument("question", nargs=-1, required=True)
+@click.option("-c", "--collection", default="", help="Where to search; `default` by default.")
+@click.option("--category", "categories", multiple=True, help="Only documents of this category; may be repeated.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only documents with this fact; may be repeated.")
+@click.option("--document", "document_ids", multiple=True, metavar="ID", help="Only this document; may be repeated.")
+@click.option("--passages", type=click.IntRange(1, 20), help="Passages given to the model.")
+@click.option("--candidates", type=click.IntRange(1, 100), help="Candidates that are re-ranked.")
+@click.option("--rerank/--no-rerank", default=None, help="Whether to re-rank; the service decides by default.")
+@click.option("--tokens-max", type=click.IntRange(min=1), help="Most tokens of the answer.")
+@click.option("--temperature", type=click.FloatRange(0, 2), help="The sampling temperature.")
+@click.option("--seed", type=int, help="The sampler's seed.")
+@click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=300.0,
+              show_default=True, metavar="SECONDS", help="The longest the answer may take.")
+@click.option("--json", "as_json", is_flag=True, help="Write one AskEvent a line, as JSON.")
+@connects
+def ask(question: tuple[str, ...], as_json: bool, connection: Connection, **options: Any) -> int:
+    """Ask a QUESTION of the documents (`-` reads it from standard input).
+
+    Exit codes: 0 answered, 3 refused because the documents do not hold the answer, 1 failed.
+    """
+    text = sys.stdin.read() if question == ("-",) else " ".join(question)
+    if not text.strip():
+        raise Failure("the question is empty", hint='sourcier ask "Combien de jours de congé ?"', exit_code=2)
+    wanted = ask_options(options)
+
+    async def use(client: Client) -> int:
+        from contextlib import aclosing
+
+        async with aclosing(client.ask(text.strip(), **wanted)) as events:
+            return await (write_events(events) if as_json else write_answer(events))
+
+    return connection.run(use)
+
+
+def ask_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the client's keywords: what was not given is left out."""
+    from sourcier.cli.ingest import key_values
+
+    given = {name: value for name, value in options.items() if value is not None and value not in ("", ())}
+    if "metadata" in given:
+        given["metadata"] = key_values(given["metadata"])
+    return given
+
+
+async def write_events(events: AsyncIterator[answer_pb2.AskEvent]) -> int:
+    """Write each event as a line of JSON."""
+    refused = False
+    async for event in events:
+        click.echo(json_line(event))
+        sys.stdout.flush()
+        refused = refused or event.WhichOneof("event") == "refused"
+        if event.WhichOneof("event") == "failed":
+            raise Failure(event.failed.message)
+    return EXIT_REFUSED if refused else 0
+
+
+async def write_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> int:
+    """Write the words to standard output as they come, the steps dimmed to standard error where it is a terminal."""
+    writer = AnswerWriter(steps=sys.stderr.isatty())
+    async for event in events:
+        writer.write(event)
+    return EXIT_REFUSED if writer.refused else 0
+
+
+class AnswerWriter:
+    """Writes an answer's events as a person reads them."""
+
+    def __init__(self, *, steps: bool) -> None:
+        self.refused = False
+        self._steps = steps
+        self._in_line = False
+        self._passages: dict[int, answer_pb2.Passage] = {}
+        self._citations: dict[int, answer_pb2.Citation] = {}
+
+    def write(self, event: answer_pb2.AskEvent) -> None:
+        """Write one event; raise Failure when the answer could not be completed."""
+        match event.WhichOneof("event"):
+            case "searching":
+                self._step(event.searching.message)
+            case "retrieved":
+                self._step(f"{event.retrieved.candidates} candidates")
+            case "reranked":
+                self._passages = dict(enumerate(event.reranked.passages, start=1))
+                self._step(f"{len(self._passages)} passages kept\n")
+            case "degraded":
+                self._warn(f"{event.degraded.stage}: {event.degraded.reason}")
+            case "token":
+                self._text(event.token.text)
+            case "citation":
+                self._citations[event.citation.marker] = event.citation
+            case "refused":
+                self.refused = True
+                self._citations.clear()
+                self._replace(event.refused.text)
+            case "quoted":
+                self._citations = {event.quoted.citation.marker: event.quoted.citation}
+                self._replace(event.quoted.text)
+            case "finished":
+                self._finish(event.finished)
+            case "failed":
+                self._end_line()
+                raise Failure(printable(event.failed.message), hint="ask again in a moment; sourcier status tells more")
+
+    def _finish(self, finished: answer_pb2.Finished) -> None:
+        self._end_line()
+        if self._citations:
+            click.echo("\nSources")
+        for marker, citation in sorted(self._citations.items()):
+            passage = self._passages.get(marker)
+            score = f"  score {passage.score:.2f}" if passage is not None else ""
+            click.echo(f"  [{marker}] {place(citation.title, citation.source, citation.page)}{score}")
+        sys.stdout.flush()
+        if finished.outcome == 2:  # ANSWER_OUTCOME_TRUNCATED
+            self._warn("the answer was cut at its token limit; --tokens-max raises it")
+        seconds = {each.stage: each.duration.ToTimedelta().total_seconds() for each in finished.durations}
+        shown = [f"{stage.replace('_', ' ')} {value:.2f} s" for stage, value in seconds.items()]
+        self._step("\n" + " · ".join([*shown, *([finished.model] if finished.model else [])]))
+
+    def _text(self, text: str) -> None:
+        click.echo(printable(text), nl=False)
+        sys.stdout.flush()
+        self._in_line = True
+
+    def _replace(self, text: str) -> None:
+        """Write what takes the place of the words that came before."""
+        self._end_line()
+        click.echo(printable(text))
+        sys.stdout.flush()
+
+    def _end_line(self) -> None:
+        if self._in_line:
+            click.echo()
+            self._in_line = False
+
+    def _step(self, text: str) -> None:
+        if self._steps:
+            click.secho(printable(text), dim=True, err=True)
+
+    def _warn(self, text: str) -> None:
+        self._end_line()
+        click.secho(f"warning: {printable(text)}", fg="yellow", err=True)

@@ -1,0 +1,96 @@
+"""`sourcier documents list | show | delete`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from sourcier.cli.failure import Failure
+from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.text import json_line, moment, printable, size, write_table
+
+if TYPE_CHECKING:
+    from sourcier.client import Client
+    from sourcier.gateway.v1 import knowledge_pb2
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+@click.group()
+def documents() -> None:
+    """List, show and delete documents."""
+
+
+@documents.command("list")
+@click.option("-c", "--collection", default="", help="Only this collection; all by default.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
+@connects
+def list_documents(collection: str, as_json: bool, connection: Connection) -> None:
+    """List documents by source."""
+    async def use(client: Client) -> list[knowledge_pb2.Document]:
+        return [document async for document in client.documents(collection=collection)]
+
+    found = connection.run(use)
+    if as_json:
+        for document in found:
+            click.echo(json_line(document))
+        return
+    write_table(("ID", "COLLECTION", "SOURCE", "TITLE", "CHUNKS", "SIZE", "INDEXED"), [
+        (each.document_id, each.collection, each.source, each.title, str(each.chunk_count), size(each.size_bytes),
+         moment(each.indexed_at) or "not yet")
+        for each in found
+    ])
+
+
+@documents.command()
+@click.argument("document")
+@click.option("-c", "--collection", default="", help="Where a source is looked up; everywhere by default.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@connects
+def show(document: str, collection: str, as_json: bool, connection: Connection) -> None:
+    """Show a DOCUMENT, named by its id or its source."""
+    async def use(client: Client) -> knowledge_pb2.Document:
+        return await client.get_document(await identified(client, document, collection))
+
+    found = connection.run(use)
+    if as_json:
+        click.echo(json_line(found))
+        return
+    for name, value in (
+        ("id", found.document_id), ("title", found.title), ("source", found.source), ("collection", found.collection),
+        ("file", f"{found.filename}, {found.content_type}, {size(found.size_bytes)}"), ("sha256", found.content_sha256),
+        ("category", found.category), ("version", found.version_id), ("chunks", str(found.chunk_count)),
+        ("created", moment(found.created_at)), ("indexed", moment(found.indexed_at) or "not yet"),
+        *((f"metadata.{key}", value) for key, value in sorted(found.metadata.items())),
+    ):
+        if value:
+            click.echo(f"{name:<12} {printable(value)}")
+
+
+@documents.command()
+@click.argument("names", nargs=-1, required=True, metavar="DOCUMENT…")
+@click.option("-c", "--collection", default="", help="Where a source is looked up; everywhere by default.")
+@connects
+def delete(names: tuple[str, ...], collection: str, connection: Connection) -> None:
+    """Delete documents, named by id or source; they are never found again."""
+    async def use(client: Client) -> None:
+        for name in names:
+            existed = await client.delete_document(await identified(client, name, collection))
+            click.echo(f"{'deleted' if existed else 'there was none:'} {name}")
+
+    connection.run(use)
+
+
+async def identified(client: Client, name: str, collection: str) -> str:
+    """Return a document's id: the name is one, or a source that exactly one document has."""
+    if _ID.fullmatch(name):
+        return name
+    found = [each async for each in client.documents(collection=collection) if name in {each.source, each.document_id}]
+    if not found:
+        raise Failure(f"no document has the id or the source {name!r}", hint="sourcier documents list")
+    if len(found) > 1:
+        raise Failure(f"{len(found)} collections hold a document from {name!r}",
+                      hint="name one with --collection, or give the document's id")
+    return found[0].document_id

@@ -1,0 +1,55 @@
+"""What a person is told when a command fails: one line, and a way out."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from sourcier.cli.text import printable
+from sourcier.errors import SourcierError, Unavailable
+
+_BY_FIELD = {
+    "collection": "sourcier collections list",
+    "filter.collection": "sourcier collections list",
+    "document_id": "sourcier documents list",
+    "job_id": "sourcier jobs list",
+}
+
+
+class Failure(click.ClickException):
+    """A command cannot do what was asked; `hint` is the way out."""
+
+    def __init__(self, message: str, *, hint: str = "", exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.exit_code = exit_code  # type: ignore[misc]  # click reads it so, and declares it for the class
+
+
+class OutputClosed(Exception):
+    """Whoever read our output has gone, as `head` does."""
+
+
+def root(error: BaseException) -> BaseException:
+    """Return the first error of a group of tasks, and any other error as it is."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def explain(error: Exception) -> tuple[str, str]:
+    """Return the line and the way out for an error; a traceback is for SOURCIER_DEBUG=1 alone."""
+    if os.environ.get("SOURCIER_DEBUG") == "1":
+        raise error
+    if isinstance(error, Unavailable) and "cannot reach" in error.message:
+        return error.message, "sourcier status tells what is running, sourcier up starts it; or name another --gateway"
+    if isinstance(error, SourcierError):
+        hint = _BY_FIELD.get(error.field, "") if error.code == "NOT_FOUND" else ""
+        hint = hint or error.hint
+        if error.code in {"INTERNAL", "UNKNOWN"} and error.request_id:
+            hint = f"the server's log tells more about request {error.request_id}"
+        return printable(error.message), hint
+    if isinstance(error, OSError) and error.strerror:
+        name = f"{error.filename}: " if error.filename else ""
+        return f"{name}{error.strerror}", ""
+    return f"{type(error).__name__}: {error}", "SOURCIER_DEBUG=1 shows where; please report it"

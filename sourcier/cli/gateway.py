@@ -1,0 +1,104 @@
+"""Finds the gateway and runs a command's calls on it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sourcier.cli.failure import Failure
+
+if TYPE_CHECKING:
+    from sourcier.client import Client
+
+T = TypeVar("T")
+
+GATEWAY_VARIABLE = "SOURCIER_GATEWAY_URL"
+DATA_DIR_VARIABLE = "SOURCIER_DATA_DIR"
+TENANT_VARIABLE = "SOURCIER_TENANT"
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where a command's gateway is, as far as the options tell."""
+
+    gateway: str | None
+    data_dir: Path
+    tenant: str
+
+    def target(self) -> str:
+        """Return host:port of the gateway: the option or variable, else the stack that runs on the data folder."""
+        return _stripped(self.gateway) if self.gateway else _running_gateway(self.data_dir)
+
+    def run(self, use: Callable[[Client], Awaitable[T]]) -> T:
+        """Open a client, use it, close it; Ctrl-C cancels the calls in hand."""
+        import asyncio
+
+        from sourcier.client import Client
+
+        async def connected() -> T:
+            async with Client(self.target(), tenant=self.tenant) as client:
+                return await use(client)
+
+        return asyncio.run(connected())
+
+
+def connects(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a connection; it gets a `connection` argument."""
+    @click.option("--gateway", envvar=GATEWAY_VARIABLE, metavar="HOST:PORT",
+                  help=f"The gateway ({GATEWAY_VARIABLE}); by default that of the running stack.")
+    @click.option("--data-dir", envvar=DATA_DIR_VARIABLE, type=click.Path(path_type=Path, file_okay=False),
+                  default=Path(".sourcier"), show_default=True, help=f"The stack's folder ({DATA_DIR_VARIABLE}).")
+    @click.option("--tenant", envvar=TENANT_VARIABLE, default="default", show_default=True,
+                  help=f"On whose behalf ({TENANT_VARIABLE}).")
+    @functools.wraps(command)
+    def wrapped(*arguments: Any, gateway: str | None, data_dir: Path, tenant: str, **options: Any) -> Any:
+        connection = Connection(gateway=gateway, data_dir=data_dir, tenant=tenant)
+        return command(*arguments, connection=connection, **options)
+
+    return wrapped
+
+
+def _stripped(address: str) -> str:
+    address = address.removeprefix("http://").removeprefix("grpc://").rstrip("/")
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise Failure(
+            f"{address!r} is not a gateway's address", exit_code=2,
+            hint="give it as HOST:PORT, for example localhost:8080",
+        )
+    return address
+
+
+def _running_gateway(data_dir: Path) -> str:
+    """Read the state that `sourcier up` keeps in its folder."""
+    folder = data_dir.expanduser().absolute()
+    hint = f"sourcier up --detach starts it; or name a gateway with --gateway HOST:PORT or {GATEWAY_VARIABLE}"
+    try:
+        state = json.loads((folder / "stack.json").read_text("utf-8"))
+        pid, address = int(state["pid"]), str(state.get("environment", {}).get(GATEWAY_VARIABLE, ""))
+    except FileNotFoundError:
+        raise Failure(f"Sourcier is not running in {folder}", hint=hint) from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Failure(f"{folder / 'stack.json'} cannot be understood", hint=hint) from None
+    if not _alive(pid):
+        raise Failure(f"Sourcier is no longer running in {folder}", hint=hint)
+    if not address:
+        raise Failure(f"Sourcier is starting in {folder}, or runs no gateway", hint="sourcier status tells more")
+    return address
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,131 @@
+"""`sourcier ingest`: brings files and folders in."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sourcier.cli.failure import Failure
+from sourcier.cli.files import Selection, select
+from sourcier.cli.gateway import Connection, connects
+
+if TYPE_CHECKING:
+    from sourcier.cli.ingestion import Outcome
+    from sourcier.cli.progress import Bars, Lines
+    from sourcier.client import Client
+
+INTERACTIVE_FILES_MAX = 20
+HIDDEN_SHOWN = 5
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.option("-c", "--collection", default="", help="Where to; `default` by default.")
+@click.option("--create", is_flag=True, help="Create the collection when there is none of that name.")
+@click.option("--wait", is_flag=True, help="Wait until every document can be found or has failed.")
+@click.option("--lane", type=click.Choice(["interactive", "bulk"]),
+              help=f"Interactive documents overtake bulk ones; bulk over {INTERACTIVE_FILES_MAX} files by default.")
+@click.option("--category", default="", help="The documents' category.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A fact to filter by; may be repeated.")
+@click.option("--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Uploads at once.")
+@click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=3600.0,
+              show_default=True, metavar="SECONDS", help="With --wait, the longest one document may take.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a file.")
+@connects
+def ingest(
+    paths: tuple[str, ...], collection: str, create: bool, wait: bool, lane: str | None, category: str,
+    metadata: tuple[str, ...], concurrency: int, timeout_seconds: float, as_json: bool, connection: Connection,
+) -> int:
+    """Bring in files, folders with all they hold, and patterns ('docs/**/*.pdf').
+
+    A document is identified by its path: relative to the folder given, or as given for files and patterns. The same
+    path again is a new version; the same content again changes nothing. Hidden files in folders are passed over. The
+    exit code is 1 when any file failed.
+    """
+    facts = key_values(metadata)
+    selection = select(paths)
+    tell_left_out(selection)
+    count = len(selection.files)
+    document: dict[str, Any] = {
+        "collection": collection, "category": category, "metadata": facts,
+        "lane": lane or ("bulk" if count > INTERACTIVE_FILES_MAX else "interactive"),
+    }
+
+    async def use(client: Client) -> list[Outcome]:
+        from sourcier.cli.ingestion import Ingestion
+
+        await ensure_collection(client, collection, create=create)
+        with shown(count, wait=wait, as_json=as_json) as progress:
+            return await Ingestion(
+                client=client, progress=progress, document=document, wait=wait, uploads_at_once=concurrency,
+                timeout_seconds=timeout_seconds,
+            ).run(selection.files)
+
+    started = time.monotonic()
+    try:
+        outcomes = connection.run(use)
+    except KeyboardInterrupt:
+        click.echo("interrupted; what was sent goes on being indexed: sourcier jobs list", err=True)
+        raise
+    summarise(outcomes, seconds=time.monotonic() - started, to_error=as_json, wait=wait)
+    return int(any(outcome.status == "failed" for outcome in outcomes))
+
+
+async def ensure_collection(client: Client, name: str, *, create: bool) -> None:
+    """Make sure that the collection exists before the first file is sent; `default` is made by its first document."""
+    from sourcier.errors import AlreadyExists
+
+    names = {collection.name async for collection in client.collections()}
+    if name in {"", "default", *names}:
+        return
+    if not create:
+        raise Failure(f'there is no collection "{name}"', hint=f"add --create, or: sourcier collections create {name}")
+    try:
+        await client.create_collection(name)
+    except AlreadyExists:
+        return
+
+
+def shown(count: int, *, wait: bool, as_json: bool) -> Bars | Lines:
+    """Return the way to show progress: bars need a terminal."""
+    from sourcier.cli.progress import Bars, JsonLines, Lines
+
+    if as_json:
+        return JsonLines()
+    return Bars(total=count, wait=wait) if sys.stderr.isatty() else Lines()
+
+
+def summarise(outcomes: list[Outcome], *, seconds: float, to_error: bool, wait: bool) -> None:
+    """Write the counts, and each failure with its reason."""
+    from sourcier.cli.progress import why
+    from sourcier.cli.text import printable
+
+    counts = Counter[str](outcome.status for outcome in outcomes)
+    first = "indexed" if wait else "accepted"
+    parts = [f"{counts[first]} {first}", f"{counts['unchanged']} unchanged", f"{counts['failed']} failed"]
+    click.echo(f"{', '.join(parts)} of {len(outcomes)} files in {seconds:.1f} s", err=to_error)
+    if counts["accepted"]:
+        click.echo("sourcier jobs list tells how far they are", err=True)
+    for outcome in outcomes:
+        if outcome.status == "failed":
+            click.echo(f"  {printable(outcome.source)}: {why(outcome)}", err=to_error)
+
+
+def tell_left_out(selection: Selection) -> None:
+    """Say what was passed over."""
+    for kind, paths in (("hidden", selection.hidden), ("special", selection.special)):
+        if paths:
+            more = f" and {len(paths) - HIDDEN_SHOWN} more" if len(paths) > HIDDEN_SHOWN else ""
+            click.echo(f"passed over ({kind}): {', '.join(paths[:HIDDEN_SHOWN])}{more}", err=True)
+
+
+def key_values(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Read KEY=VALUE options."""
+    for pair in pairs:
+        if "=" not in pair or pair.startswith("="):
+            raise Failure(f"{pair!r} is not KEY=VALUE", hint="--metadata service=rh", exit_code=2)
+    return dict(pair.split("=", 1) for pair in pairs)

@@ -1,0 +1,140 @@
+"""Sends many files at once, bounded, and follows each to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from sourcier.cli.files import SourceFile
+from sourcier.client import Client
+from sourcier.errors import SourcierError, Unavailable
+from sourcier.gateway.v1 import knowledge_pb2
+from sourcier.results import UploadResult
+
+Status = Literal["indexed", "accepted", "unchanged", "failed"]
+
+WATCHED_AT_ONCE = 32
+_ENDED = frozenset({knowledge_pb2.JOB_STATUS_COMPLETED, knowledge_pb2.JOB_STATUS_FAILED})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a file."""
+
+    source: str
+    status: Status
+    document_id: str = ""
+    job_id: str = ""
+    chunk_count: int = 0
+    reason: str = ""
+    """Why it failed, for a program: `DOCUMENT_ENCRYPTED`."""
+    message: str = ""
+    """Why it failed, for a person."""
+
+
+class Progress(Protocol):
+    """Is told how far the files are."""
+
+    def reached(self, source: str, stage: str) -> None:
+        """Tell that a file reached `sent` or a stage of its job."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """Tell what became of a file."""
+
+
+@dataclass(frozen=True)
+class Ingestion:
+    """How files are brought in."""
+
+    client: Client
+    progress: Progress
+    document: Mapping[str, Any]
+    """The client's keywords for every document: collection, lane, category, metadata."""
+    wait: bool
+    uploads_at_once: int
+    timeout_seconds: float
+    """The longest a document's job may take."""
+
+    async def run(self, files: Sequence[SourceFile]) -> list[Outcome]:
+        """Bring the files in; every file has an outcome, in the order of the files."""
+        waiting = asyncio.Queue[SourceFile]()
+        for file in files:
+            waiting.put_nowait(file)
+        # Jobs to follow, in the order of sending: followers are few, and meet the later jobs when they have ended.
+        sent = asyncio.Queue[tuple[SourceFile, UploadResult] | None]()
+        outcomes = dict[str, Outcome]()
+
+        def end(outcome: Outcome) -> None:
+            outcomes[outcome.source] = outcome
+            self.progress.ended(outcome)
+
+        gone = asyncio.Event()
+
+        async def upload() -> None:
+            while not waiting.empty():
+                file = waiting.get_nowait()
+                outcome = await self._upload(file, gone)
+                if isinstance(outcome, Outcome):
+                    end(outcome)
+                else:
+                    sent.put_nowait((file, outcome))
+
+        async def follow() -> None:
+            while (item := await sent.get()) is not None:
+                end(await self._follow(*item))
+
+        followers = min(WATCHED_AT_ONCE, len(files))
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(followers):
+                tasks.create_task(follow(), name=f"follow-{number}")
+            async with asyncio.TaskGroup() as uploads:
+                for number in range(min(self.uploads_at_once, len(files))):
+                    uploads.create_task(upload(), name=f"upload-{number}")
+            for _ in range(followers):
+                sent.put_nowait(None)
+        return [outcomes[file.source] for file in files]
+
+    async def _upload(self, file: SourceFile, gone: asyncio.Event) -> Outcome | UploadResult:
+        """Send a file; return the upload where there is a job to follow."""
+        if gone.is_set():
+            return Outcome(file.source, "failed", reason="UNAVAILABLE", message="not sent: the gateway is gone")
+        try:
+            result = await self.client.upload(file.path, source=file.source, **self.document)
+        except OSError as error:
+            return Outcome(file.source, "failed", reason="UNREADABLE", message=error.strerror or str(error))
+        except SourcierError as error:
+            if isinstance(error, Unavailable):
+                gone.set()
+            return _failed(file, error.reason, error.message)
+        self.progress.reached(file.source, "sent")
+        ended = result.job.status in _ENDED
+        if result.unchanged and (ended or not self.wait):
+            return _ended(file, result.job, unchanged=True)
+        if not self.wait:
+            return Outcome(file.source, "accepted", result.document_id, result.job_id)
+        return result
+
+    async def _follow(self, file: SourceFile, upload: UploadResult) -> Outcome:
+        job = upload.job
+        try:
+            async with aclosing(self.client.watch_job(job.job_id, timeout_seconds=self.timeout_seconds)) as moves:
+                async for moved in moves:
+                    job = moved
+                    self.progress.reached(file.source, job.stage)
+        except SourcierError as error:
+            return _failed(file, error.reason, error.message, job)
+        return _ended(file, job, unchanged=upload.unchanged)
+
+
+def _ended(file: SourceFile, job: knowledge_pb2.Job, *, unchanged: bool) -> Outcome:
+    if job.status == knowledge_pb2.JOB_STATUS_FAILED:
+        return _failed(file, job.error.reason, job.error.message, job)
+    return Outcome(file.source, "unchanged" if unchanged else "indexed", job.document_id, job.job_id, job.chunk_count)
+
+
+def _failed(file: SourceFile, reason: str, message: str, job: knowledge_pb2.Job | None = None) -> Outcome:
+    job = job or knowledge_pb2.Job()
+    return Outcome(file.source, "failed", job.document_id, job.job_id, job.chunk_count, reason, message)

@@ -1,0 +1,128 @@
+"""The command's entry: finds the subcommand, and turns what went wrong into one line, a way out and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from importlib import import_module
+from typing import NoReturn
+
+try:
+    import click
+except ModuleNotFoundError:
+    sys.exit("error: the command line is not installed\nhint: pip install 'sourcier[cli]'")
+
+from sourcier.cli.failure import OutputClosed, explain, root
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+# Name, where it is, and its line in the help: the module is imported when the command is used.
+COMMANDS = {
+    "up": ("sourcier.cli.stack:up", "Start Sourcier on this machine."),
+    "down": ("sourcier.cli.stack:down", "Stop it."),
+    "status": ("sourcier.cli.stack:status", "Tell what is running."),
+    "ingest": ("sourcier.cli.ingest:ingest", "Bring files and folders in."),
+    "ask": ("sourcier.cli.ask:ask", "Ask a question; the answer streams, with its sources."),
+    "search": ("sourcier.cli.search:search", "Find the passages closest to a question."),
+    "documents": ("sourcier.cli.documents:documents", "List, show and delete documents."),
+    "jobs": ("sourcier.cli.jobs:jobs", "List, show and watch ingestion jobs."),
+    "collections": ("sourcier.cli.collections:collections", "Create, list and delete collections."),
+    "models": ("sourcier.cli.models:models", "List, fetch and verify models."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the table, which is that of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; an output that was closed is told apart here, since click takes it for its own affair."""
+        try:
+            return super().invoke(ctx)
+        except (BrokenPipeError, ExceptionGroup) as error:
+            first = root(error)
+            if isinstance(first, BrokenPipeError):
+                raise OutputClosed from error
+            raise first from error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            click.echo(f"sourcier {version('sourcier')}")
+        except PackageNotFoundError:
+            click.echo("sourcier, not installed")
+        context.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version,
+              help="Show the version and exit.")
+def cli() -> None:
+    """Ask your documents, and get answers that cite them.
+
+    \b
+    sourcier up --detach
+    sourcier ingest handbook/ --wait
+    sourcier ask "Combien de jours de télétravail par semaine ?"
+    """
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 3 refused (`ask`), 130 interrupted."""
+    # Both would write about themselves between a person's lines.
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    warnings.filterwarnings("ignore", message="Protobuf gencode version")
+    try:
+        status = cli.main(args=arguments, prog_name="sourcier", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.Abort):
+        status = EXIT_INTERRUPTED
+    except (BrokenPipeError, OutputClosed):
+        # The interpreter must not try to flush once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = EXIT_BROKEN_PIPE
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        status = EXIT_USAGE
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx is not None else "sourcier"
+        _tell(error.format_message(), f"{command} --help")
+        status = error.exit_code
+    except click.ClickException as error:
+        _tell(error.format_message(), getattr(error, "hint", ""))
+        status = error.exit_code
+    except Exception as error:
+        message, hint = explain(error)
+        _tell(message, hint)
+        status = EXIT_FAILED
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _tell(message: str, hint: str) -> None:
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"hint:  {hint}", err=True)

@@ -1,0 +1,71 @@
+"""`sourcier search`: the passages closest to a question."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sourcier.cli.ask import ask_options
+from sourcier.cli.failure import Failure
+from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.text import one_line, place, printable
+
+if TYPE_CHECKING:
+    from sourcier.client import Client
+    from sourcier.gateway.v1 import answer_pb2
+
+
+@click.command()
+@click.argument("question", nargs=-1, required=True)
+@click.option("-n", "--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="Most passages.")
+@click.option("-m", "--mode", type=click.Choice(["dense", "lexical", "fused", "reranked"]), default="reranked",
+              show_default=True, help="How passages are ranked.")
+@click.option("--candidates", type=click.IntRange(1, 100), help="Candidates that are re-ranked.")
+@click.option("--exact", is_flag=True, help="Compare with every vector instead of asking the index.")
+@click.option("-c", "--collection", default="", help="Where to search; `default` by default.")
+@click.option("--category", "categories", multiple=True, help="Only documents of this category; may be repeated.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only documents with this fact; may be repeated.")
+@click.option("--document", "document_ids", multiple=True, metavar="ID", help="Only this document; may be repeated.")
+@click.option("--full", is_flag=True, help="Show whole passages.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
+@connects
+def search(question: tuple[str, ...], full: bool, as_json: bool, connection: Connection, **options: Any) -> None:
+    """Find the passages closest to a QUESTION."""
+    text = " ".join(question).strip()
+    if not text:
+        raise Failure("the question is empty", hint='sourcier search "jours de congé"', exit_code=2)
+    wanted = ask_options(options)
+
+    async def use(client: Client) -> answer_pb2.SearchResponse:
+        return await client.search(text, **wanted)
+
+    found = connection.run(use)
+    for degradation in found.degradations:
+        click.secho(f"warning: {degradation.stage}: {printable(degradation.reason)}", fg="yellow", err=True)
+    for passage in found.passages:
+        if as_json:
+            click.echo(json.dumps(record(passage), ensure_ascii=False))
+        else:
+            write(passage, full=full)
+    if not found.passages and not as_json:
+        click.echo("nothing found", err=True)
+
+
+def record(passage: answer_pb2.Passage) -> dict[str, Any]:
+    """Return what a program gets of a passage; page is 0 where the format has none."""
+    return {
+        "rank": passage.rank, "score": passage.score, "document_id": passage.document_id, "title": passage.title,
+        "source": passage.source, "page": passage.page, "chunk_id": passage.chunk_id,
+        "chunk_index": passage.chunk_index, "text": passage.text,
+    }
+
+
+def write(passage: answer_pb2.Passage, *, full: bool) -> None:
+    """Write a passage for a person."""
+    click.secho(f"{passage.rank}. {place(passage.title, passage.source, passage.page)}  score {passage.score:.3f}",
+                bold=True)
+    if passage.heading_path:
+        click.secho("   " + one_line(" > ".join(passage.heading_path)), dim=True)
+    click.echo("   " + (printable(passage.text).replace("\n", "\n   ") if full else one_line(passage.text)) + "\n")

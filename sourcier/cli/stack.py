@@ -1,0 +1,40 @@
+"""`sourcier up | down | status`: hands over to the stack, where it is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sourcier.cli.handover import hand_over
+
+DATA_DIR = click.option(
+    "--data-dir", type=click.Path(path_type=Path, file_okay=False),
+    help="The folder that keeps everything (SOURCIER_DATA_DIR); .sourcier by default.",
+)
+
+
+@click.command()
+@DATA_DIR
+@click.option("--detach", is_flag=True, help="Run in the background; return once everything is ready.")
+def up(data_dir: Path | None, detach: bool) -> None:
+    """Start Sourcier on this machine, and keep it running until Ctrl-C."""
+    hand_over("services.stack", ["up", *(["--detach"] if detach else []), *_folder(data_dir)])
+
+
+@click.command()
+@DATA_DIR
+def down(data_dir: Path | None) -> None:
+    """Stop what `up` started; the data stay."""
+    hand_over("services.stack", ["down", *_folder(data_dir)])
+
+
+@click.command()
+@DATA_DIR
+def status(data_dir: Path | None) -> None:
+    """Tell what is running: 0 when all is ready, 1 when not yet, 3 when nothing runs."""
+    hand_over("services.stack", ["status", *_folder(data_dir)])
+
+
+def _folder(data_dir: Path | None) -> list[str]:
+    return ["--data-dir", str(data_dir)] if data_dir is not None else []

@@ -1,0 +1,75 @@
+"""How values are written for a person and for a program."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+# Documents and models are strangers: their text must not steer the terminal.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+PREVIEW_CHARACTERS = 200
+
+
+def printable(text: str) -> str:
+    """Return the text without control characters; line ends and tabs stay."""
+    return _CONTROL.sub("", text)
+
+
+def one_line(text: str, *, characters_max: int = PREVIEW_CHARACTERS) -> str:
+    """Return the beginning of a text on one line."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= characters_max else line[: characters_max - 1].rstrip() + "…"
+
+
+def place(title: str, source: str, page: int) -> str:
+    """Name a place in a document: title, page where it has one, source."""
+    name = one_line(title) or "Document"
+    return f"{name}{f', page {page}' if page else ''} ({one_line(source)})"
+
+
+def size(byte_count: int) -> str:
+    """Return a number of bytes as 12 B, 3.4 KB, 5.6 MB."""
+    value, unit = float(byte_count), "B"
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def moment(timestamp: Any) -> str:
+    """Return a protobuf timestamp in local time; empty for none."""
+    if not timestamp.seconds:
+        return ""
+    from datetime import UTC
+
+    local = timestamp.ToDatetime(tzinfo=UTC).astimezone()
+    return str(local.strftime("%Y-%m-%d %H:%M:%S"))
+
+
+def json_line(message: Any) -> str:
+    """Return a protobuf message as one line of JSON, its fields named as in the contract."""
+    from google.protobuf import json_format
+
+    return str(json_format.MessageToJson(message, indent=None, ensure_ascii=False, preserving_proto_field_name=True))
+
+
+def write_table(headers: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Write a table: aligned on a terminal, separated by tabs into a pipe."""
+    import click
+
+    if not sys.stdout.isatty():
+        for row in (headers, *rows):
+            click.echo("\t".join(map(one_line, row)))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    Console().print(table)

@@ -1,0 +1,53 @@
+"""The command as a process of its own, against a scripted gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.conftest import address, gateway
+
+__all__ = ["Command", "Done", "address", "cli", "gateway"]
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Awaitable[Done]]
+
+
+def environment(address: str) -> dict[str, str]:
+    """Return the environment of a command that finds the gateway."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SOURCIER_")}
+    return kept | {"SOURCIER_GATEWAY_URL": address, "PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error"}
+
+
+@pytest.fixture
+def cli(address: str, tmp_path: Path) -> Command:
+    """Run `sourcier` in an empty folder and return how it ended."""
+    async def run(*arguments: str, cwd: Path = tmp_path, stdin: str = "", **variables: str) -> Done:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "sourcier.cli", *arguments, cwd=cwd, env=environment(address) | variables,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(60):
+            out, err = await process.communicate(stdin.encode())
+        assert process.returncode is not None
+        assert "Traceback" not in err.decode()
+        return Done(process.returncode, out.decode(), err.decode())
+
+    return run

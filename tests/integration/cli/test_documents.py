@@ -1,0 +1,159 @@
+"""`ingest`, `documents`, `jobs`, `collections`, `models`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from services.chassis import errors
+from tests.integration.cli.conftest import Command
+from tests.unit.sdk.fake_gateway import FakeGateway
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with files at its root and below, hidden ones, and one that breaks."""
+    root = tmp_path / "docs"
+    for name in ("racine.md", "a/un.txt", "a/b/deux.txt", ".secret", ".git/config", "a/broken.pdf"):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"contenu de {name}")
+    return root
+
+
+async def test_a_folder_with_all_it_holds(cli: Command, gateway: FakeGateway, folder: Path) -> None:
+    (folder / "a/broken.pdf").unlink()
+    done = await cli("ingest", "docs", "--wait", "--category", "rh", "--metadata", "an=2026")
+    assert done.code == 0, done.err
+    assert done.out.startswith("3 indexed, 0 unchanged, 0 failed of 3 files in ")
+    assert sorted(header.source for header in gateway.headers) == ["a/b/deux.txt", "a/un.txt", "racine.md"]
+    assert {(header.category, header.lane, header.metadata["an"]) for header in gateway.headers} == {
+        ("rh", "interactive", "2026")}
+    assert "passed over (hidden): docs/.git, docs/.secret" in done.err
+    assert "indexed    a/un.txt (3 chunks)" in done.err
+
+
+async def test_a_failed_file_is_named_with_its_reason(cli: Command, folder: Path) -> None:
+    done = await cli("ingest", "docs", "--wait")
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert lines[0].startswith("3 indexed, 0 unchanged, 1 failed of 4 files in ")
+    assert lines[1] == "  a/broken.pdf: the document is protected by a password [DOCUMENT_ENCRYPTED]"
+
+
+async def test_an_empty_file_fails_alone(cli: Command, tmp_path: Path) -> None:
+    (tmp_path / "vide.txt").touch()
+    (tmp_path / "plein.txt").write_text("texte")
+    done = await cli("ingest", "vide.txt", "plein.txt", "--wait", "--json")
+    outcomes = {each["source"]: each for each in map(json.loads, done.out.splitlines())}
+    assert (outcomes["vide.txt"]["status"], outcomes["plein.txt"]["status"]) == ("failed", "indexed")
+    assert outcomes["vide.txt"]["message"] == "vide.txt is empty"
+    assert done.code == 1
+
+
+async def test_patterns_include_the_root(cli: Command, gateway: FakeGateway, folder: Path) -> None:
+    done = await cli("ingest", "docs/**/*.txt", "docs/**/*.md")
+    assert done.out.startswith("3 accepted")
+    assert sorted(header.source for header in gateway.headers) == [
+        "docs/a/b/deux.txt", "docs/a/un.txt", "docs/racine.md"]
+
+
+async def test_the_same_again_is_unchanged(cli: Command, folder: Path) -> None:
+    await cli("ingest", "docs/racine.md", "--wait")
+    done = await cli("ingest", "docs/racine.md", "--wait")
+    assert (done.code, done.out.split(" in ")[0]) == (0, "0 indexed, 1 unchanged, 0 failed of 1 files")
+
+
+async def test_many_files_take_the_bulk_lane(cli: Command, gateway: FakeGateway, tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"{number:02}.txt").write_text(f"texte {number}")
+    done = await cli("ingest", ".", "--wait")
+    assert done.out.startswith("40 indexed")
+    assert {header.lane for header in gateway.headers} == {"bulk"}
+
+
+async def test_collections_are_made_on_request(cli: Command, gateway: FakeGateway, folder: Path) -> None:
+    refused = await cli("ingest", "docs", "-c", "lois")
+    assert (refused.code, gateway.headers) == (1, [])
+    assert refused.err.splitlines()[-2:] == [
+        'error: there is no collection "lois"', "hint:  add --create, or: sourcier collections create lois"]
+    done = await cli("ingest", "docs/racine.md", "-c", "lois", "--create")
+    assert done.code == 0
+    assert "lois" in gateway.collections
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("absent.pdf",), "error: there is no absent.pdf"),
+    (("*.pdf",), "error: no file matches *.pdf"),
+    (("vide",), "error: no file in vide"),
+    (("un", "deux"), "error: un/a.txt and deux/a.txt would both be 'a.txt' in the collection"),
+])
+async def test_what_cannot_be_ingested(
+    cli: Command, gateway: FakeGateway, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "vide").mkdir()
+    for name in ("un", "deux"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(name)
+    done = await cli("ingest", *arguments)
+    assert (done.code, done.err.splitlines()[0]) == (2, message)
+    assert gateway.requests == []
+
+
+async def test_a_gateway_that_goes_away_fails_the_rest(cli: Command, gateway: FakeGateway, tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text("texte")
+    gateway.failures = [errors.PermissionDenied("not yours")]
+    done = await cli("ingest", ".")
+    assert (done.code, done.err.splitlines()[0]) == (1, "error: not yours")
+
+
+async def test_documents(cli: Command, gateway: FakeGateway) -> None:
+    listed = await cli("documents", "list")
+    assert listed.out.splitlines()[1].startswith("document-1\tdefault\tcharte.pdf\tCharte du télétravail\t3")
+    as_json = [json.loads(line) for line in (await cli("documents", "list", "--json")).out.splitlines()]
+    assert as_json[0]["document_id"] == "document-1"
+    assert "Charte du télétravail" in (await cli("documents", "show", "charte.pdf")).out
+    deleted = await cli("documents", "delete", "charte.pdf", "document-2")
+    assert deleted.out == "deleted charte.pdf\ndeleted document-2\n"
+    assert set(gateway.documents) == {"document-3"}
+    absent = await cli("documents", "delete", "charte.pdf")
+    assert (absent.code, absent.err.splitlines()[0]) == (1, "error: no document has the id or the source 'charte.pdf'")
+    unknown = "0199aaaa-0000-7000-8000-000000000000"
+    assert (await cli("documents", "delete", unknown)).out == f"there was none: {unknown}\n"
+    assert "sourcier documents list" in (await cli("documents", "show", unknown)).err
+
+
+async def test_jobs(cli: Command, folder: Path) -> None:
+    await cli("ingest", "docs/a", "--wait")
+    listed = [json.loads(line) for line in (await cli("jobs", "list", "--json", "--status", "failed")).out.splitlines()]
+    assert [job["source"] for job in listed] == ["broken.pdf"]
+    shown = await cli("jobs", "show", "job-un.txt")
+    assert "completed, done, 100 %" in shown.out
+    watched = await cli("jobs", "watch", "job-broken.pdf")
+    assert (watched.code, watched.out.splitlines()[-1]) == (
+        1, " 30 %  parsed     failed: the document is protected by a password [DOCUMENT_ENCRYPTED]")
+    assert (await cli("jobs", "show", "absent")).err.splitlines() == [
+        "error: the job absent does not exist", "hint:  sourcier jobs list"]
+
+
+async def test_collections(cli: Command, gateway: FakeGateway) -> None:
+    created = await cli("collections", "create", "lois", "--method", "page", "--target", "1000", "--overlap", "0")
+    assert created.out.startswith("created lois: page 1000/0/")
+    assert gateway.collections["lois"].chunking.HasField("overlap")
+    again = await cli("collections", "create", "lois")
+    assert (again.code, again.err.splitlines()[0]) == (1, 'error: the collection "lois" exists already')
+    assert (await cli("collections", "create", "lois", "--if-missing")).out == "lois exists already\n"
+    assert [line.split("\t")[0] for line in (await cli("collections", "list")).out.splitlines()[1:]] == [
+        "default", "demo", "lois"]
+    assert (await cli("collections", "delete", "lois")).code == 130
+    assert (await cli("collections", "delete", "lois", "--yes")).out == "deleted lois and 2 documents\n"
+
+
+async def test_models_and_stack_are_handed_over(cli: Command) -> None:
+    assert "fetch" in (await cli("models", "--help")).out
+    nothing = await cli("status")
+    assert nothing.code == 3
+    assert "nothing runs on" in nothing.out

@@ -1,0 +1,123 @@
+"""`ask` and `search`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from sourcier.gateway.v1 import answer_pb2
+from tests.integration.cli.conftest import Command, environment
+from tests.unit.sdk.fake_gateway import REFUSAL, FakeGateway
+
+
+async def test_an_answer_with_its_sources(cli: Command) -> None:
+    done = await cli("ask", "Combien", "de", "jours ?")
+    assert done.code == 0
+    assert done.out == (
+        "Deux jours par semaine [1].\n\nSources\n  [1] Charte du télétravail, page 1 (charte.pdf)  score 0.50\n")
+    assert done.err == ""
+
+
+async def test_options_reach_the_gateway(cli: Command, gateway: FakeGateway) -> None:
+    await cli(
+        "ask", "Combien ?", "-c", "demo", "--passages", "3", "--no-rerank", "--metadata", "an=2026", "--seed", "7"
+    )
+    request = gateway.requests[-1]
+    assert (request.filter.collection, request.passages, request.rerank, request.seed) == ("demo", 3, False, 7)
+    assert dict(request.filter.metadata) == {"an": "2026"}
+
+
+async def test_a_refusal(cli: Command) -> None:
+    done = await cli("ask", "La recette de la tarte ?")
+    assert (done.code, done.out) == (3, REFUSAL + "\n")
+
+
+async def test_events_as_json(cli: Command) -> None:
+    done = await cli("ask", "Combien ?", "--json")
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert [int(event["sequence"]) for event in events] == list(range(1, len(events) + 1))
+    assert events[0]["started"]["language"] == "fr"
+    assert events[-1]["finished"]["outcome"] == "ANSWER_OUTCOME_ANSWERED"
+    assert done.code == 0
+
+
+async def test_a_failed_answer(cli: Command, gateway: FakeGateway) -> None:
+    gateway.answer_failure = answer_pb2.Failed(reason="UNAVAILABLE", message="the model stopped")
+    done = await cli("ask", "Combien ?")
+    assert done.code == 1
+    assert done.out == "Deux jours\n"
+    assert done.err.startswith("error: the model stopped\nhint:  ")
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), [
+    (("ask", ""), 2, "error: the question is empty"),
+    (("ask", "-"), 2, "error: the question is empty"),
+    (("ask",), 2, "error: Missing argument 'QUESTION...'"),
+    (("ask", "Quoi ?", "-c", "inconnue"), 1, 'error: the collection "inconnue" does not exist\nhint:  sourcier coll'),
+    (("ask", "Quoi ?", "--passages", "99"), 2, "error: Invalid value for '--passages'"),
+    (("ask", "Quoi ?", "--metadata", "an"), 2, "error: 'an' is not KEY=VALUE"),
+    (("ask", "Quoi ?", "--gateway", "nowhere"), 2, "error: 'nowhere' is not a gateway's address"),
+    (("ask", "Quoi ?", "--gateway", "127.0.0.1:1"), 1, "error: cannot reach a gateway at 127.0.0.1:1\nhint:  "),
+    (("search", " "), 2, "error: the question is empty"),
+    (("search", "Quoi ?", "--mode", "best"), 2, "error: Invalid value for '-m' / '--mode'"),
+    (("dance",), 2, "error: No such command 'dance'"),
+])
+async def test_what_goes_wrong_is_one_line(cli: Command, arguments: tuple[str, ...], code: int, message: str) -> None:
+    done = await cli(*arguments)
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith(message), done.err
+    assert len(done.err.splitlines()) <= 2
+
+
+async def test_search_writes_json_lines(cli: Command, gateway: FakeGateway) -> None:
+    done = await cli("search", "télétravail", "--limit", "2", "--mode", "lexical", "--json")
+    found = [json.loads(line) for line in done.out.splitlines()]
+    assert [each["rank"] for each in found] == [1, 2]
+    assert set(found[0]) == {
+        "rank", "score", "document_id", "title", "source", "page", "chunk_id", "chunk_index", "text"}
+    assert gateway.requests[-1].mode == answer_pb2.SEARCH_MODE_LEXICAL
+
+
+async def test_the_gateway_is_found_in_the_stacks_state(cli: Command, address: str, tmp_path: Path) -> None:
+    nothing = await cli("search", "quoi", SOURCIER_GATEWAY_URL="")
+    assert (nothing.code, nothing.err.splitlines()[0]) == (1, f"error: Sourcier is not running in {tmp_path}/.sourcier")
+    assert "sourcier up --detach" in nothing.err
+    (tmp_path / ".sourcier").mkdir()
+    state = {"pid": 2**22 + 1, "environment": {"SOURCIER_GATEWAY_URL": address}}
+    (tmp_path / ".sourcier" / "stack.json").write_text(json.dumps(state))
+    gone = await cli("search", "quoi", SOURCIER_GATEWAY_URL="")
+    assert "no longer running" in gone.err
+    (tmp_path / ".sourcier" / "stack.json").write_text(json.dumps(state | {"pid": 1}))
+    found = await cli("search", "quoi", SOURCIER_GATEWAY_URL="")
+    assert found.code == 0
+
+
+async def test_ctrl_c_cancels_the_answer(gateway: FakeGateway, address: str, tmp_path: Path) -> None:
+    gateway.token_gate.clear()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "sourcier.cli", "ask", "Combien ?", cwd=tmp_path, env=environment(address),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(30):
+        assert await process.stdout.readexactly(len("Deux jours")) == b"Deux jours"
+        process.send_signal(signal.SIGINT)
+        _, err = await process.communicate()
+        await gateway.ask_cancelled.wait()
+    assert (process.returncode, err.decode().strip()) == (130, "")
+
+
+async def test_a_closed_pipe_ends_the_command(address: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m sourcier.cli ask 'Combien ?' --json | head -c 1; exit ${{PIPESTATUS[0]}}"
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-c", command, cwd=tmp_path, env=environment(address), stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(30):
+        out, err = await process.communicate()
+    assert (process.returncode, out, err) in [(141, b"{", b""), (0, b"{", b"")]
