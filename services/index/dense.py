@@ -1,8 +1,5 @@
 """Dense search: cosine similarity, exactly over few passages, through HNSW over many."""
 
-# Statements are put together from constants of this package alone.
-# ruff: noqa: S608
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -12,9 +9,9 @@ from psycopg import sql
 
 from services.chassis.postgres import Connection
 from services.chassis.postgres_types import half_vector
-from services.index.filters import MATCHING_DOCUMENTS
+from services.index.filters import MATCHING_CONDITION
 from services.index.scope import Scope
-from services.index.spaces import EXACT_ROWS_MAX, StoredSpace
+from services.index.spaces import EXACT_ROWS_MAX
 
 HNSW_CANDIDATES_MIN = 100
 HNSW_CANDIDATES_MAX = 1_000
@@ -31,7 +28,7 @@ class Hit:
 
 
 async def search_dense(
-    connection: Connection, scope: Scope, *, space: StoredSpace, vector: bytes, limit: int, exact: bool = False
+    connection: Connection, scope: Scope, *, vector: bytes, limit: int, exact: bool = False
 ) -> list[Hit]:
     """Return the passages closest to a vector (float16, little-endian), best first.
 
@@ -39,25 +36,22 @@ async def search_dense(
     """
     values = {
         "tenant": scope.tenant,
-        "collection_ids": list(scope.collection_ids),
         "vector": half_vector(vector),
         "limit": limit,
-    } | scope.filters.parameters()
+    } | scope.filters.parameters(scope.collection_ids)
     if exact or scope.matching <= EXACT_ROWS_MAX:
-        return await _fetch(connection, scope, EXACT, space, values)
+        return await _fetch(connection, scope, EXACT, values)
     candidates = min(max(2 * limit, HNSW_CANDIDATES_MIN), HNSW_CANDIDATES_MAX)
     await connection.execute(CONFIGURE_HNSW, (str(candidates),))
-    hits = await _fetch(connection, scope, APPROXIMATE, space, values)
+    hits = await _fetch(connection, scope, APPROXIMATE, values)
     if len(hits) < min(limit, scope.matching):
-        return await _fetch(connection, scope, EXACT, space, values)
+        return await _fetch(connection, scope, EXACT, values)
     return hits
 
 
-async def _fetch(
-    connection: Connection, scope: Scope, statement: str, space: StoredSpace, values: dict[str, Any]
-) -> list[Hit]:
-    condition = "" if scope.filters.empty else f"and document_id in (select document_id from ({MATCHING_DOCUMENTS}))"
-    query = sql.SQL(statement).format(table=sql.Identifier(space.vectors_table), condition=sql.SQL(condition))
+async def _fetch(connection: Connection, scope: Scope, statement: str, values: dict[str, Any]) -> list[Hit]:
+    condition = "" if scope.filters.empty else MATCHING_CONDITION
+    query = sql.SQL(statement).format(table=sql.Identifier(scope.vectors_table), condition=sql.SQL(condition))
     cursor = await connection.execute(query, values)
     return [Hit(chunk_id, 1.0 - distance) for chunk_id, distance in await cursor.fetchall()]
 

@@ -1,9 +1,12 @@
 """What a search is narrowed to."""
 
+# Statements are put together from constants of this package alone.
+# ruff: noqa: S608
+
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,9 +46,10 @@ class Filters:
         """Return whether every document meets the conditions."""
         return not (self.document_ids or self.categories or self.metadata)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the values of `CONDITIONS`."""
+    def parameters(self, collection_ids: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the values of `CONDITIONS`, and of `MATCHING_CONDITION` within collections."""
         return {
+            "collection_ids": list(collection_ids),
             "document_ids": list(self.document_ids) or None,
             "categories": list(self.categories) or None,
             "metadata": Jsonb(dict(self.metadata)),
@@ -70,14 +74,18 @@ def filters_from(conditions: Mapping[str, object]) -> Filters:
     )
 
 
-MATCHING_DOCUMENTS = """
-select document_id, chunk_count
-from documents
-where tenant = %(tenant)s
-  and collection_id = any(%(collection_ids)s::uuid[])
-  and current_version is not null
-  and (%(document_ids)s::uuid[] is null or document_id = any(%(document_ids)s::uuid[]))
-  and (%(categories)s::text[] is null or category = any(%(categories)s::text[]))
-  and metadata @> %(metadata)s
+CONDITIONS = """
+      current_version is not null
+      and (%(document_ids)s::uuid[] is null or document_id = any(%(document_ids)s::uuid[]))
+      and (%(categories)s::text[] is null or category = any(%(categories)s::text[]))
+      and metadata @> %(metadata)s
 """
-"""The documents that meet a filter."""
+"""On `documents`, with the values of `Filters.parameters`."""
+
+MATCHING_CONDITION = f"""
+  and document_id in (
+      select document_id from documents
+      where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[]) and {CONDITIONS}
+  )
+"""
+"""On what has a `document_id`."""

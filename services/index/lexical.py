@@ -1,8 +1,5 @@
 """Lexical search: BM25 with candidates from an inverted index and exact scores, in one statement."""
 
-# Statements are put together from constants of this package alone.
-# ruff: noqa: S608
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +8,11 @@ from psycopg import sql
 
 from services.chassis.postgres import Connection
 from services.chassis.postgres_types import sparse_vector
-from services.index.analyser import analyse_question
 from services.index.bm25 import DIMENSION, question_weights
 from services.index.dense import Hit
-from services.index.filters import MATCHING_DOCUMENTS
+from services.index.filters import MATCHING_CONDITION
 from services.index.lexical_entries import SHOW_CANDIDATES, candidates_query
-from services.index.scope import Scope, stem_frequencies
+from services.index.scope import Scope
 
 CANDIDATES_MAX = 5_000
 """Passages scored, about 2 µs each: all stems of a question in a small corpus, its rarest ones in a large one."""
@@ -28,32 +24,30 @@ QUESTION_STEMS_MAX = 64
 """Rarest stems kept of a very long question."""
 
 
-async def search_lexical(connection: Connection, scope: Scope, *, question: str, limit: int) -> list[Hit]:
-    """Return the passages with the highest BM25 score for a question, best first; none where no word matches."""
-    stems = analyse_question(question)
+async def search_lexical(connection: Connection, scope: Scope, *, stems: Sequence[str], limit: int) -> list[Hit]:
+    """Return the passages with the highest BM25 score, best first; none where no stem matches.
+
+    `stems` are the question's, the same that the scope was found with.
+    """
     if not stems:
         return []
-    frequencies = await stem_frequencies(connection, scope, stems)
     # A filter leaves a share of the candidates, so it affords commoner stems; else it would find too few.
     share = scope.matching / scope.passages if 0 < scope.matching < scope.passages else 1.0
-    rare = rarest_stems(stems, frequencies=frequencies, candidates_max=round(CANDIDATES_MAX / share))
-    weights = question_weights(
-        sorted(stems, key=lambda stem: frequencies.get(stem, 0))[:QUESTION_STEMS_MAX],
-        passages=scope.passages,
-        frequencies=frequencies,
-    )
-    query = candidates_query(rare, collection_numbers=scope.collection_numbers)
-    condition = "" if scope.filters.empty else f"and document_id in (select document_id from ({MATCHING_DOCUMENTS}))"
+    stems = sorted(stems, key=lambda stem: scope.frequencies.get(stem, 0))[:QUESTION_STEMS_MAX]
+    rare = rarest_stems(stems, frequencies=scope.frequencies, candidates_max=round(CANDIDATES_MAX / share))
+    weights = question_weights(stems, passages=scope.passages, frequencies=scope.frequencies)
     values = {
         "tenant": scope.tenant,
-        "collection_ids": list(scope.collection_ids),
         "weights": sparse_vector(weights, dimension=DIMENSION),
         "scanned_max": SCANNED_MAX,
         "limit": limit,
-    } | scope.filters.parameters()
-    await connection.execute(SHOW_CANDIDATES, (query,))
-    cursor = await connection.execute(sql.SQL(SEARCH).format(condition=sql.SQL(condition)), values)
-    return [Hit(chunk_id, -negative_score) for chunk_id, negative_score in await cursor.fetchall()]
+    } | scope.filters.parameters(scope.collection_ids)
+    query = sql.SQL(SEARCH).format(condition=sql.SQL("" if scope.filters.empty else MATCHING_CONDITION))
+    candidates = candidates_query(rare, collection_numbers=scope.collection_numbers)
+    async with connection.pipeline():
+        await connection.execute(SHOW_CANDIDATES, (candidates,))
+        cursor = await connection.execute(query, values)
+        return [Hit(chunk_id, -negative_score) for chunk_id, negative_score in await cursor.fetchall()]
 
 
 def rarest_stems(
@@ -62,7 +56,7 @@ def rarest_stems(
     """Return the rarest stems whose passages together stay within the budget; the rarest one in any case."""
     chosen: list[str] = []
     candidates = 0
-    for stem in sorted(stems, key=lambda stem: frequencies.get(stem, 0))[:QUESTION_STEMS_MAX]:
+    for stem in sorted(stems, key=lambda stem: frequencies.get(stem, 0)):
         candidates += frequencies.get(stem, 0)
         if chosen and candidates > candidates_max:
             break

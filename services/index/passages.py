@@ -10,7 +10,6 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from services.chassis.postgres import Connection
-from services.index.spaces import StoredSpace
 
 PREVIEW_CHARACTERS = 200
 
@@ -59,15 +58,15 @@ class Passage:
 
 
 async def get_passages(
-    connection: Connection, *, tenant: str, chunk_ids: Sequence[str], codes_of: StoredSpace | None = None
+    connection: Connection, *, tenant: str, chunk_ids: Sequence[str], vectors_table: str | None = None
 ) -> list[Passage]:
-    """Return the passages that exist, in the order of `chunk_ids`, with the codes of a space where one is named."""
+    """Return the passages that exist, in the order of `chunk_ids`, with token codes where a space's table is named."""
     if not chunk_ids:
         return []
-    if codes_of is None:
+    if vectors_table is None:
         query = sql.SQL(SELECT).format(codes=sql.SQL("''::bytea as token_codes"), vectors=sql.SQL(""))
     else:
-        join = sql.SQL(JOIN_VECTORS).format(table=sql.Identifier(codes_of.vectors_table))
+        join = sql.SQL(JOIN_VECTORS).format(table=sql.Identifier(vectors_table))
         query = sql.SQL(SELECT).format(codes=sql.SQL("vector.token_codes"), vectors=join)
     # Binary: as text, the codes would be sent as twice as many hexadecimal digits.
     async with connection.cursor(row_factory=class_row(Passage), binary=True) as cursor:

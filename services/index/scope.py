@@ -10,12 +10,10 @@ from dataclasses import dataclass
 
 from services.chassis.errors import NotFound, SpaceMismatch
 from services.chassis.postgres import Connection
-from services.index.filters import MATCHING_DOCUMENTS, Filters
-from services.index.lexical_entries import lexeme
-from services.index.spaces import StoredSpace, get_space
+from services.index.filters import CONDITIONS, Filters
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """What a search runs over."""
 
@@ -23,91 +21,92 @@ class Scope:
     collection_ids: tuple[str, ...]
     collection_numbers: tuple[int, ...]
     space_id: str
+    dimension: int
+    vectors_table: str
     passages: int
     """Passages of the collections, as of the last refresh of the frequencies."""
     filters: Filters
     matching: int
     """Passages that meet the filters; those of the collections without filters."""
+    frequencies: Mapping[str, int]
+    """In how many of the collections' passages each stem of the question occurs; absent where in none."""
+
+    def check_vector(self, *, space_id: str, dimension: int) -> None:
+        """Raise `SpaceMismatch` where a question's vector is not of the scope's space."""
+        if space_id != self.space_id:
+            message = f"The question's vector is of the space {space_id}, the collections are of {self.space_id}."
+            raise SpaceMismatch(message)
+        if dimension != self.dimension:
+            message = f"The space {space_id} has vectors of {self.dimension} dimensions, not {dimension}."
+            raise SpaceMismatch(message)
 
 
 async def find_scope(
-    connection: Connection, *, tenant: str, collections: Sequence[str], filters: Filters | None = None
+    connection: Connection,
+    *,
+    tenant: str,
+    collections: Sequence[str],
+    filters: Filters,
+    stems: Sequence[str] = (),
 ) -> Scope:
     """Look up the collections by name; raise `NotFound`, or `SpaceMismatch` where they do not share a space."""
-    filters = filters or Filters()
-    cursor = await connection.execute(SELECT_COLLECTIONS, {"tenant": tenant, "names": list(collections)})
-    rows = await cursor.fetchall()
+    values = {"tenant": tenant, "names": list(collections), "stems": list(stems)} | filters.parameters()
+    async with connection.pipeline():
+        selected = await connection.execute(SELECT_COLLECTIONS, values)
+        counted = await connection.execute(SELECT_FREQUENCIES, values)
+        matched = None if filters.empty else await connection.execute(COUNT_MATCHING, values)
+        rows = await selected.fetchall()
+        frequencies = await counted.fetchall()
+        matching = None if matched is None else await matched.fetchone()
     missing = set(collections) - {name for name, *_ in rows}
     if missing or not rows:
         raise NotFound(f"There is no collection {', '.join(sorted(missing))}.", field="collections")
-    spaces = {space_id for _, _, _, space_id, _ in rows}
+    spaces = {tuple(space) for _, _, _, _, *space in rows}
     if len(spaces) > 1:
         raise SpaceMismatch("The collections are of different embedding spaces; search them apart.")
-    collection_ids = tuple(collection_id for _, collection_id, *_ in rows)
-    passages = sum(count for *_, count in rows)
+    space_id, dimension, vectors_table = spaces.pop()
+    passages = sum(count for _, _, _, count, *_ in rows)
     return Scope(
         tenant=tenant,
-        collection_ids=collection_ids,
+        collection_ids=tuple(collection_id for _, collection_id, *_ in rows),
         collection_numbers=tuple(number for _, _, number, *_ in rows),
-        space_id=spaces.pop(),
+        space_id=space_id,
+        dimension=dimension,
+        vectors_table=vectors_table,
         passages=passages,
         filters=filters,
-        matching=passages if filters.empty else await _count_matching(connection, tenant, collection_ids, filters),
+        matching=passages if matching is None else int(matching[0]),
+        frequencies=dict(frequencies),
     )
 
 
-async def space_of(connection: Connection, scope: Scope, *, space_id: str, dimension: int) -> StoredSpace:
-    """Return the scope's space; raise `SpaceMismatch` where the question's vector is of another."""
-    if space_id != scope.space_id:
-        message = f"The question's vector is of the space {space_id}, the collections are of {scope.space_id}."
-        raise SpaceMismatch(message)
-    space = await get_space(connection, space_id)
-    if dimension != space.dimension:
-        raise SpaceMismatch(f"The space {space_id} has vectors of {space.dimension} dimensions, not {dimension}.")
-    return space
-
-
-async def stem_frequencies(connection: Connection, scope: Scope, stems: Sequence[str]) -> Mapping[str, int]:
-    """Return in how many of the collections' passages each stem occurs; absent where in none."""
-    lexemes = {lexeme(stem, collection_number=number): stem for number in scope.collection_numbers for stem in stems}
-    values = {
-        "tenant": scope.tenant,
-        "collection_ids": list(scope.collection_ids),
-        "lexemes": list(lexemes),
-    }
-    cursor = await connection.execute(SELECT_FREQUENCIES, values)
-    frequencies: dict[str, int] = {}
-    for found, count in await cursor.fetchall():
-        stem = lexemes[found]
-        frequencies[stem] = frequencies.get(stem, 0) + max(count, 0)
-    return frequencies
-
-
-async def _count_matching(
-    connection: Connection, tenant: str, collection_ids: tuple[str, ...], filters: Filters
-) -> int:
-    values = {"tenant": tenant, "collection_ids": list(collection_ids)} | filters.parameters()
-    cursor = await connection.execute(COUNT_MATCHING, values)
-    row = await cursor.fetchone()
-    return 0 if row is None else int(row[0])
-
-
 SELECT_COLLECTIONS = """
-select name, collection_id, number, space_id, greatest(coalesce(passages, 0), 0)
+select name, collection_id, number, greatest(coalesce(passages, 0), 0), space_id, dimension, vectors_table
 from collections as collection
+join embedding_spaces using (space_id)
 left join collection_statistics using (collection_id)
 where collection.tenant = %(tenant)s and name = any(%(names)s)
 """
 
+# Materialised: behind row-level security, an index serves plain columns but no expression that is not leakproof.
 SELECT_FREQUENCIES = """
-select lexeme, passages
-from lexeme_frequencies
-where tenant = %(tenant)s
-  and collection_id = any(%(collection_ids)s::uuid[])
-  and lexeme = any(%(lexemes)s)
+with wanted as materialized (
+    select collection_id, stem, number || ':' || stem as lexeme
+    from collections
+    cross join unnest(%(stems)s::text[]) as stem
+    where tenant = %(tenant)s and name = any(%(names)s)
+)
+select stem, sum(frequency.passages)::int
+from wanted
+join lexeme_frequencies as frequency using (collection_id, lexeme)
+group by stem
+having sum(frequency.passages) > 0
 """
 
 COUNT_MATCHING = f"""
 select coalesce(sum(chunk_count), 0)::int
-from ({MATCHING_DOCUMENTS}) as document
+from documents
+where tenant = %(tenant)s
+  and collection_id in (select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s))
+  and {CONDITIONS}
 """

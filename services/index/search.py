@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 
 from services.chassis.errors import InvalidArgument
 from services.chassis.postgres import Connection, Database
+from services.index.analyser import analyse_question
 from services.index.dense import Hit, search_dense
 from services.index.filters import Filters
 from services.index.fusion import fuse
 from services.index.lexical import search_lexical
 from services.index.passages import Passage, get_passages
-from services.index.scope import find_scope, space_of
-from services.index.spaces import StoredSpace, get_space
+from services.index.scope import Scope, find_scope
 
 LIMIT_MAX = 1_000
+QUESTION_CHARACTERS_MAX = 20_000
+"""Read of a question for its words; the rarest count, so a longer one loses nothing that matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +72,18 @@ class SearchRequest:
 async def dense(database: Database, request: SearchRequest, *, vector: QuestionVector) -> list[SearchResult]:
     """Return the passages closest to the question's vector; raise `SpaceMismatch`, `NotFound`."""
     async with database.transaction(tenant=request.tenant, read_only=True) as connection:
-        scope = await find_scope(
-            connection, tenant=request.tenant, collections=request.collections, filters=request.filters
-        )
-        space = await space_of(connection, scope, space_id=vector.space_id, dimension=vector.dimension)
-        hits = await search_dense(
-            connection, scope, space=space, vector=vector.values, limit=request.limit, exact=request.exact
-        )
-        return await _results(connection, request, space=space, dense_hits=hits, lexical_hits=[])
+        scope = await _scope(connection, request, vector=vector)
+        hits = await search_dense(connection, scope, vector=vector.values, limit=request.limit, exact=request.exact)
+        return await _results(connection, request, scope, dense_hits=hits, lexical_hits=[])
 
 
 async def lexical(database: Database, request: SearchRequest, *, question: str) -> list[SearchResult]:
     """Return the passages that share the question's rare words; raise `NotFound`."""
+    stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
     async with database.transaction(tenant=request.tenant, read_only=True) as connection:
-        scope = await find_scope(
-            connection, tenant=request.tenant, collections=request.collections, filters=request.filters
-        )
-        hits = await search_lexical(connection, scope, question=question, limit=request.limit)
-        space = await get_space(connection, scope.space_id)
-        return await _results(connection, request, space=space, dense_hits=[], lexical_hits=hits)
+        scope = await _scope(connection, request, stems=stems)
+        hits = await search_lexical(connection, scope, stems=stems, limit=request.limit)
+        return await _results(connection, request, scope, dense_hits=[], lexical_hits=hits)
 
 
 async def fused(
@@ -96,16 +91,12 @@ async def fused(
 ) -> list[SearchResult]:
     """Return both searches' first `depth` passages, fused by reciprocal ranks; raise `SpaceMismatch`, `NotFound`."""
     depth = max(depth, request.limit)
+    stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
     async with database.transaction(tenant=request.tenant, read_only=True) as connection:
-        scope = await find_scope(
-            connection, tenant=request.tenant, collections=request.collections, filters=request.filters
-        )
-        space = await space_of(connection, scope, space_id=vector.space_id, dimension=vector.dimension)
-        dense_hits = await search_dense(
-            connection, scope, space=space, vector=vector.values, limit=depth, exact=request.exact
-        )
-        lexical_hits = await search_lexical(connection, scope, question=question, limit=depth)
-        return await _results(connection, request, space=space, dense_hits=dense_hits, lexical_hits=lexical_hits)
+        scope = await _scope(connection, request, stems=stems, vector=vector)
+        dense_hits = await search_dense(connection, scope, vector=vector.values, limit=depth, exact=request.exact)
+        lexical_hits = await search_lexical(connection, scope, stems=stems, limit=depth)
+        return await _results(connection, request, scope, dense_hits=dense_hits, lexical_hits=lexical_hits)
 
 
 async def passages(database: Database, *, tenant: str, chunk_ids: Sequence[str]) -> list[Passage]:
@@ -114,11 +105,22 @@ async def passages(database: Database, *, tenant: str, chunk_ids: Sequence[str])
         return await get_passages(connection, tenant=tenant, chunk_ids=chunk_ids)
 
 
+async def _scope(
+    connection: Connection, request: SearchRequest, *, stems: Sequence[str] = (), vector: QuestionVector | None = None
+) -> Scope:
+    scope = await find_scope(
+        connection, tenant=request.tenant, collections=request.collections, filters=request.filters, stems=stems
+    )
+    if vector is not None:
+        scope.check_vector(space_id=vector.space_id, dimension=vector.dimension)
+    return scope
+
+
 async def _results(
     connection: Connection,
     request: SearchRequest,
+    scope: Scope,
     *,
-    space: StoredSpace,
     dense_hits: Sequence[Hit],
     lexical_hits: Sequence[Hit],
 ) -> list[SearchResult]:
@@ -133,7 +135,7 @@ async def _results(
         connection,
         tenant=request.tenant,
         chunk_ids=list(scores),
-        codes_of=space if request.with_codes else None,
+        vectors_table=scope.vectors_table if request.with_codes else None,
     )
     return [
         SearchResult(

@@ -7,6 +7,7 @@ import math
 import random
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from services.chassis.ids import chunk_id
 from services.chassis.postgres import ALL_TENANTS, Database
@@ -47,12 +48,10 @@ class Writer:
                 connection, tenant=self.tenant, name=name, space_id=self.space.space_id, chunking=CHUNKING
             )
 
-    async def accept(
-        self, source: str, content: str = "", *, collection: str = "default", **fields: object
-    ) -> Acceptance:
+    async def accept(self, source: str, content: str = "", *, collection: str = "default", **fields: Any) -> Acceptance:
         """Send a document; its content only tells whether it is the same."""
         owner = await self.collection(collection)
-        new = {
+        new: dict[str, Any] = {
             "tenant": self.tenant,
             "collection_id": owner.collection_id,
             "source": source,
@@ -65,7 +64,7 @@ class Writer:
             "size_bytes": len(content),
         } | fields
         async with self.database.transaction(tenant=self.tenant) as connection:
-            return await versions.accept(connection, NewVersion(**new))  # type: ignore[arg-type]
+            return await versions.accept(connection, NewVersion(**new))
 
     async def stage(
         self,
@@ -117,7 +116,7 @@ class Writer:
         async with self.database.transaction(tenant=self.tenant) as connection:
             return await batches.stage_batch(connection, prepared)
 
-    async def index(self, source: str, texts: Sequence[str], *, title: str = "", **fields: object) -> VersionReference:
+    async def index(self, source: str, texts: Sequence[str], *, title: str = "", **fields: Any) -> VersionReference:
         """Take a document all the way, and bring the frequencies up to date."""
         acceptance = await self.accept(source, "\n".join(texts), **fields)
         staging = await self.stage(acceptance.version, texts, title=title)
