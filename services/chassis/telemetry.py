@@ -7,7 +7,7 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -21,7 +21,9 @@ REQUEST_ID_KEY = "sourcier-request-id"
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 _REQUEST_ID_PATTERN = re.compile(r"[\x21-\x7e]{1,64}")
-_URL_CREDENTIALS = re.compile(r"(://)[^/@\s]+@")
+# To the last `@` before the path: a password may hold one, although it should not.
+_URL_CREDENTIALS = re.compile(r"(://)[^/\s]+@")
+_PASSWORD_PARAMETER = re.compile(r"(\bpassword=)('[^']*'|[^\s'&]+)", re.IGNORECASE)
 _STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 
 DURATION_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120)
@@ -74,10 +76,10 @@ class JsonFormatter(logging.Formatter):
             entry["request_id"] = request_id
         for key, value in record.__dict__.items():
             if key not in _STANDARD_FIELDS and not key.startswith("_"):
-                entry[key] = redact(value) if isinstance(value, str) else value
+                entry[key] = _redacted(value)
         if record.exc_info:
             entry["exception"] = redact(self.formatException(record.exc_info))
-        return json.dumps(entry, ensure_ascii=False, default=str)
+        return json.dumps(entry, ensure_ascii=False)
 
 
 class LineFormatter(logging.Formatter):
@@ -90,8 +92,18 @@ class LineFormatter(logging.Formatter):
 
 
 def redact(text: str) -> str:
-    """Hide the credentials of URLs."""
-    return _URL_CREDENTIALS.sub(r"\1***@", text)
+    """Hide the credentials of URLs and of PostgreSQL's connection strings."""
+    return _PASSWORD_PARAMETER.sub(r"\1***", _URL_CREDENTIALS.sub(r"\1***@", text))
+
+
+def _redacted(value: object) -> object:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {str(key): _redacted(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_redacted(entry) for entry in value]
+    return value if value is None or isinstance(value, (bool, int, float)) else redact(str(value))
 
 
 def configure_logging(*, service: str, level: str, log_format: str) -> None:
