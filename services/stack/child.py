@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,9 +90,10 @@ class Child:
         try:
             if self.running:
                 self._process.send_signal(self.command.stop_signal)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(grace_seconds):
-                        await self.wait()
+                # Not `asyncio.timeout`: this runs in cancelled tasks, where older Pythons let it cancel once more.
+                give_up_at = time.monotonic() + grace_seconds
+                while self.running and time.monotonic() < give_up_at:  # noqa: ASYNC110 (as in `wait`)
+                    await asyncio.sleep(POLL_SECONDS)
         finally:
             self.kill()
 

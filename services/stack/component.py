@@ -66,9 +66,20 @@ class Component(ABC):
 
     async def start(self) -> None:
         """Start the process and return once it is ready; raise `StartFailed` with its last words, leaving nothing."""
+        await self.launch()
+        await self.become_ready()
+
+    async def launch(self) -> None:
+        """Start the process, and do not wait for it."""
         await self.prepare()
-        self.child = child = Child(self.command())
+        child = Child(self.command())
         child.start()
+        self.child = child
+
+    async def become_ready(self) -> None:
+        """Wait until the process is ready; raise `StartFailed` with its last words, leaving nothing."""
+        child = self.child
+        assert child is not None
         try:
             async with asyncio.timeout(self.start_seconds_max):
                 await self._wait_until_ready(child)

@@ -7,16 +7,16 @@ import time
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.markup import escape
-from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
 from services.stack.status import ComponentStatus, StackStatus, State
 
 LOG_LINES_SHOWN = 8
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 STYLES = {
     State.WAITING: "dim", State.STARTING: "cyan", State.READY: "green", State.UNRESPONSIVE: "yellow",
     State.RESTARTING: "yellow", State.FAILED: "red", State.STOPPING: "cyan", State.STOPPED: "dim",
@@ -32,11 +32,12 @@ class Display:
         self.console = console or Console(highlight=False, soft_wrap=True)
         self._live: Live | None = None
         self._shown: dict[str, tuple[State, str]] = {}
+        self._status: StackStatus | None = None
 
     def __enter__(self) -> Self:
         """Take the terminal."""
         if self.console.is_terminal:
-            self._live = Live(console=self.console, refresh_per_second=8, transient=False)
+            self._live = Live(console=self.console, refresh_per_second=8, get_renderable=self._render)
             self._live.start()
         return self
 
@@ -57,8 +58,13 @@ class Display:
             self._shown[component.name] = now
             if self._live is None or component.state in TROUBLE:
                 self.console.print(*_lines(component), sep="\n")
+        self._status = status
         if self._live is not None:
-            self._live.update(_table(status, animated=True))
+            self._live.refresh()
+
+    def _render(self) -> RenderableType:
+        # Drawn anew each time, so that seconds tick while nothing else changes.
+        return _table(self._status, animated=True) if self._status else ""
 
     def say(self, text: str) -> None:
         """Print a line above what is live."""
@@ -125,18 +131,18 @@ def _table(status: StackStatus, *, animated: bool) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     for component in status.components:
         style = STYLES[component.state]
-        text: RenderableType = Text(summary(component), style=style)
-        if animated and component.state is State.STARTING:
-            text = Spinner("dots", text=Text(summary(component), style=style))
+        moving = animated and component.state in {State.STARTING, State.STOPPING}
+        frame = FRAMES[int(time.time() * 8) % len(FRAMES)] + " " if moving else ""
         table.add_row(
-            Text(component.name), text, Text(_main_port(component), style="dim"),
+            Text(component.name), Text(frame + summary(component), style=style),
+            Text(_main_port(component), style="dim"),
             Text(f"pid {component.pid}" if component.pid else "", style="dim"),
             Text(_age(component), style="dim"),
             Text(f"restarted {component.restarts}×" if component.restarts else "", style="yellow"),
         )
     for name, address in status.external.items():
         table.add_row(Text(name), Text("external", style="green"), Text(address, style="dim"), "", "", "")
-    return Group(table)
+    return table
 
 
 def _main_port(component: ComponentStatus) -> str:

@@ -93,10 +93,12 @@ class Supervisor:
         again = f"next try in {self._patience.backoff(failures):.0f} s"
         self._change(part, State.STARTING)
         try:
-            await part.start()
-        except ServiceError as error:
+            await part.launch()
+            self._change(part, State.STARTING)  # its process is known now
+            await part.become_ready()
+        except (ServiceError, OSError) as error:
             lines, way_out = (error.log_lines, error.way_out) if isinstance(error, StartFailed) else ([], "")
-            message = f"{error.message}; {again}"
+            message = f"{error.message if isinstance(error, ServiceError) else error}; {again}"
             self._change(part, State.FAILED, message=message, log_lines=tuple(lines), way_out=way_out)
             return False
         seconds = time.monotonic() - started

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import psycopg
 from psycopg import AsyncConnection, sql
 
 from services.chassis.errors import FailedPrecondition
+from services.chassis.postgres import Connection, translated_errors
 from services.stack import ports, programs
 from services.stack.child import Child, Command
 from services.stack.component import Component
@@ -140,7 +142,7 @@ class PostgresServer(Component):
 
     async def finish(self) -> None:
         """Create the application's role and database with pgvector, which only a superuser may add."""
-        async with await AsyncConnection.connect(self.superuser_url, autocommit=True) as connection:
+        async with self._superuser() as connection:
             role, password = sql.Identifier(ROLE), sql.Literal(self._password)
             if not await _exists(connection, ROLE_EXISTS, ROLE):
                 await connection.execute(sql.SQL(CREATE_ROLE).format(role=role))
@@ -149,25 +151,34 @@ class PostgresServer(Component):
 
     async def create_database(self, name: str, *, template: str | None = None) -> str:
         """Create a database of the application's role unless it exists, with pgvector; return its URL."""
-        async with await AsyncConnection.connect(self.superuser_url, autocommit=True) as connection:
+        async with self._superuser() as connection:
             if not await _exists(connection, DATABASE_EXISTS, name):
                 create = sql.SQL(CREATE_DATABASE).format(
                     database=sql.Identifier(name), role=sql.Identifier(ROLE),
                     template=sql.Identifier(template or "template1"),
                 )
                 await connection.execute(create)
-        async with await AsyncConnection.connect(self.superuser_url, dbname=name, autocommit=True) as connection:
+        async with self._superuser(name) as connection:
             await connection.execute(CREATE_EXTENSION)
         return self.database_url(name)
 
     async def drop_database(self, name: str) -> None:
         """Drop a database and whoever is connected to it."""
-        async with await AsyncConnection.connect(self.superuser_url, autocommit=True) as connection:
+        async with self._superuser() as connection:
             await connection.execute(sql.SQL(DROP_DATABASE).format(database=sql.Identifier(name)))
 
     @property
     def _cluster(self) -> Path:
         return self.folder.absolute() / "cluster"
+
+    @asynccontextmanager
+    async def _superuser(self, database: str = "postgres") -> AsyncIterator[Connection]:
+        with translated_errors():
+            connection = await AsyncConnection.connect(
+                self.superuser_url, dbname=database, autocommit=True, connect_timeout=10
+            )
+            async with connection:
+                yield connection
 
     def _program(self, name: str, *arguments: str) -> Command:
         return Command(
@@ -212,7 +223,7 @@ CREATE_EXTENSION = "create extension if not exists vector"
 DROP_DATABASE = "drop database if exists {database} with (force)"
 
 
-async def _exists(connection: AsyncConnection[tuple[object, ...]], query: str, name: str) -> bool:
+async def _exists(connection: Connection, query: str, name: str) -> bool:
     cursor = await connection.execute(query.encode(), (name,))
     return await cursor.fetchone() is not None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -48,9 +49,6 @@ class S3Server(Component):
     """The object store."""
 
     name = "s3"
-    # Asked to end, its filer waits 15 s for streams of its own before anything else closes; what it has answered for
-    # is in the file system by then, and a kill loses none of it.
-    grace_seconds = 0.5
 
     def __init__(self, settings: S3ServerSettings) -> None:
         """Keep the settings; ports are chosen when first prepared."""
@@ -107,6 +105,9 @@ class S3Server(Component):
             arguments=("-logtostderr=true", "mini", *(f"-{name}={value}" for name, value in self._options())),
             # Weed reads its other configuration from the working folder: ours, so that nobody else's is found.
             log=self.settings.log, folder=folder / "configuration", environment=server_environment(),
+            # Asked to end, its filer waits 15 s for streams of its own before anything else closes. What it has
+            # answered for is in the file system by then, and a kill loses none of it.
+            stop_signal=signal.SIGKILL,
         )
 
     async def probe(self) -> bool:
@@ -119,7 +120,7 @@ class S3Server(Component):
             await self._until_stored(bucket)
 
     async def stop(self) -> None:
-        """Stop, and remove the sockets that SeaweedFS leaves in /tmp when it is not given its 15 s."""
+        """Stop, and remove the sockets that SeaweedFS leaves in /tmp."""
         await super().stop()
         _remove_sockets(self._ports)
 
