@@ -1,0 +1,96 @@
+"""The pool and its transactions: bounded, translated, and bound to a tenant."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from services.chassis.errors import (
+    AlreadyExists,
+    DeadlineExceeded,
+    InvalidArgument,
+    PermissionDenied,
+    ResourceExhausted,
+    Unavailable,
+)
+from services.chassis.postgres import Database, DatabaseSettings
+
+
+async def test_errors_are_translated(database: Database) -> None:
+    statements = {
+        "select pg_sleep(1)": DeadlineExceeded,
+        "select pg_terminate_backend(pg_backend_pid())": Unavailable,
+        "select 'x'::uuid": InvalidArgument,
+        "insert into inbox (consumer, message_id, tenant) values ('c', 'm', 'other')": PermissionDenied,
+        "insert into migrations values (1, '', '')": AlreadyExists,
+    }
+    for statement, expected in statements.items():
+        with pytest.raises(expected):
+            await _run(database, statement)
+    # The pool has replaced what broke.
+    await _run(database, "select 1")
+
+
+async def test_a_full_pool_refuses_at_once_and_recovers(database_url: str) -> None:
+    settings = DatabaseSettings(
+        url=database_url, connections_min=1, connections_max=1, waiting_max=1, connection_timeout_seconds=1.0
+    )
+    async with Database(settings) as database, AsyncExitStack() as held:
+        await held.enter_async_context(database.transaction(tenant="acme"))
+        waiting = asyncio.create_task(_run(database, "select 1"))
+        # A few turns of the loop take it into the queue, where nothing but a connection moves it on.
+        for _ in range(20):
+            await asyncio.sleep(0)
+        with pytest.raises(ResourceExhausted):
+            await _run(database, "select 1")
+        with pytest.raises(Unavailable):
+            await waiting
+        await held.aclose()
+        await _run(database, "select 1")
+
+
+async def test_cancelled_callers_leave_the_pool_whole(database_url: str) -> None:
+    settings = DatabaseSettings(url=database_url, connections_min=2, connections_max=2, waiting_max=1_000)
+    async with Database(settings) as database:
+        for delay in range(60):
+            tasks = [asyncio.create_task(_run(database, "select pg_sleep(0.01)")) for _ in range(4)]
+            for _ in range(delay):
+                await asyncio.sleep(0)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        await asyncio.gather(*(_run(database, "select 1") for _ in range(8)))
+        assert database.statistics()["pool_size"] <= 2
+
+
+async def test_a_transaction_that_fails_leaves_nothing_and_no_tenant(database: Database) -> None:
+    with pytest.raises(InvalidArgument):
+        await _run(database, "insert into inbox values ('c', 'm', 'acme'); select 'x'::uuid")
+    async with database.transaction(tenant="acme") as connection:
+        cursor = await connection.execute("select count(*) from inbox")
+        assert await cursor.fetchone() == (0,)
+    async with database._pool.connection() as connection:
+        cursor = await connection.execute("select current_setting('sourcier.tenant', true)")
+        assert await cursor.fetchone() in [("",), (None,)]
+
+
+@pytest.mark.parametrize("tenant", ["", "Acme", "a b", "a'b", "x" * 41, "a.b"])
+async def test_a_tenant_is_a_name(database: Database, tenant: str) -> None:
+    with pytest.raises(InvalidArgument):
+        await _run(database, "select 1", tenant=tenant)
+
+
+async def test_a_database_that_is_away_is_unavailable() -> None:
+    settings = DatabaseSettings(url="postgresql://nobody@127.0.0.1:1/none", connection_timeout_seconds=0.5)
+    with pytest.raises(Unavailable):
+        async with Database(settings):
+            pass
+
+
+async def _run(database: Database, statement: str, *, tenant: str = "acme") -> None:
+    async with database.transaction(tenant=tenant) as connection:
+        if "pg_sleep(1)" in statement:
+            await connection.execute("set local statement_timeout = 50")
+        await connection.execute(statement.encode())

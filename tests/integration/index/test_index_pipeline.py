@@ -1,0 +1,220 @@
+"""What moves documents on: the dispatcher's release, jobs, dead letters, outbox, inbox and frequencies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from services.chassis.errors import InvalidArgument, NotFound, Superseded
+from services.chassis.postgres import ALL_TENANTS, Database
+from services.index import dead_letters, documents, inbox, jobs, outbox, versions
+from services.index.dead_letters import Failure
+from services.index.outbox import OutboxMessage
+from services.index.versions import VersionReference, WaitingVersion
+from tests.integration.index.writer import Writer
+
+
+async def release(database: Database, *, in_flight_max: int, limit: int = 100) -> list[WaitingVersion]:
+    """Release what may be released, in a transaction of its own."""
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        return await versions.release(connection, in_flight_max=in_flight_max, limit=limit)
+
+
+async def test_a_tenants_flood_is_released_a_few_at_a_time(database: Database, writer: Writer) -> None:
+    other = Writer(database, "other")
+    for number in range(6):
+        await writer.accept(f"{number}.txt", str(number))
+    await writer.accept("urgent.txt", "u", lane="interactive")
+    await other.accept("other.txt", "o")
+    first = await release(database, in_flight_max=2)
+    assert Counter((each.tenant, each.lane) for each in first) == {
+        ("acme", "bulk"): 2,
+        ("acme", "interactive"): 1,
+        ("other", "bulk"): 1,
+    }
+    assert {each.source for each in first if each.tenant == "acme"} == {"0.txt", "1.txt", "urgent.txt"}
+    assert first[0].chunking_method == "hybrid"
+    assert await release(database, in_flight_max=2) == []
+    await writer.stage(next(each for each in first if each.source == "0.txt"), ["text"])
+    assert [each.source for each in await release(database, in_flight_max=2)] == ["2.txt"]
+
+
+async def test_dispatchers_side_by_side_release_each_version_once(database: Database, writer: Writer) -> None:
+    for number in range(10):
+        await writer.accept(f"{number}.txt", str(number))
+    released = await asyncio.gather(*(release(database, in_flight_max=100, limit=4) for _ in range(6)))
+    sources = [each.source for batch in released for each in batch]
+    assert len(sources) == len(set(sources))
+    assert sources
+
+
+async def test_what_stalls_is_released_again(database: Database, writer: Writer) -> None:
+    await writer.accept("a.txt", "a")
+    await release(database, in_flight_max=1)
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        assert await versions.stalled(connection, older_than_seconds=3_600, limit=10) == []
+        again = await versions.stalled(connection, older_than_seconds=0, limit=10)
+    assert [each.source for each in again] == ["a.txt"]
+
+
+async def test_a_newer_upload_replaces_one_that_still_waits(database: Database, writer: Writer) -> None:
+    older = (await writer.accept("a.txt", "old")).version
+    newer = (await writer.accept("a.txt", "new")).version
+    assert [each.version_id for each in await release(database, in_flight_max=10)] == [newer.version_id]
+    async with database.transaction(tenant="acme") as connection:
+        job = await jobs.get_job(connection, tenant="acme", job_id=older.job_id)
+    assert (job.status, job.error_code) == ("failed", "SUPERSEDED")
+
+
+async def test_a_job_never_moves_backwards_and_stays_finished(database: Database, writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "a")).version
+
+    async def advance(stage: str, percentage: int) -> bool:
+        async with database.transaction(tenant="acme") as connection:
+            return await jobs.advance_job(
+                connection, tenant="acme", job_id=version.job_id, stage=stage, percentage=percentage
+            )
+
+    assert await advance("located", 10)
+    assert await advance("chunked", 60)
+    assert not await advance("parsed", 30)
+    assert not await advance("chunked", 60)
+    async with database.transaction(tenant="acme") as connection:
+        job = await jobs.get_job(connection, tenant="acme", job_id=version.job_id)
+    assert (job.status, job.stage, job.percentage) == ("processing", "chunked", 60)
+    assert list(job.stage_times) == ["located", "chunked"]
+    await writer.stage(version, ["text"])
+    assert not await advance("saved", 90)
+    async with database.transaction(tenant="acme") as connection:
+        page = await jobs.list_jobs(connection, tenant="acme", status="completed")
+        assert [each.job_id for each in page.items] == [version.job_id]
+        with pytest.raises(InvalidArgument):
+            await jobs.list_jobs(connection, tenant="acme", status="lost")
+    async with database.transaction(tenant="other") as connection:
+        with pytest.raises(NotFound):
+            await jobs.get_job(connection, tenant="other", job_id=version.job_id)
+
+
+FAILURE = Failure(
+    stage="parse", reason="DOCUMENT_ENCRYPTED", message="It has a password.", attempts=5, subject="s", payload=b"p"
+)
+
+
+async def fail(database: Database, version: VersionReference, failure: Failure = FAILURE) -> str | None:
+    """Give a version up, in a transaction of its own."""
+    async with database.transaction(tenant=version.tenant) as connection:
+        return await dead_letters.fail_version(connection, version, failure)
+
+
+async def test_a_version_given_up_is_a_dead_letter_and_a_failed_job(database: Database, writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "a")).version
+    letter_id = await fail(database, version)
+    assert letter_id is not None
+    assert await fail(database, version) is None
+    async with database.transaction(tenant="acme") as connection:
+        job = await jobs.get_job(connection, tenant="acme", job_id=version.job_id)
+        letter = await dead_letters.get_dead_letter(connection, tenant="acme", dead_letter_id=letter_id)
+        page = await dead_letters.list_dead_letters(connection, tenant="acme")
+        document = await documents.get_document(connection, tenant="acme", document_id=version.document_id)
+    assert (job.status, job.error_code, job.error_message) == ("failed", "DOCUMENT_ENCRYPTED", "It has a password.")
+    assert (letter.stage, letter.attempts, letter.payload, letter.state) == ("parse", 5, b"p", "open")
+    assert page.items == (letter,)
+    assert (document.current_version, document.newest_state) == (None, "failed")
+    assert (await writer.accept("a.txt", "a")).outcome == "accepted"
+
+
+async def test_a_replayed_batch_completes_the_version(database: Database, writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "a")).version
+    await release(database, in_flight_max=1)
+    await writer.stage(version, ["zero"], batch_no=0, batch_count=3)
+    letter_id = await fail(database, version)
+    assert letter_id is not None
+    # Batches under way when the version was given up still count.
+    await writer.stage(version, ["two"], batch_no=2, batch_count=3, first_index=2)
+    async with database.transaction(tenant="acme") as connection:
+        letter = await dead_letters.replay(connection, tenant="acme", dead_letter_id=letter_id)
+        assert await dead_letters.replay(connection, tenant="acme", dead_letter_id=letter_id) is None
+        job = await jobs.get_job(connection, tenant="acme", job_id=version.job_id)
+    assert letter is not None
+    assert (letter.payload, job.status) == (b"p", "pending")
+    staging = await writer.stage(version, ["one"], batch_no=1, batch_count=3, first_index=1)
+    assert staging.outcome == "committed"
+    assert await writer.texts(version.document_id) == ["zero", "one", "two"]
+    assert await fail(database, version) is None
+
+
+async def test_a_discarded_version_takes_no_more_batches(database: Database, writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "a")).version
+    await writer.stage(version, ["zero"], batch_no=0, batch_count=2)
+    letter_id = await fail(database, version)
+    assert letter_id is not None
+    async with database.transaction(tenant="acme") as connection:
+        await dead_letters.discard(connection, tenant="acme", dead_letter_id=letter_id)
+    with pytest.raises(Superseded):
+        await writer.stage(version, ["one"], batch_no=1, batch_count=2, first_index=1)
+    assert await writer.count("staged_chunks") == 0
+
+
+async def test_the_outbox_gives_each_message_to_one_relay_until_it_is_sent(database: Database) -> None:
+    async with database.transaction(tenant="acme") as connection:
+        for number in range(3):
+            message = OutboxMessage(tenant="acme", subject="s", payload=b"\x00\xff", message_id=str(number))
+            await outbox.put(connection, message, delay_seconds=0 if number < 2 else 3_600)
+    async with (
+        database.transaction(tenant=ALL_TENANTS) as first,
+        database.transaction(tenant=ALL_TENANTS) as second,
+    ):
+        taken = await outbox.take(first, limit=1)
+        others = await outbox.take(second, limit=10)
+        assert [message.message_id for message in taken + others] == ["0", "1"]
+        assert taken[0].payload == b"\x00\xff"
+        await outbox.sent(first, [taken[0].outbox_id])
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        assert [message.message_id for message in await outbox.take(connection, limit=10)] == ["1"]
+        await outbox.sent(connection, [others[0].outbox_id])
+        wait = await outbox.seconds_until_due(connection)
+    assert wait is not None
+    assert 3_000 < wait <= 3_600
+
+
+async def test_the_inbox_knows_what_was_worked_on(database: Database) -> None:
+    async with database.transaction(tenant="acme") as connection:
+        assert await inbox.first_time(connection, tenant="acme", consumer="parse", message_id="1")
+        assert not await inbox.first_time(connection, tenant="acme", consumer="parse", message_id="1")
+        assert await inbox.first_time(connection, tenant="acme", consumer="chunk", message_id="1")
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        assert await inbox.forget(connection, older_than_seconds=3_600) == 0
+        assert await inbox.forget(connection, older_than_seconds=0) == 2
+
+
+async def test_frequencies_follow_commits_replacements_and_deletions(database: Database, writer: Writer) -> None:
+    async def frequencies() -> dict[str, int]:
+        await writer.refresh()
+        async with database.transaction(tenant="acme") as connection:
+            cursor = await connection.execute("select split_part(lexeme, ':', 2), passages from lexeme_frequencies")
+            found = dict(await cursor.fetchall())
+            cursor = await connection.execute("select coalesce(sum(passages), 0)::int from collection_statistics")
+            row = await cursor.fetchone()
+        assert row is not None
+        return {stem: count for stem, count in found.items() if stem in ("contrat", "bail", "bilan")} | {"": row[0]}
+
+    first = await writer.index("a.txt", ["contrat", "contrat contrat bail"])
+    assert await frequencies() == {"contrat": 2, "bail": 1, "": 2}
+    await writer.index("b.txt", ["contrat"])
+    await writer.index("a.txt", ["bilan"])
+    assert await frequencies() == {"contrat": 1, "bilan": 1, "": 2}
+    async with database.transaction(tenant="acme") as connection:
+        await documents.delete_document(connection, tenant="acme", document_id=first.document_id)
+    assert await frequencies() == {"contrat": 1, "": 1}
+
+
+async def test_refreshes_side_by_side_count_each_change_once(database: Database, writer: Writer) -> None:
+    for number in range(12):
+        version = (await writer.accept(f"{number}.txt", str(number))).version
+        await writer.stage(version, [f"contrat {number}"])
+    await asyncio.gather(*(writer.refresh() for _ in range(4)))
+    async with database.transaction(tenant="acme") as connection:
+        cursor = await connection.execute("select passages from lexeme_frequencies where lexeme like '%:contrat'")
+        assert await cursor.fetchall() == [(12,)]
