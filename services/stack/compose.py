@@ -66,7 +66,10 @@ def _environment(
 ) -> dict[str, str]:
     environment = {name: value for server in servers for name, value in _server_variables(server).items()}
     environment.update(_external_variables(settings))
-    environment.update({f"SOURCIER_{name.upper()}_URL": f"{HOST}:{port}" for name, port in service_ports.items()})
+    for name, port in service_ports.items():
+        # Clients take the gateway's address for a promise that there is one.
+        if name != "gateway" or name in settings.services:
+            environment[f"SOURCIER_{name.upper()}_URL"] = f"{HOST}:{port}"
     if settings.models_dir:
         environment["SOURCIER_MODELS_DIR"] = str(settings.models_dir.expanduser().absolute())
     environment["SOURCIER_LOG_FORMAT"] = settings.log_format

@@ -67,8 +67,7 @@ class StackStatus:
     @property
     def gateway(self) -> str:
         """The gateway's address, host:port; empty when the stack runs none."""
-        runs = any(component.name == "gateway" for component in self.components)
-        return self.environment.get("SOURCIER_GATEWAY_URL", "") if runs else ""
+        return self.environment.get("SOURCIER_GATEWAY_URL", "")
 
 
 def to_json(status: StackStatus) -> str:
