@@ -31,7 +31,7 @@ MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 DEFAULT_DEADLINE_SECONDS = 120.0
 """For callers that set none."""
 STREAM_DEADLINE_SECONDS = 3600.0
-"""For streams of callers that set none: watching a long job is legitimate."""
+"""For streams, either way, of callers that set none: watching a long job is legitimate."""
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
@@ -160,15 +160,19 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         else:
             make = grpc.stream_unary_rpc_method_handler if handler.request_streaming else (
                 grpc.unary_unary_rpc_method_handler)
-            wrapped = _unary_handler(handler.stream_unary or handler.unary_unary, method, request_id)
+            # An upload is as long as its sender's line is slow.
+            seconds_max = STREAM_DEADLINE_SECONDS if handler.request_streaming else DEFAULT_DEADLINE_SECONDS
+            wrapped = _unary_handler(handler.stream_unary or handler.unary_unary, method, request_id, seconds_max)
         return make(wrapped, handler.request_deserializer, handler.response_serializer)
 
 
-def _unary_handler(behavior: Callable[..., Any], method: str, request_id: str) -> Callable[..., Any]:
+def _unary_handler(
+    behavior: Callable[..., Any], method: str, request_id: str, seconds_max: float
+) -> Callable[..., Any]:
     async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         with telemetry.request(request_id):
             async with _Call(method, context):
-                async with asyncio.timeout(_default_seconds(context, DEFAULT_DEADLINE_SECONDS)):
+                async with asyncio.timeout(_default_seconds(context, seconds_max)):
                     return await behavior(request, context)
 
     return handle
