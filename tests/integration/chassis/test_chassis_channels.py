@@ -1,0 +1,216 @@
+"""Calls to a peer: its errors come back as they were raised, within what is left of the caller's time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from services.chassis import channels, errors, telemetry
+from services.chassis.channels import Deadline
+from services.chassis.errors import DeadlineExceeded, ResourceExhausted, ServiceError, Unavailable
+from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.generate.v1 import generate_pb2
+from tests.integration.chassis.fix_grpc import serving, within
+
+REQUEST = embed_pb2.EmbedRequest()
+KINDS = channels._subclasses(ServiceError)
+
+
+async def test_every_error_comes_back_as_it_was_raised() -> None:
+    kinds = {kind.__name__: kind for kind in KINDS if kind.__module__ == errors.__name__}
+
+    async def refuse(request: Any, context: Any) -> None:
+        raise kinds[request.space_id]("what happened", field="texts", limit=512)
+
+    # A retry policy would repeat UNAVAILABLE: what is tested here is the translation alone.
+    async with serving(unary=refuse) as served, grpc.aio.insecure_channel(served.target) as channel:
+        stub: Any = embed_pb2_grpc.EmbedServiceStub(channel)
+        for name, kind in kinds.items():
+            with pytest.raises(ServiceError) as raised:
+                await channels.call(stub.Embed, embed_pb2.EmbedRequest(space_id=name), **within())
+            assert type(raised.value) is kind
+            if kind is not ServiceError:
+                assert (raised.value.message, raised.value.field) == ("what happened", "texts")
+                assert raised.value.metadata == {"limit": "512"}
+
+
+async def test_request_id_and_tenant_travel() -> None:
+    async def tell(request: Any, context: Any) -> Any:
+        found = dict(context.invocation_metadata())
+        return embed_pb2.EmbedResponse(space_id=f"{found['sourcier-tenant']} {telemetry.current_request_id()}")
+
+    async with serving(unary=tell) as served:
+        with telemetry.request("ask-1"):
+            response = await channels.call(served.embed.Embed, REQUEST, **within(tenant="acme"))
+    assert response.space_id == "acme ask-1"
+
+
+async def test_what_is_left_of_the_deadline_travels_through_two_services() -> None:
+    left: list[float] = []
+
+    async def inner(request: Any, context: Any) -> None:
+        left.append(context.time_remaining())
+
+    async with serving(unary=inner) as behind:
+        async def outer(request: Any, context: Any) -> Any:
+            left.append(context.time_remaining())
+            return await channels.call(
+                behind.embed.Embed, REQUEST, peer="embed", tenant="default", deadline=Deadline.of(context),
+                cap_seconds=60,
+            )
+
+        async with serving(unary=outer) as front:
+            await front.embed.Embed(REQUEST, timeout=5)
+    assert 0 < left[1] <= left[0] <= 5
+
+
+async def test_a_call_has_its_cap_below_the_deadline() -> None:
+    async def tell(request: Any, context: Any) -> Any:
+        return embed_pb2.EmbedResponse(cache_hits=int(context.time_remaining() * 1000))
+
+    async with serving(unary=tell) as served:
+        response = await channels.call(
+            served.embed.Embed, REQUEST, peer="embed", tenant="default", deadline=Deadline.after(100), cap_seconds=2
+        )
+    assert 0 < response.cache_hits <= 2000
+
+
+async def test_nothing_is_begun_when_the_time_is_up() -> None:
+    begun: list[Any] = []
+
+    async def begin(request: Any, context: Any) -> None:
+        begun.append(request)
+
+    async with serving(unary=begin) as served:
+        with pytest.raises(DeadlineExceeded):
+            await channels.call(served.embed.Embed, REQUEST, **within(0))
+        with pytest.raises(DeadlineExceeded):
+            async with channels.stream(served.generate.Generate, generate_pb2.GenerateRequest(), **within(-1)):
+                pass
+    assert begun == []
+
+
+async def test_a_peer_that_does_not_answer_in_time_is_named() -> None:
+    async def hang(request: Any, context: Any) -> None:
+        await asyncio.Event().wait()
+
+    async with serving(unary=hang) as served:
+        with pytest.raises(DeadlineExceeded, match="the probe service did not answer in time"):
+            await channels.call(served.embed.Embed, REQUEST, **within(0.1))
+
+
+async def test_a_peer_that_is_gone_is_named() -> None:
+    async def answer(request: Any, context: Any) -> None:
+        return None
+
+    async with serving(unary=answer) as served:
+        target = served.target
+    channel = channels.open_channel(target)
+    try:
+        stub: Any = embed_pb2_grpc.EmbedServiceStub(channel)
+        with pytest.raises(Unavailable, match="the probe service cannot be reached"):
+            await channels.call(stub.Embed, REQUEST, **within())
+    finally:
+        await channel.close()
+
+
+async def test_a_peer_that_comes_back_is_found_within_the_retries() -> None:
+    async def answer(request: Any, context: Any) -> None:
+        return None
+
+    async with serving(unary=answer) as first:
+        target = first.target
+        channel = channels.open_channel(target, idempotent=(("sourcier.embed.v1.EmbedService", "Embed"),))
+        stub: Any = embed_pb2_grpc.EmbedServiceStub(channel)
+        await channels.call(stub.Embed, REQUEST, **within())
+    try:
+        async with serving(unary=answer, listen=target):
+            started = time.monotonic()
+            async with asyncio.timeout(10):
+                while True:
+                    try:
+                        await channels.call(stub.Embed, REQUEST, **within())
+                        break
+                    except Unavailable:
+                        continue
+            assert time.monotonic() - started < 5
+    finally:
+        await channel.close()
+
+
+async def test_a_retry_is_made_for_what_was_never_begun_alone() -> None:
+    attempts = 0
+
+    async def refuse(request: Any, context: Any) -> None:
+        nonlocal attempts
+        attempts += 1
+        raise Unavailable("not now") if request.space_id else ResourceExhausted("full")
+
+    async with serving(unary=refuse) as served:
+        with pytest.raises(ResourceExhausted):
+            await channels.call(served.embed.Embed, REQUEST, **within())
+        assert attempts == 1
+        with pytest.raises(Unavailable):
+            await channels.call(served.embed.Embed, embed_pb2.EmbedRequest(space_id="x"), **within())
+        assert 1 < attempts - 1 <= 4
+
+
+async def test_leaving_a_stream_cancels_it_at_the_peer() -> None:
+    ended = asyncio.Event()
+
+    async def talk(request: Any, context: Any) -> AsyncIterator[Any]:
+        try:
+            while True:
+                yield generate_pb2.GenerateResponse(text="word")
+                await asyncio.sleep(0)
+        finally:
+            ended.set()
+
+    async with serving(streaming=talk) as served:
+        async with channels.stream(
+            served.generate.Generate, generate_pb2.GenerateRequest(), **within()
+        ) as responses:
+            assert (await anext(responses)).text == "word"
+        await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_a_stream_cut_by_the_peers_end_is_unavailable() -> None:
+    async def talk(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield generate_pb2.GenerateResponse(text="word")
+        await asyncio.Event().wait()
+
+    async with serving(streaming=talk, grace_seconds=0) as served:
+        async with channels.stream(
+            served.generate.Generate, generate_pb2.GenerateRequest(), **within()
+        ) as responses:
+            assert (await anext(responses)).text == "word"
+            await served.server.stop()
+            with pytest.raises(Unavailable):
+                await anext(responses)
+
+
+async def test_our_own_cancellation_stays_one() -> None:
+    reading = asyncio.Event()
+
+    async def talk(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield generate_pb2.GenerateResponse(text="word")
+        await asyncio.Event().wait()
+
+    async with serving(streaming=talk) as served:
+        async def read() -> None:
+            async with channels.stream(
+                served.generate.Generate, generate_pb2.GenerateRequest(), **within()
+            ) as responses:
+                async for _ in responses:
+                    reading.set()
+
+        task = asyncio.create_task(read())
+        await reading.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
