@@ -9,12 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from services.chassis.errors import InvalidArgument
 from services.rerank.ranker import Candidate, FloatArray, Question
 
+ByteArray = npt.NDArray[np.uint8]
+
 NO_OVERLAP = -1.0
 """The score of a passage without informative tokens, and of any passage to a question without them."""
+
+PRODUCT_MAX = (1 << 19) - 1
+"""Multiplications in one matrix product: up to here OpenBLAS stays on the thread that calls. Waking its others costs
+more than the product, and on a busy machine ten times as much (a request has a thread of its own already)."""
 
 
 class LateInteractionRanker:
@@ -29,26 +36,35 @@ class LateInteractionRanker:
         """Return the weighted mean of the best cosine of each question token, −1 to 1."""
         scores = np.full(len(candidates), NO_OVERLAP, dtype=np.float32)
         total_weight = float(question.weights.sum())
-        filled = [place for place, candidate in enumerate(candidates) if candidate.token_codes]
-        if not filled or total_weight <= 0:
+        if total_weight <= 0:
             return scores
-        dimension = question.vectors.shape[1]
-        lengths = [_rows(candidates[place], dimension) for place in filled]
-        codes = b"".join(candidates[place].token_codes for place in filled)
-        bits = np.unpackbits(np.frombuffer(codes, dtype=np.uint8).reshape(-1, dimension // 8), axis=1)
-        # With signs s = 2b − 1, q·s = 2 q·b − Σq: the bits are used as they are, no matrix of signs is made.
-        products = 2.0 * (question.vectors @ bits.T.astype(np.float32)) - question.vectors.sum(axis=1, keepdims=True)
-        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        best = np.maximum.reduceat(products, starts, axis=1) / np.sqrt(dimension)
-        scores[filled] = (question.weights @ best) / total_weight
+        count, dimension = question.vectors.shape
+        vectors = np.ascontiguousarray(question.vectors.T)
+        sums = question.vectors.sum(axis=1)
+        block_rows = max(PRODUCT_MAX // (count * dimension), 1)
+        for place, candidate in enumerate(candidates):
+            codes = _rows(candidate, dimension)
+            if len(codes) == 0:
+                continue
+            best = np.max([_best(codes[start : start + block_rows], vectors)
+                           for start in range(0, len(codes), block_rows)], axis=0)
+            # With signs s = 2b − 1, q·s = 2 q·b − Σq: the bits are used as they are, no matrix of signs is made.
+            scores[place] = question.weights @ (2.0 * best - sums) / (np.sqrt(dimension) * total_weight)
         return scores
 
 
-def _rows(candidate: Candidate, dimension: int) -> int:
-    rows, rest = divmod(len(candidate.token_codes), dimension // 8)
-    if rest:
+def _best(codes: ByteArray, vectors: FloatArray) -> FloatArray:
+    """Return each question token's largest product with the bits of a row."""
+    bits = np.unpackbits(codes, axis=1).astype(np.float32)
+    best: FloatArray = (bits @ vectors).max(axis=0)
+    return best
+
+
+def _rows(candidate: Candidate, dimension: int) -> ByteArray:
+    row_bytes = dimension // 8
+    if len(candidate.token_codes) % row_bytes:
         raise InvalidArgument(
             f"the token codes of {candidate.chunk_id} are {len(candidate.token_codes)} bytes, not rows of "
-            f"{dimension // 8}; question and passage must come from one space", field="candidates.token_codes",
+            f"{row_bytes}; question and passage must come from one space", field="candidates.token_codes",
         )
-    return rows
+    return np.frombuffer(candidate.token_codes, dtype=np.uint8).reshape(-1, row_bytes)
