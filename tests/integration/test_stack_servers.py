@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from services.chassis.objects import ObjectStore
+from services.stack import programs, users
 from services.stack.component import StartFailed
 from services.stack.servers.nats import NatsServer, NatsServerSettings
 from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
@@ -93,9 +94,13 @@ def test_postgres_does_not_run_as_root(postgres_server: PostgresServer) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root drops privileges")
 async def test_postgres_moves_where_its_user_can_reach_and_says_so(tmp_path: Path) -> None:
-    # pytest's folders are root's alone.
+    # pytest's folders are root's alone, like a checkout in root's home.
+    package = programs.postgres_installation().parent
+    for name in (f"{package.name}/pginstall18", f"{package.name}.libs"):
+        shutil.copytree(package.parent / name, tmp_path / name)
+    installation = tmp_path / package.name / "pginstall18"
     settings = PostgresServerSettings(
-        folder=tmp_path / "postgres", log=tmp_path / "postgres.log", durable=False,
+        folder=tmp_path / "postgres", log=tmp_path / "postgres.log", durable=False, installation=installation,
         configuration={"shared_buffers": "16MB"},
     )
     server = PostgresServer(settings)
@@ -106,6 +111,7 @@ async def test_postgres_moves_where_its_user_can_reach_and_says_so(tmp_path: Pat
             assert str(settings.folder) in server.note
     finally:
         shutil.rmtree(server.folder)
+        shutil.rmtree(users.fallback_folder(installation))
 
 
 async def test_objects_go_in_and_out(s3_bucket: S3Bucket) -> None:

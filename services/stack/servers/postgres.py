@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 from collections.abc import AsyncIterator, Mapping
@@ -13,7 +12,6 @@ from pathlib import Path
 import psycopg
 from psycopg import AsyncConnection, sql
 
-from services.chassis.errors import FailedPrecondition
 from services.chassis.postgres import Connection, translated_errors
 from services.stack import ports, programs
 from services.stack.child import Child, Command
@@ -60,6 +58,8 @@ class PostgresServerSettings:
     log: Path
     port: int = 0
     """0 takes a free one."""
+    installation: Path | None = None
+    """The folder of PostgreSQL's bin, lib and share; None takes the wheel's."""
     durable: bool = True
     """False never waits for the disk: for tests, which make a new cluster each time."""
     configuration: Mapping[str, str] = field(default_factory=dict)
@@ -117,7 +117,8 @@ class PostgresServer(Component):
         self._superuser_password = kept_secret(folder / "superuser-password")
         self._password = kept_secret(folder / "password")
         self._user = unprivileged_user()
-        self._installation = _reachable_installation(self._user)
+        installation = self.settings.installation or programs.postgres_installation()
+        self._installation = programs.reachable_installation(installation, self._user)
         self.folder = _reachable_folder(folder, self._user)
         if not self._cluster.exists():
             await self._create_cluster()
@@ -241,20 +242,3 @@ def _reachable_folder(folder: Path, user: User | None) -> Path:
     if user is None or reachable(folder):
         return folder
     return fallback_folder(folder)
-
-
-def _reachable_installation(user: User | None) -> Path:
-    installation = programs.postgres_installation()
-    if user is None or reachable(installation):
-        return installation
-    copy = fallback_folder(installation) / "postgres"
-    if not copy.exists():
-        partial = copy.with_name(f"postgres.{os.getpid()}")
-        shutil.copytree(installation, partial, ignore=shutil.ignore_patterns("include", "*.a"))
-        try:
-            partial.rename(copy)
-        except OSError as error:
-            shutil.rmtree(partial, ignore_errors=True)
-            if not copy.exists():  # otherwise another start was faster
-                raise FailedPrecondition(f"PostgreSQL could not be copied to {copy}") from error
-    return copy
