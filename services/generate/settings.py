@@ -92,6 +92,8 @@ def engine_environment(settings: GenerateSettings, *, from_hub: bool) -> dict[st
         "VLLM_NO_USAGE_STATS": "1",
         # Its records go to our handlers, in our format.
         "VLLM_CONFIGURE_LOGGING": "0",
+        # A fork would copy this process with its threads.
+        "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
         "VLLM_CPU_OMP_THREADS_BIND": settings.threads_bind,
         "TOKENIZERS_PARALLELISM": "false",
         **({} if from_hub else {"HF_HUB_OFFLINE": "1"}),

@@ -30,6 +30,7 @@ from services.generate.engine import (
 )
 from services.generate.processor import cpu_flags, fastest_dtype
 from services.generate.prompt import PromptEncoder
+from services.generate.vllm_core import bind_to_parent
 from services.generate.weights import Weights
 
 logger = logging.getLogger(__name__)
@@ -185,6 +186,7 @@ class VllmEngine:
         from vllm.platforms import current_platform
         from vllm.v1.engine.async_llm import AsyncLLM
 
+        bind_to_parent()
         options = self._options
         on_cpu = current_platform.is_cpu()
         arguments = AsyncEngineArgs(

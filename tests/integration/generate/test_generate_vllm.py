@@ -1,0 +1,267 @@
+"""vLLM itself, as its own process with the small model: everything the contract promises, and death in every form."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import grpc
+import grpc.aio
+import psutil
+import pytest
+
+from services.chassis.channels import open_channel
+from services.chassis.models import MANIFEST_FILE, default_root
+from services.chassis.serving import TENANT_KEY
+from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.generate.v1 import generate_pb2_grpc
+from tests.integration.generate.fix_generate import answer, ask, failure
+
+ROOT = Path(__file__).parents[3]
+PYTHON = ROOT / ".venv" / "generate" / "bin" / "python"
+MODEL = "smollm2-135m-instruct"
+MODELS = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))
+START_SECONDS = 400.0
+"""A busy machine of two cores needs minutes; an idle one 45 s."""
+STALL_SECONDS = 6.0
+STORY = "Write a very long story about a dragon and a lighthouse."
+
+pytestmark = [
+    pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(600),
+    pytest.mark.skipif(not PYTHON.exists(), reason=f"{PYTHON} is not there: python3 requirements/install.py generate"),
+    pytest.mark.skipif(not (MODELS / MODEL / MANIFEST_FILE).is_file(), reason=f"{MODEL} is not in {MODELS}"),
+]
+
+
+@dataclass(frozen=True)
+class VllmService:
+    """The process and the ways to reach it."""
+
+    process: asyncio.subprocess.Process
+    channel: grpc.aio.Channel
+    metrics_url: str
+
+    @property
+    def stub(self) -> Any:
+        return generate_pb2_grpc.GenerateServiceStub(self.channel)
+
+    def generate(self, request: pb.GenerateRequest, *, tenant: str = "default") -> Any:
+        return self.stub.Generate(request, timeout=120, metadata=((TENANT_KEY, tenant),))
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def metric(self, name: str) -> float:
+        with urlopen(self.metrics_url, timeout=10) as response:
+            lines = response.read().decode().splitlines()
+        return float(next(line for line in lines if line.startswith(name)).rpartition(" ")[2])
+
+
+@asynccontextmanager
+async def vllm_service(free_port: int) -> AsyncIterator[VllmService]:
+    """Run the service until it is ready; nothing of it is left afterwards."""
+    process = await asyncio.create_subprocess_exec(
+        str(PYTHON), "-m", "services.generate", cwd=ROOT, stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "SOURCIER_GENERATE_ENGINE": "vllm", "SOURCIER_GENERATE_MODEL": MODEL,
+             "SOURCIER_MODELS_DIR": str(MODELS), "SOURCIER_GENERATE_METRICS_LISTEN": f"127.0.0.1:{free_port}",
+             "SOURCIER_GENERATE_SEQUENCES_MAX": "2", "SOURCIER_GENERATE_QUEUE_MAX": "2",
+             "SOURCIER_GENERATE_STALL_SECONDS": str(STALL_SECONDS), "SOURCIER_GENERATE_KV_CACHE_GIB": "0.5"},
+    )
+    channel: grpc.aio.Channel | None = None
+    draining: asyncio.Task[None] | None = None
+    children: list[psutil.Process] = []
+    try:
+        port = await _ready_port(process)
+        # A full pipe would hold the service up.
+        draining = asyncio.create_task(_drain(process), name="drain")
+        children = psutil.Process(process.pid).children(recursive=True)
+        channel = open_channel(f"127.0.0.1:{port}")
+        yield VllmService(process, channel, f"http://127.0.0.1:{free_port}/metrics")
+    finally:
+        if channel is not None:
+            await channel.close()
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        if draining is not None:
+            await draining
+        for child in psutil.wait_procs(children, timeout=5)[1]:
+            child.kill()
+
+
+async def _ready_port(process: asyncio.subprocess.Process) -> int:
+    assert process.stderr is not None
+    said: list[str] = []
+    async with asyncio.timeout(START_SECONDS):
+        while line := (await process.stderr.readline()).decode(errors="replace"):
+            said.append(line)
+            if '"message": "ready"' in line:
+                return int(json.loads(line)["port"])
+    raise AssertionError("the service ended before it was ready:\n" + "".join(said[-20:]))
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    assert process.stderr is not None
+    while await process.stderr.read(65_536):
+        pass
+
+
+@pytest.fixture(scope="module")
+def metrics_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+async def vllm(metrics_port: int) -> AsyncIterator[VllmService]:
+    """One service for the tests that leave it whole."""
+    async with vllm_service(metrics_port) as service:
+        yield service
+
+
+async def test_an_answer_streams_with_its_usage(vllm: VllmService) -> None:
+    request = ask("What is the capital of France? Answer in one sentence.", system="You are a geographer. " * 20)
+    text, finish, messages = await answer(vllm.generate(request))
+    assert "Paris" in text
+    assert messages > 3
+    assert (finish.reason, finish.model) == (pb.FINISH_REASON_STOP, MODEL)
+    assert finish.usage.prompt_tokens > 100
+    assert finish.usage.completion_tokens >= messages - 1
+    # The same prompt again is found in the prefix cache, but for its last block.
+    _, again, _ = await answer(vllm.generate(request))
+    assert again.usage.cached_tokens >= 96
+    description = await vllm.stub.Describe(pb.DescribeRequest(), timeout=10)
+    assert (description.engine, description.context_tokens_max) == ("vllm", 4096)
+    assert description.structured_output
+
+
+async def test_no_tenant_sees_what_another_cached(vllm: VllmService) -> None:
+    request = ask("Say yes.", system="A secret instruction. " * 40, tokens_max=2)
+    await answer(vllm.generate(request, tenant="first"))
+    _, same, _ = await answer(vllm.generate(request, tenant="first"))
+    _, other, _ = await answer(vllm.generate(request, tenant="second"))
+    assert same.usage.cached_tokens > 0
+    assert other.usage.cached_tokens == 0
+
+
+async def test_a_seed_repeats_an_answer(vllm: VllmService) -> None:
+    async def story(seed: int) -> str:
+        return (await answer(vllm.generate(ask(STORY, temperature=1.0, seed=seed, tokens_max=24))))[0]
+
+    assert await story(7) == await story(7)
+    assert await story(7) != await story(8)
+
+
+async def test_stop_texts_and_the_length_end_an_answer(vllm: VllmService) -> None:
+    request = ask("Repeat exactly: one two three four five six", tokens_max=5)
+    text, finish, _ = await answer(vllm.generate(request))
+    assert (finish.reason, finish.usage.completion_tokens) == (pb.FINISH_REASON_LENGTH, 5)
+    word = text.split()[1]
+    cut, finish, _ = await answer(vllm.generate(ask(request.messages[0].content, tokens_max=5, stop=[word])))
+    assert finish.reason == pb.FINISH_REASON_STOP
+    assert cut == text[:text.index(word)]
+
+
+async def test_a_json_schema_is_obeyed(vllm: VllmService) -> None:
+    schema = {
+        "type": "object", "additionalProperties": False, "required": ["city", "digit"],
+        "properties": {
+            "city": {"type": "string", "maxLength": 12}, "digit": {"type": "integer", "minimum": 0, "maximum": 9},
+        },
+    }
+    text, finish, _ = await answer(vllm.generate(
+        ask("Tell me about the weather in Lyon.", schema=json.dumps(schema), temperature=1.0, seed=1, tokens_max=60)))
+    document = json.loads(text)
+    assert finish.reason == pb.FINISH_REASON_STOP
+    assert set(document) == {"city", "digit"}
+    assert document["digit"] in range(10)
+    error = await failure(vllm.generate(ask("x", schema='{"type": "nonsense"}')))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_a_prompt_that_does_not_fit_is_refused_with_its_length(vllm: VllmService) -> None:
+    for words, says in ((5000, "tokens, and prompt and answer together have room for 4096"), (500_000, "characters")):
+        error = await failure(vllm.generate(ask("word " * words)))
+        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert says in (error.details() or "")
+        assert "SOURCIER_GENERATE_CONTEXT_TOKENS_MAX" in (error.details() or "")
+
+
+async def test_a_cancelled_call_is_aborted_inside_the_engine(vllm: VllmService) -> None:
+    call = vllm.generate(ask(STORY, tokens_max=2000))
+    for _ in range(3):
+        await call.read()
+    call.cancel()
+    # vLLM's core tells how many it runs with each step of the next one.
+    following = vllm.generate(ask("Count from one to ten.", tokens_max=60))
+    started = time.monotonic()
+    for _ in range(3):
+        assert (await following.read()).text
+    assert time.monotonic() - started < 10
+    seen = {await asyncio.to_thread(vllm.metric, 'sourcier_engine_requests{state="running"}') for _ in range(3)}
+    await answer(following)
+    assert seen <= {0.0, 1.0}
+    assert await asyncio.to_thread(vllm.metric, "sourcier_generations_in_hand") == 0
+
+
+async def test_more_than_may_wait_are_refused_at_once(vllm: VllmService) -> None:
+    calls = [vllm.generate(ask(STORY, tokens_max=500)) for _ in range(5)]
+    reads = [asyncio.ensure_future(call.read()) for call in calls]
+    done, _ = await asyncio.wait(reads, return_when=asyncio.FIRST_EXCEPTION)
+    errors = [read.exception() for read in done if read.exception() is not None]
+    assert [error.code() for error in errors if isinstance(error, grpc.aio.AioRpcError)] == [
+        grpc.StatusCode.RESOURCE_EXHAUSTED]
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*reads, return_exceptions=True)
+
+
+async def test_sigterm_lets_the_stream_finish_and_exits_0(vllm: VllmService) -> None:
+    children = vllm.children()
+    call = vllm.generate(ask(STORY, tokens_max=30))
+    first = await call.read()
+    vllm.process.terminate()
+    text, finish, _ = await answer(call)
+    assert first.text + text
+    assert finish.usage.completion_tokens == 30
+    async with asyncio.timeout(30):
+        assert await vllm.process.wait() == 0
+    assert psutil.wait_procs(children, timeout=5)[1] == []
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
+async def test_a_lost_core_ends_streams_and_the_process(metrics_port: int, sent: signal.Signals) -> None:
+    async with vllm_service(metrics_port) as service:
+        children = service.children()
+        core = next(child for child in children if "EngineCore" in " ".join(child.cmdline()))
+        call = service.generate(ask(STORY, tokens_max=2000))
+        await call.read()
+        core.send_signal(sent)
+        lost = time.monotonic()
+        error = await failure(call)
+        assert error.code() is grpc.StatusCode.UNAVAILABLE
+        assert "the process restarts" in (error.details() or "")
+        async with asyncio.timeout(30):
+            assert await service.process.wait() == 1
+        assert time.monotonic() - lost < (10 if sent is signal.SIGKILL else 10 + STALL_SECONDS)
+        assert psutil.wait_procs(children, timeout=5)[1] == []
+
+
+async def test_a_service_that_is_killed_leaves_no_core_behind(metrics_port: int) -> None:
+    async with vllm_service(metrics_port) as service:
+        children = service.children()
+        service.process.kill()
+        await service.process.wait()
+        assert psutil.wait_procs(children, timeout=10)[1] == []
