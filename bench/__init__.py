@@ -1,0 +1,1 @@
+"""Speed, measured beside peers: one run, ratios, raw samples kept. `python -m bench`."""

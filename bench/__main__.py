@@ -1,0 +1,39 @@
+"""Run the benchmarks: `python -m bench [--only NAME] [--quick]`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+
+from bench import embedding, generating, ingestion, searching
+from bench.environment import machine
+from bench.measuring import RESULTS
+
+BENCHMARKS = {
+    "embedding": embedding.run, "ingestion": ingestion.run, "search": searching.run, "generate": generating.run,
+}
+
+
+def main() -> int:
+    """Measure, print tables with their ratios, keep the raw samples; 1 when a target was missed."""
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--only", choices=sorted(BENCHMARKS), help="run one benchmark")
+    parser.add_argument("--quick", action="store_true", help="fewer texts and rounds")
+    arguments = parser.parse_args()
+    about = machine()
+    path = RESULTS / f"{time.strftime('%Y-%m-%dT%H%M%S')}.jsonl"
+    print(" ".join(f"{key}={value}" for key, value in about.items()))
+    missed = 0
+    for name in [arguments.only] if arguments.only else list(BENCHMARKS):
+        for table in asyncio.run(BENCHMARKS[name](quick=arguments.quick)):
+            table.write(path, machine=about)
+            print("\n" + "\n".join(table.lines()), flush=True)
+            missed += sum(entry["reached"] is False for entry in table.ratios)
+    print(f"\nraw samples: {path}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

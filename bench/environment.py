@@ -1,0 +1,65 @@
+"""What the figures were measured on, and the stack they were measured through."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+CORES = len(os.sched_getaffinity(0))
+
+
+def machine() -> dict[str, Any]:
+    """Return processor, cores, flags that matter, versions and commit."""
+    flags = set()
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        for line in file:
+            if line.startswith("flags"):
+                flags = set(line.split(":", 1)[1].split())
+                break
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True,
+                            check=False).stdout.strip()
+    return {
+        "architecture": platform.machine(), "cores": CORES,
+        "flags": sorted(flags & {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16"}),
+        "python": platform.python_version(), "onnxruntime": metadata.version("onnxruntime"),
+        "openvino": metadata.version("openvino"), "commit": commit,
+    }
+
+
+@asynccontextmanager
+async def running_stack(**variables: str) -> AsyncIterator[Mapping[str, str]]:
+    """Run a stack on data of its own; yield the addresses of its parts by variable name."""
+    folder = Path(tempfile.mkdtemp(prefix="sourcier-bench-"))
+    folder.chmod(0o711)
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("SOURCIER_") or name == "SOURCIER_MODELS_DIR"}
+    environment |= {"SOURCIER_DATA_DIR": str(folder), "PYTHONPATH": str(ROOT)} | variables
+    try:
+        await _stack("up", "--detach", environment=environment)
+        state = json.loads((folder / "stack.json").read_text())
+        yield {**state["environment"], "SOURCIER_DATA_DIR": str(folder)}
+    finally:
+        await _stack("down", environment=environment)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _stack(*arguments: str, environment: Mapping[str, str]) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "services.stack", *arguments, cwd=ROOT, env=dict(environment),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    if process.returncode:
+        raise SystemExit(f"the stack did not go {arguments[0]}:\n{output.decode()}")

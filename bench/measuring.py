@@ -1,0 +1,86 @@
+"""Interleaved rounds: what is compared takes turns, so that a drift of the machine's speed hits all alike."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass
+class Table:
+    """What one benchmark found: raw samples by contestant, and the ratios that follow from them."""
+
+    name: str
+    unit: str
+    higher_is_better: bool = True
+    samples: dict[str, list[float]] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    ratios: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, contestant: str, value: float) -> None:
+        """Keep one sample."""
+        self.samples.setdefault(contestant, []).append(value)
+
+    def median(self, contestant: str) -> float:
+        """Return the median of a contestant's samples."""
+        return statistics.median(self.samples[contestant])
+
+    def ratio(self, ours: str, theirs: str, *, target: float | None = None) -> float:
+        """Record the median of the rounds' ratios ours/theirs, and whether it reaches the target."""
+        rounds = [a / b for a, b in zip(self.samples[ours], self.samples[theirs], strict=True)]
+        value = statistics.median(rounds)
+        reached = None if target is None else (value >= target if self.higher_is_better else value <= target)
+        self.ratios.append({"ours": ours, "theirs": theirs, "ratio": value, "target": target, "reached": reached,
+                            "rounds": rounds})
+        return value
+
+    def write(self, path: Path, *, machine: Mapping[str, Any]) -> None:
+        """Append the table to a file of JSON lines, raw samples included."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        entry = {"benchmark": self.name, "unit": self.unit, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                 "samples": self.samples, "ratios": self.ratios, "notes": self.notes, "machine": dict(machine)}
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+    def lines(self) -> list[str]:
+        """Return the table as text."""
+        width = max(map(len, self.samples), default=0)
+        lines = [f"{self.name} ({self.unit}, median of {len(next(iter(self.samples.values()), []))} rounds)"]
+        for contestant, values in self.samples.items():
+            note = f"   {self.notes[contestant]}" if contestant in self.notes else ""
+            spread = f"{min(values):.4g} … {max(values):.4g}"
+            lines.append(f"  {contestant:{width}}  {statistics.median(values):10.4g}   [{spread}]{note}")
+        for entry in self.ratios:
+            target = "" if entry["target"] is None else (
+                f"   target {'≥' if self.higher_is_better else '≤'} {entry['target']:g}: "
+                f"{'reached' if entry['reached'] else 'MISSED'}"
+            )
+            lines.append(f"  {entry['ours']} / {entry['theirs']} = {entry['ratio']:.3f}{target}")
+        return lines
+
+
+async def interleave(
+    table: Table, contestants: Mapping[str, Callable[[], Awaitable[float]]], *, rounds: int
+) -> None:
+    """Run each contestant once a round, in turn, after one round that does not count."""
+    for number in range(rounds + 1):
+        # Who goes first changes, so that nobody always runs on caches that another has warmed or cooled.
+        names = list(contestants)
+        names = names[number % len(names):] + names[: number % len(names)]
+        for name in names:
+            value = await contestants[name]()
+            if number > 0:
+                table.add(name, value)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the value below which a share of the values lies."""
+    ordered = sorted(values)
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]

@@ -1,0 +1,101 @@
+"""The demo's own path: the handbook in, cited answers out, through five processes, real E5 and a real vLLM."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sourcier.client import Client
+from sourcier.options import SearchModeName
+from tests.fix_stack import RunningStack
+
+pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(600)]
+
+DEMO = Path(__file__).parents[2] / "demo"
+QUESTIONS = json.loads((DEMO / "questions.json").read_text())
+COLLECTION = "demo"
+
+
+@pytest.fixture(scope="module")
+def handbook(stack: RunningStack) -> RunningStack:
+    """Ingest the handbook through the command line, as the demo does."""
+    created = stack.run("collections", "create", COLLECTION)
+    assert created.returncode == 0, created.stderr
+    ingested = stack.run("ingest", str(DEMO / "documents"), "--collection", COLLECTION, "--wait")
+    assert ingested.returncode == 0, ingested.stdout + ingested.stderr
+    return stack
+
+
+async def test_every_document_can_be_found(handbook: RunningStack, client: Client) -> None:
+    files = {path.name for path in (DEMO / "documents").iterdir()}
+    documents = [document async for document in client.documents(collection=COLLECTION)]
+    assert {Path(document.source).name for document in documents} == files
+    assert all(document.chunk_count > 0 for document in documents)
+
+
+@pytest.mark.parametrize("entry", QUESTIONS["answerable"], ids=lambda entry: entry["source"])
+async def test_search_finds_document_page_and_fact(handbook: RunningStack, client: Client, entry: dict) -> None:  # type: ignore[type-arg]
+    found = await client.search(entry["question"], collection=COLLECTION, limit=3)
+    places = [(Path(passage.source).name, passage.page) for passage in found.passages]
+    assert (entry["source"], entry["page"]) in places
+    text = " ".join(passage.text for passage in found.passages).casefold()
+    for alternatives in entry["facts"]:
+        assert any(fact.casefold() in text for fact in alternatives), alternatives
+
+
+async def test_an_answer_streams_and_cites(handbook: RunningStack, client: Client) -> None:
+    entry = QUESTIONS["answerable"][1]
+    events = [event async for event in client.ask(entry["question"], collection=COLLECTION, tokens_max=60)]
+    kinds = [event.WhichOneof("event") for event in events]
+    assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+    assert kinds[:4] == ["started", "searching", "retrieved", "reranked"]
+    assert kinds.count("finished") == 1
+    assert kinds[-1] == "finished"
+    assert "failed" not in kinds
+    # The small model is made for English and proves the path: its words may be poor, its sources may not.
+    cited = [event.citation for event in events if event.WhichOneof("event") == "citation"]
+    cited += [event.quoted.citation for event in events if event.WhichOneof("event") == "quoted"]
+    assert cited, kinds
+    given = next(event.reranked.passages for event in events if event.WhichOneof("event") == "reranked")
+    for citation in cited:
+        passage = given[citation.marker - 1]
+        assert (citation.chunk_id, citation.page) == (passage.chunk_id, passage.page)
+    finished = events[-1].finished
+    assert finished.usage.completion_tokens > 0
+    assert finished.model == "smollm2-135m-instruct"
+    assert {duration.stage for duration in finished.durations} >= {"embed", "search", "rerank", "first_token", "total"}
+
+
+async def test_what_the_handbook_does_not_hold_is_refused(handbook: RunningStack, client: Client) -> None:
+    answer = await client.answer("Quelle est la recette de la tarte Tatin ?", collection=COLLECTION)
+    assert answer.refused
+    assert answer.text == "Je ne trouve pas cette information dans le corpus."
+    assert answer.usage.completion_tokens == 0
+
+
+async def test_a_deleted_document_is_not_found_again(handbook: RunningStack, client: Client) -> None:
+    source = await client.upload(
+        b"Le mot de passe du coffre bleu est Zanzibar.", filename="coffre.txt", collection=COLLECTION
+    )
+    await client.wait_for_job(source.job_id)
+    question = "Quel est le mot de passe du coffre bleu ?"
+    found = await client.search(question, collection=COLLECTION)
+    assert found.passages[0].document_id == source.document_id
+    deleted = handbook.run("documents", "delete", source.document_id, "--yes")
+    assert deleted.returncode == 0, deleted.stderr
+    modes: tuple[SearchModeName, ...] = ("dense", "lexical", "reranked")
+    for mode in modes:
+        found = await client.search(question, collection=COLLECTION, mode=mode)
+        assert source.document_id not in {passage.document_id for passage in found.passages}
+
+
+def test_ask_on_the_command_line_names_the_source(handbook: RunningStack) -> None:
+    entry = QUESTIONS["answerable"][2]
+    asked = handbook.run("ask", entry["question"], "--collection", COLLECTION)
+    assert asked.returncode == 0, asked.stderr
+    assert "Congés et absences" in asked.stdout
+    in_json = handbook.run("ask", entry["question"], "--collection", COLLECTION, "--json")
+    last = json.loads(in_json.stdout.splitlines()[-1])
+    assert "finished" in last

@@ -1,0 +1,155 @@
+"""The whole stack as a user starts it: servers, five services, the real embedding model and a real vLLM."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from services.chassis.models import default_root
+from sourcier.client import Client
+
+REPOSITORY = Path(__file__).parents[1]
+EMBEDDING_MODEL, LANGUAGE_MODEL = "multilingual-e5-small", "smollm2-135m-instruct"
+START_SECONDS_MAX = 400
+
+
+@dataclass(frozen=True)
+class RunningStack:
+    """A stack in the background."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    @property
+    def state(self) -> dict[str, object]:
+        """What the stack says of itself."""
+        found: dict[str, object] = json.loads((self.folder / "stack.json").read_text())
+        return found
+
+    @property
+    def gateway(self) -> str:
+        """The gateway's address."""
+        return f"127.0.0.1:{next(iter(self._component('gateway')['ports'].values()))}"
+
+    def pid(self, name: str) -> int:
+        """Return the process id of a part."""
+        return int(self._component(name)["pid"])
+
+    def _component(self, name: str) -> dict:  # type: ignore[type-arg]
+        return next(part for part in self.state["components"] if part["name"] == name)  # type: ignore[attr-defined]
+
+    def ready(self, name: str) -> bool:
+        """Return whether a part says that it is ready."""
+        return bool(self._component(name)["state"] == "ready")
+
+    def run(self, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+        """Run the `sourcier` command against this stack."""
+        return subprocess.run(
+            [sys.executable, "-m", "sourcier.cli", *arguments], cwd=REPOSITORY, env=self.environment, text=True,
+            capture_output=True, timeout=timeout, check=False,
+        )
+
+
+def require_model(name: str) -> None:
+    """Skip the test where the model store lacks a model: `make test` fetches them all first."""
+    root = Path(os.environ.get("SOURCIER_MODELS_DIR", "") or default_root(os.environ))
+    if not (root / name / "manifest.json").is_file():
+        pytest.skip(f"the model {name} is not in {root}; run `make models MODELS={name}`")
+
+
+def _environment(folder: Path, **variables: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SOURCIER_")}
+    kept |= {name: os.environ[name] for name in ("SOURCIER_MODELS_DIR",) if name in os.environ}
+    return kept | {"SOURCIER_DATA_DIR": str(folder), "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"} | variables
+
+
+def _up(environment: dict[str, str]) -> None:
+    started = subprocess.run(
+        [sys.executable, "-m", "services.stack", "up", "--detach"], cwd=REPOSITORY, env=environment, text=True,
+        capture_output=True, timeout=START_SECONDS_MAX, check=False,
+    )
+    assert started.returncode == 0, started.stdout + started.stderr
+
+
+def _down(environment: dict[str, str]) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "services.stack", "down"], cwd=REPOSITORY, env=environment, timeout=120, check=False,
+        capture_output=True,
+    )
+
+
+def _stack(**variables: str) -> Iterator[RunningStack]:
+    folder = Path(tempfile.mkdtemp(prefix="sourcier-e2e-"))
+    folder.chmod(0o711)
+    environment = _environment(folder, **variables)
+    try:
+        _up(environment)
+        stack = RunningStack(folder, environment)
+        pids = [stack.pid(part["name"]) for part in stack.state["components"]]  # type: ignore[attr-defined]
+        yield stack
+        _down(environment)
+        left = [pid for pid in pids if psutil.pid_exists(pid)]
+        assert not left, f"processes {left} outlived the stack"
+    finally:
+        _down(environment)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[RunningStack]:
+    """Yield a stack with the small language model, on data of its own."""
+    require_model(EMBEDDING_MODEL)
+    require_model(LANGUAGE_MODEL)
+    if not (REPOSITORY / ".venv" / "generate" / "bin" / "python").exists():
+        pytest.skip("the environment of vLLM is not there; run `make test`")
+    yield from _stack(SOURCIER_GENERATE_MODEL=LANGUAGE_MODEL, SOURCIER_GENERATE_CONTEXT_TOKENS_MAX="4096")
+
+
+@pytest.fixture(scope="module")
+def scripted_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    """Yield a stack whose language model is a script: it quotes the first passage, slowly enough to be interrupted."""
+    require_model(EMBEDDING_MODEL)
+    script = tmp_path_factory.mktemp("script") / "script.json"
+    script.write_text(json.dumps({
+        "tokens_per_second": 40, "first_token_seconds": 0.05,
+        "rules": [
+            {"pattern": "lentement", "text": "mot " * 400},
+            {"pattern": "sans marqueur", "text": "{passage:1}"},
+            {"pattern": ".", "text": "{passage:1} [1]"},
+        ],
+    }))
+    yield from _stack(SOURCIER_GENERATE_ENGINE="scripted", SOURCIER_GENERATE_SCRIPT_FILE=str(script))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def client(stack: RunningStack) -> AsyncIterator[Client]:
+    """Yield a client of the stack with the real models."""
+    async with Client(stack.gateway) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def scripted_client(scripted_stack: RunningStack) -> AsyncIterator[Client]:
+    """Yield a client of the stack with the scripted language model."""
+    async with Client(scripted_stack.gateway) as opened:
+        yield opened
+
+
+async def until(condition: object, *, seconds: float = 60.0) -> None:
+    """Wait until a condition holds; fail after the limit."""
+    assert callable(condition)
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.1)
