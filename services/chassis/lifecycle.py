@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -105,12 +106,23 @@ async def _until_signal(main: Callable[[S, Stopping], Awaitable[None]], settings
 async def serve(server: Server, workers: Sequence[Worker], stopping: Stopping) -> None:
     """Serve and work until told to stop; the one place that decides what stops when."""
     async with asyncio.TaskGroup() as group:
-        for worker in workers:
-            group.create_task(_work(worker, stopping), name=worker.name)
+        tasks = [group.create_task(_work(worker, stopping), name=worker.name) for worker in workers]
         await server.start()
         stopping.serving = True
         await stopping.wait()
+        grace_ends_at = time.monotonic() + server.grace_seconds
         await server.stop()
+        await _end(tasks, seconds=grace_ends_at - time.monotonic())
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]], *, seconds: float) -> None:
+    """Let tasks finish what they hold; what is not done then is done again elsewhere, since work is idempotent."""
+    if not tasks:
+        return
+    _, late = await asyncio.wait(tasks, timeout=max(seconds, 0))
+    for task in late:
+        logger.warning("%s did not finish within the grace", task.get_name())
+        task.cancel()
 
 
 async def _work(worker: Worker, stopping: asyncio.Event) -> None:

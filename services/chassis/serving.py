@@ -51,8 +51,8 @@ class Server:
 
     def __init__(self, *, listen: str, grace_seconds: float, concurrent_calls_max: int) -> None:
         self.port = 0
+        self.grace_seconds = grace_seconds
         self._listen = listen
-        self._grace_seconds = grace_seconds
         self._health = HealthServicer()
         self._service_names = [health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME]
         self._concurrent_calls_max = concurrent_calls_max
@@ -100,7 +100,7 @@ class Server:
             return
         server, self._server = self._server, None
         await self._health.enter_graceful_shutdown()
-        await server.stop(self._grace_seconds)
+        await server.stop(self.grace_seconds)
 
 
 def tenant_of(context: grpc.aio.ServicerContext[Any, Any]) -> str:
