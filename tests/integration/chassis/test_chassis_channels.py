@@ -184,14 +184,13 @@ async def test_a_stream_cut_by_the_peers_end_is_unavailable() -> None:
         yield generate_pb2.GenerateResponse(text="word")
         await asyncio.Event().wait()
 
-    async with serving(streaming=talk, grace_seconds=0) as served:
-        async with channels.stream(
-            served.generate.Generate, generate_pb2.GenerateRequest(), **within()
-        ) as responses:
-            assert (await anext(responses)).text == "word"
-            await served.server.stop()
-            with pytest.raises(Unavailable):
-                await anext(responses)
+    async with serving(streaming=talk, grace_seconds=0) as served, channels.stream(
+        served.generate.Generate, generate_pb2.GenerateRequest(), **within()
+    ) as responses:
+        assert (await anext(responses)).text == "word"
+        await served.server.stop()
+        with pytest.raises(Unavailable):
+            await anext(responses)
 
 
 async def test_our_own_cancellation_stays_one() -> None:

@@ -220,7 +220,7 @@ async def _settled(counter: Any) -> None:
     """Wait until a counter has stopped: the writer is held by flow control."""
     last = -1
     async with asyncio.timeout(10):
-        while counter() != last:  # noqa: ASYNC110 - that nothing happens any more has no event
+        while counter() != last:
             last = counter()
             await asyncio.sleep(0.1)
 
