@@ -11,6 +11,7 @@ from services.chassis.errors import Unavailable
 from services.stack.child import Child, Command
 
 PROBE_SECONDS = 0.05
+PROBE_SECONDS_MAX = 0.5
 
 
 class StartFailed(Unavailable):
@@ -103,10 +104,13 @@ class Component(ABC):
         return StartFailed(message, log_lines=log_lines, way_out=f"The whole log is {log}." if log else "")
 
     async def _wait_until_ready(self, child: Child) -> None:
+        pause = PROBE_SECONDS
         while not await self.probe():
             if (code := child.exit_code) is not None:
                 raise self.failure(f"{self.name} ended with {describe_exit(code)} while starting", child.log_tail())
-            await asyncio.sleep(PROBE_SECONDS)
+            await asyncio.sleep(pause)
+            # A model may take minutes to load, and should have the processor to itself.
+            pause = min(pause * 1.1, PROBE_SECONDS_MAX)
 
     async def __aenter__(self) -> Self:
         """Start, and wait until ready."""

@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2
 
-from services.stack import ports
+from services.stack import ports, probing
 from services.stack.child import Command
 from services.stack.component import Component
 from services.stack.settings import inherited_environment
@@ -69,6 +69,8 @@ class Service(Component):
 
     async def probe(self) -> bool:
         """Ask the health service about the server as a whole."""
+        if not await probing.is_listening(self.settings.port):
+            return False
         request = health_pb2.HealthCheckRequest(service="")
         async with grpc.aio.insecure_channel(f"{ports.HOST}:{self.settings.port}", options=CHANNEL_OPTIONS) as channel:
             check = channel.unary_unary(
