@@ -39,11 +39,14 @@ from sourcier.cli.files import Selection, select  # noqa: E402
 from sourcier.cli.ingest import ensure_collection, shown, summarise, tell_left_out  # noqa: E402
 from sourcier.cli.ingestion import Ingestion  # noqa: E402
 from sourcier.client import Client  # noqa: E402
+from sourcier.errors import SourcierError  # noqa: E402
 
 HANDBOOK = DEMO / "documents"
 COLLECTION = "demo"
 EXIT_INTERRUPTED = 130
 GATEWAY_SECONDS = 600.0
+ANSWER_TOKENS_MAX = 160
+"""The handbook's answers take a sentence or two; a model that rambles is cut, and the cut is said."""
 STEPS = sys.stdout.isatty()
 
 
@@ -66,8 +69,9 @@ def main() -> int:
         selection = select((str(plan.documents),))
         with stack(keep=plan.keep) as (gateway, stays):
             asyncio.run(ingest(gateway, plan, selection))
-            for question in plan.questions or typed_questions():
-                asyncio.run(ask(gateway, question, plan.collection))
+            # One answer that fails does not take the others with it.
+            failures = [not answered(gateway, question, plan.collection)
+                        for question in plan.questions or typed_questions()]
             how_to_go_on(plan, gateway, stays=stays)
     except KeyboardInterrupt:
         click.echo("\ninterrupted", err=True)
@@ -79,7 +83,7 @@ def main() -> int:
         first = root(error)
         tell(*explain(first if isinstance(first, Exception) else error))
         return 1
-    return 0
+    return int(any(failures))
 
 
 def read_plan() -> Plan:
@@ -181,6 +185,16 @@ async def ingest(gateway: str, plan: Plan, selection: Selection) -> None:
         raise Failure("no document could be ingested", hint="sourcier jobs list keeps the reasons")
 
 
+def answered(gateway: str, question: str, collection: str) -> bool:
+    """Ask a question; tell what went wrong, if anything did, and return whether nothing did."""
+    try:
+        asyncio.run(ask(gateway, question, collection))
+    except (Failure, SourcierError) as error:
+        tell(error.message, error.hint)
+        return False
+    return True
+
+
 async def ask(gateway: str, question: str, collection: str) -> None:
     """Stream one answer with its sources; then tell when its first word came."""
     heading(f"« {question.strip()} »")
@@ -189,7 +203,9 @@ async def ask(gateway: str, question: str, collection: str) -> None:
     first_token: float | None = None
     async with (
         Client(gateway) as client,
-        aclosing(client.ask(question, collection=collection, timeout_seconds=GATEWAY_SECONDS)) as events,
+        aclosing(client.ask(
+            question, collection=collection, tokens_max=ANSWER_TOKENS_MAX, timeout_seconds=GATEWAY_SECONDS
+        )) as events,
     ):
         async for event in events:
             if first_token is None and event.WhichOneof("event") == "token":
