@@ -79,8 +79,6 @@ class Database:
             timeout=settings.connection_timeout_seconds,
             max_lifetime=settings.connection_lifetime_seconds,
             max_idle=settings.connection_idle_seconds,
-            # Replaces connections that a restart of the server broke before a caller meets them.
-            check=AsyncConnectionPool.check_connection,
             configure=self._configure,
             open=False,
             name=f"postgres-{settings.schema}",
@@ -112,18 +110,32 @@ class Database:
         """
         check_tenant_name(tenant)
         with translated_errors():
-            async with self._pool.connection() as connection:
-                begin = BEGIN_SNAPSHOT if read_only else BEGIN
-                # One round trip for what `connection.transaction()` and a set_config would do in two.
-                await connection.execute(sql.SQL(begin).format(tenant=sql.Literal(tenant)))
-                try:
-                    yield connection
-                except BaseException:
-                    # A cancelled or broken connection is discarded by the pool, and the server rolls back by itself.
-                    if not connection.closed:
-                        await connection.rollback()
-                    raise
+            connection = await self._begin(BEGIN_SNAPSHOT if read_only else BEGIN, tenant)
+            try:
+                yield connection
                 await connection.commit()
+            finally:
+                # The pool rolls back what is still open, and replaces what is broken.
+                await self._pool.putconn(connection)
+
+    async def _begin(self, statement: str, tenant: str) -> Connection:
+        """Take a connection and begin, in one round trip where a check, a `begin` and a `set_config` would take three.
+
+        Connections that a restart of the server broke are met here, before any work: the next one is tried.
+        """
+        begin = sql.SQL(statement).format(tenant=sql.Literal(tenant))
+        broken = 0
+        while True:
+            connection = await self._pool.getconn()
+            try:
+                await connection.execute(begin)
+            except BaseException as error:
+                await self._pool.putconn(connection)
+                broken += 1
+                if not isinstance(error, psycopg.OperationalError) or broken > self.settings.connections_max:
+                    raise
+            else:
+                return connection
 
     @asynccontextmanager
     async def autocommit(self, *, tenant: str) -> AsyncIterator[Connection]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +86,8 @@ class IdBinaryLoader(Loader):
 
     def load(self, data: Buffer) -> str:
         """Return the id in its canonical form."""
-        return str(uuid.UUID(bytes=bytes(data)))
+        digits = bytes(data).hex()
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def _wire_dumper(type_oid: int) -> type[Dumper]:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from services.chassis.errors import NotFound, SpaceMismatch
 from services.chassis.postgres import Connection
@@ -51,21 +53,19 @@ async def find_scope(
 ) -> Scope:
     """Look up the collections by name; raise `NotFound`, or `SpaceMismatch` where they do not share a space."""
     values = {"tenant": tenant, "names": list(collections), "stems": list(stems)} | filters.parameters()
-    async with connection.pipeline():
-        selected = await connection.execute(SELECT_COLLECTIONS, values)
-        counted = await connection.execute(SELECT_FREQUENCIES, values)
-        matched = None if filters.empty else await connection.execute(COUNT_MATCHING, values)
-        rows = await selected.fetchall()
-        frequencies = await counted.fetchall()
-        matching = None if matched is None else await matched.fetchone()
+    cursor = await connection.execute(SELECT_COLLECTIONS, values)
+    rows = await cursor.fetchall()
     missing = set(collections) - {name for name, *_ in rows}
     if missing or not rows:
         raise NotFound(f"There is no collection {', '.join(sorted(missing))}.", field="collections")
-    spaces = {tuple(space) for _, _, _, _, *space in rows}
+    spaces = {tuple(space) for _, _, _, _, _, *space in rows}
     if len(spaces) > 1:
         raise SpaceMismatch("The collections are of different embedding spaces; search them apart.")
     space_id, dimension, vectors_table = spaces.pop()
     passages = sum(count for _, _, _, count, *_ in rows)
+    frequencies: Counter[str] = Counter()
+    for _, _, _, _, counts, *_ in rows:
+        frequencies.update(counts)
     return Scope(
         tenant=tenant,
         collection_ids=tuple(collection_id for _, collection_id, *_ in rows),
@@ -75,32 +75,41 @@ async def find_scope(
         vectors_table=vectors_table,
         passages=passages,
         filters=filters,
-        matching=passages if matching is None else int(matching[0]),
-        frequencies=dict(frequencies),
+        matching=passages if filters.empty else await _count_matching(connection, values),
+        frequencies=frequencies,
     )
 
 
-SELECT_COLLECTIONS = """
-select name, collection_id, number, greatest(coalesce(passages, 0), 0), space_id, dimension, vectors_table
-from collections as collection
-join embedding_spaces using (space_id)
-left join collection_statistics using (collection_id)
-where collection.tenant = %(tenant)s and name = any(%(names)s)
-"""
+async def _count_matching(connection: Connection, values: dict[str, Any]) -> int:
+    cursor = await connection.execute(COUNT_MATCHING, values)
+    row = await cursor.fetchone()
+    return 0 if row is None else int(row[0])
+
 
 # Materialised: behind row-level security, an index serves plain columns but no expression that is not leakproof.
-SELECT_FREQUENCIES = """
+SELECT_COLLECTIONS = """
 with wanted as materialized (
-    select collection_id, stem, number || ':' || stem as lexeme
+    select collection_id, name, number, space_id
     from collections
-    cross join unnest(%(stems)s::text[]) as stem
     where tenant = %(tenant)s and name = any(%(names)s)
+),
+lexeme as materialized (
+    select collection_id, stem, number || ':' || stem as lexeme
+    from wanted
+    cross join unnest(%(stems)s::text[]) as stem
+),
+occurring as (
+    select frequency.collection_id, jsonb_object_agg(stem, greatest(frequency.passages, 0)) as frequencies
+    from lexeme
+    join lexeme_frequencies as frequency using (collection_id, lexeme)
+    group by frequency.collection_id
 )
-select stem, sum(frequency.passages)::int
+select name, collection_id, number, greatest(coalesce(passages, 0), 0), coalesce(frequencies, '{}'),
+       space_id, dimension, vectors_table
 from wanted
-join lexeme_frequencies as frequency using (collection_id, lexeme)
-group by stem
-having sum(frequency.passages) > 0
+join embedding_spaces using (space_id)
+left join collection_statistics using (collection_id)
+left join occurring using (collection_id)
 """
 
 COUNT_MATCHING = f"""

@@ -33,6 +33,16 @@ async def test_errors_are_translated(database: Database) -> None:
     await _run(database, "select 1")
 
 
+async def test_a_caller_never_meets_a_connection_that_the_server_dropped(database: Database) -> None:
+    await asyncio.gather(*(_run(database, "select 1") for _ in range(10)))
+    await _run(
+        database,
+        "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = "
+        "current_database()",
+    )
+    await asyncio.gather(*(_run(database, "select 1") for _ in range(10)))
+
+
 async def test_a_full_pool_refuses_at_once_and_recovers(database_url: str) -> None:
     settings = DatabaseSettings(
         url=database_url, connections_min=1, connections_max=1, waiting_max=1, connection_timeout_seconds=1.0
