@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from services.chassis.errors import DocumentEmpty
 from services.ingest.chunking.breaks import best_break, trim
@@ -33,15 +34,26 @@ def cut(
     """
     configuration.validate(tokens.passage_limit)
     fitting = _Fitting(document, configuration, tokens)
-    passages = [part for passage in _passages(document, configuration, tokens) for part in fitting.fit(passage)]
-    if not passages:
+    fitted = [part for passage in _passages(document, configuration, tokens) for part in fitting.fit(passage)]
+    if not fitted:
         raise DocumentEmpty(
             f"“{document.title}” leaves no passage: its text is shorter than the {CHUNK_CHARACTERS_MIN} characters "
             "that a chunk needs."
         )
+    contexts = _Contexts(document.title, tokens)
     return [
-        _chunk(index, passage, text=fitting.render(passage), document=document, tokens=tokens, detect=detect_language)
-        for index, passage in enumerate(passages)
+        Chunk(
+            index=index,
+            text=part.text,
+            start_character=part.passage.start,
+            end_character=part.passage.end,
+            token_count=part.token_count,
+            page=part.passage.page,
+            heading_path=part.passage.heading_path,
+            embedding_text=contexts.embedding_text(part),
+            language=detect_language(part.text) if detect_language else "",
+        )
+        for index, part in enumerate(fitted)
     ]
 
 
@@ -55,6 +67,15 @@ def _passages(document: ParsedDocument, configuration: ChunkingConfiguration, to
     return cut_pages(document, configuration)
 
 
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """A passage within its limits, rendered and counted once: tokenising is most of the cost of cutting."""
+
+    passage: Passage
+    text: str
+    token_count: int
+
+
 class _Fitting:
     """Splits what is over a limit: 1,500 characters of Chinese or of base64 are more tokens than a model reads."""
 
@@ -66,65 +87,54 @@ class _Fitting:
         self._tokens_max = min(configuration.maximum, tokens.passage_limit) if in_tokens else tokens.passage_limit
         self._characters_max = None if in_tokens else configuration.maximum
 
-    def render(self, passage: Passage) -> str:
-        """Return the passage's text."""
-        text = self._text[passage.start : passage.end]
-        if self._joined:
-            return join_lines(text)
-        return f"{passage.header}\n{text}" if passage.header else text
-
-    def fit(self, passage: Passage) -> Iterator[Passage]:
+    def fit(self, passage: Passage) -> Iterator[_Fitted]:
         """Yield the passage trimmed, or its halves, cut where a text may be, until each fits."""
         start, end = trim(self._text, passage.start, passage.end)
-        passage = replace(passage, start=start, end=end)
         if start >= end:
             return
-        if self._fits(self.render(passage)) or end - start == 1:
-            yield passage
-        elif passage.header and not self._fits(passage.header + passage.header):
+        passage = replace(passage, start=start, end=end)
+        text = self._render(passage)
+        token_count = self._tokens.count(text)
+        if self._fits(text, token_count) or end - start == 1:
+            yield _Fitted(passage, text, token_count)
+        elif passage.header and self._tokens.count(passage.header) > self._tokens_max // 2:
             yield from self.fit(replace(passage, header=""))
         else:
             middle = best_break(self._text, start + (end - start) // 4, start + (end - start + 1) // 2)
             yield from self.fit(replace(passage, end=middle))
             yield from self.fit(replace(passage, start=middle))
 
-    def _fits(self, text: str) -> bool:
+    def _render(self, passage: Passage) -> str:
+        text = self._text[passage.start : passage.end]
+        if self._joined:
+            return join_lines(text)
+        return f"{passage.header}\n{text}" if passage.header else text
+
+    def _fits(self, text: str, token_count: int) -> bool:
         if self._characters_max is not None and len(text) > self._characters_max:
             return False
-        return self._tokens.count(text) <= self._tokens_max
+        return token_count <= self._tokens_max
 
 
-def _chunk(
-    index: int,
-    passage: Passage,
-    *,
-    text: str,
-    document: ParsedDocument,
-    tokens: Tokens,
-    detect: Callable[[str], str] | None,
-) -> Chunk:
-    return Chunk(
-        index=index,
-        text=text,
-        start_character=passage.start,
-        end_character=passage.end,
-        token_count=tokens.count(text),
-        page=passage.page,
-        heading_path=passage.heading_path,
-        embedding_text=_embedding_text(document.title, passage.heading_path, text, tokens),
-        language=detect(text) if detect else "",
-    )
+class _Contexts:
+    """Puts title and headings before passages, as much of them as the model's limit leaves room for."""
 
+    def __init__(self, title: str, tokens: Tokens) -> None:
+        self._title = title
+        self._limit = tokens.passage_limit
+        # One more for the line break, which some tokenizers count.
+        self._count = lru_cache(maxsize=1024)(lambda context: tokens.count(context) + context.count("\n") + 1)
 
-def _embedding_text(title: str, path: tuple[str, ...], text: str, tokens: Tokens) -> str:
-    """Return title, headings and passage; with less of the first two where the model's limit asks for it."""
-    said = set(text.split("\n", _HEADING_LINES)[:_HEADING_LINES])
-    headings = tuple(heading for heading in path if heading not in said and heading != title)
-    title = "" if title in said else title
-    # The title tells most, then the nearest heading.
-    for context in ((title, *headings), (title, *headings[-1:]), (title,)):
-        lines = [line for line in (context[0], " > ".join(context[1:])) if line]
-        candidate = "\n".join([*lines, text])
-        if tokens.count(candidate) <= tokens.passage_limit:
-            return candidate
-    return text
+    def embedding_text(self, part: _Fitted) -> str:
+        """Return title, headings and passage; less of the first two where there is no room."""
+        said = set(part.text.split("\n", _HEADING_LINES)[:_HEADING_LINES])
+        headings = tuple(
+            heading for heading in part.passage.heading_path if heading not in said and heading != self._title
+        )
+        title = "" if self._title in said else self._title
+        # The title tells most, then the nearest heading.
+        for shown in (headings, headings[-1:], ()):
+            context = "\n".join(line for line in (title, " > ".join(shown)) if line)
+            if context and self._count(context) + part.token_count <= self._limit:
+                return f"{context}\n{part.text}"
+        return part.text

@@ -9,6 +9,7 @@ section, and this packs paragraphs.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -81,7 +82,8 @@ class _HybridCutter:
                 yield passage
                 continue
             # Rows without their header mean nothing: a table is not repeated.
-            after_tables = max((end for end in tables if end <= passage.start), default=0)
+            above = bisect_right(tables, passage.start)
+            after_tables = tables[above - 1] if above else 0
             low = max(self._ruler.retreat(passage.start, self._overlap), previous.start, after_tables)
             start = sentence_start(self._text, low, passage.start)
             fits = self._length(start, passage.end) <= self._maximum

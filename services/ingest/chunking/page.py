@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from services.ingest.chunking.chunks import Passage
@@ -16,9 +17,9 @@ def cut_pages(document: ParsedDocument, configuration: ChunkingConfiguration) ->
     """Yield the passages of each page; a document without pages is one page."""
     for page, group in itertools.groupby(document.blocks, key=lambda block: block.page):
         blocks = list(group)
+        ends = [block.end for block in blocks]
         for start, end in cut_span(document.text, blocks[0].start, blocks[-1].end, configuration):
-            path = next(block.heading_path for block in blocks if block.end > start)
-            yield Passage(start, end, page, path)
+            yield Passage(start, end, page, blocks[bisect_right(ends, start)].heading_path)
 
 
 def cut_span(text: str, start: int, end: int, configuration: ChunkingConfiguration) -> Iterator[tuple[int, int]]:

@@ -16,7 +16,7 @@ from docling.datamodel.base_models import InputFormat
 from services.chassis.errors import DocumentTooLarge
 from services.ingest.documents import ParsedDocument
 from services.ingest.formats import LABELS, Format
-from services.ingest.parsing.archives import check_archive
+from services.ingest.parsing.archives import check_archive, without_comments
 from services.ingest.parsing.backends import convert
 from services.ingest.parsing.builder import DocumentBuilder
 from services.ingest.parsing.docling_walk import DoclingWalk
@@ -35,8 +35,9 @@ def parse_office(source: Source, office_format: Format) -> ParsedDocument:
     """Read an Office file: headings, lists, tables; slides and sheets are pages, DOCX has none."""
     check_archive(source.path, source.limits)
     input_format, backend = _BACKENDS[office_format]
+    content = without_comments(source.path) if office_format is Format.DOCX else source.read()
     document = convert(
-        BytesIO(source.read()), source, input_format=input_format, backend=backend, label=LABELS[office_format]
+        BytesIO(content), source, input_format=input_format, backend=backend, label=LABELS[office_format]
     )
     page_count = len(document.pages)
     if page_count > source.limits.pages:
