@@ -29,11 +29,13 @@ from nats.js.api import (
 )
 
 from services.chassis import subjects, telemetry
-from services.chassis.errors import ResourceExhausted, TooLarge, Unavailable
+from services.chassis.errors import FailedPrecondition, ResourceExhausted, TooLarge, Unavailable
 from services.chassis.subjects import Stream, Subject
 
 logger = logging.getLogger(__name__)
 
+CONNECT_SECONDS = 15.0
+"""How long a start waits for NATS; once connected, a lost connection is looked for without end."""
 PUBLISH_SECONDS = 10.0
 FULL_WAIT_SECONDS = 600.0
 """How long a publisher waits for room in a full hop before its own message is delivered again."""
@@ -41,6 +43,8 @@ ACK_WAIT_SECONDS = 30.0
 ACK_PENDING_MAX = 1_000
 DUPLICATE_WINDOW_SECONDS = 120.0
 
+_NAME_IN_USE = 10058
+"""JetStream's code for a stream of this name with another configuration."""
 # JetStream's codes for a stream or a subject at its limit, from the server's errors.json.
 _FULL_CODES = frozenset({10047, 10077, 10076, 10074, 10054})
 
@@ -58,25 +62,16 @@ class JetStream:
 
     async def __aenter__(self) -> Self:
         try:
-            await self._client.connect(
-                self._url,
-                name=self._name,
-                connect_timeout=5,
-                allow_reconnect=True,
-                max_reconnect_attempts=-1,
-                reconnect_time_wait=1,
-                # A half-open connection is noticed within two pings.
-                ping_interval=10,
-                max_outstanding_pings=2,
-                pending_size=8 * 1024 * 1024,
-                error_cb=_on_error,
-                disconnected_cb=_on_disconnected,
-                reconnected_cb=_on_reconnected,
-            )
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._connect()
         except (TimeoutError, OSError, nats.errors.Error) as error:
+            cause = self._client.last_error or error
             await self._client.close()
-            raise Unavailable(f"cannot connect to NATS at {telemetry.redact(self._url)}: {error or type(error)}; "
+            raise Unavailable(f"cannot connect to NATS at {telemetry.redact(self._url)}: {cause or type(cause)}; "
                               "is nats-server running, and is SOURCIER_NATS_URL right?") from error
+        except BaseException:
+            await self._client.close()
+            raise
         self.context = self._client.jetstream(timeout=PUBLISH_SECONDS)
         try:
             await self.ensure_streams()
@@ -90,18 +85,45 @@ class JetStream:
     ) -> None:
         await self._client.close()
 
+    async def _connect(self) -> None:
+        await self._client.connect(
+            self._url,
+            name=self._name,
+            connect_timeout=5,
+            allow_reconnect=True,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=1,
+            # A half-open connection is noticed within two pings.
+            ping_interval=10,
+            max_outstanding_pings=2,
+            pending_size=8 * 1024 * 1024,
+            error_cb=_on_error,
+            disconnected_cb=_on_disconnected,
+            reconnected_cb=_on_reconnected,
+        )
+
     async def ensure_streams(self) -> None:
         """Create every stream of the table, or bring it to its configuration."""
         for stream, held in subjects.streams():
-            config = self._stream_config(stream, held)
+            await self._ensure_stream(self._stream_config(stream, held))
+
+    async def _ensure_stream(self, config: StreamConfig) -> None:
+        try:
             try:
                 await self.context.add_stream(config)
-            except nats.js.errors.BadRequestError:
+            except nats.js.errors.BadRequestError as error:
+                if error.err_code != _NAME_IN_USE:
+                    raise
                 # It exists with another configuration, from an older release.
                 await self.context.update_stream(config)
-            except (TimeoutError, nats.js.errors.Error, nats.errors.Error) as error:
-                raise Unavailable(f"JetStream did not create the stream {config.name}: {error}; is JetStream on?"
-                                  ) from error
+        except (nats.js.errors.BadRequestError, nats.js.errors.ServerError) as error:
+            raise FailedPrecondition(
+                f"JetStream refuses the stream {config.name}: {error.description}; delete the stream if it belongs to "
+                "nobody else, or choose another SOURCIER_SUBJECT_PREFIX"
+            ) from error
+        except (TimeoutError, nats.js.errors.Error, nats.errors.Error) as error:
+            raise Unavailable(f"JetStream did not create the stream {config.name}: {error or type(error)}; is "
+                              "JetStream on?") from error
 
     def _stream_config(self, stream: Stream, held: Sequence[Subject[Message]]) -> StreamConfig:
         return StreamConfig(
