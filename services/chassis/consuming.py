@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -95,6 +96,8 @@ class Consumer(Generic[M]):
         self._subject = subject
         self._concurrency = concurrency
         self._handle = handle
+        # The stage that reads dead letters has nowhere to put its own: giving one up would lose a document.
+        self._deliveries_max = DELIVERIES_MAX if stage in subjects.DEAD_BY_STAGE else sys.maxsize
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Consume until told to stop, then finish what is in hand."""
@@ -166,31 +169,35 @@ class Consumer(Generic[M]):
     async def _work(self, message: Msg, lane: str) -> None:
         started = time.monotonic()
         gauge = telemetry.messages_in_hand.labels(self.name)
-        request_id = (message.headers or {}).get(telemetry.REQUEST_ID_KEY)
-        with gauge.track_inprogress(), telemetry.request(request_id):
-            outcome = await self._work_and_settle(message, Delivery(message.metadata.num_delivered or 1, lane))
+        delivery = Delivery(message.metadata.num_delivered or 1, lane)
+        with gauge.track_inprogress():
+            try:
+                outcome = await self._work_and_settle(message, delivery)
+            except asyncio.CancelledError:
+                # Cut off by the end of the grace: another worker takes it now instead of after the ack wait.
+                await _nak(message, retry_delay_seconds(delivery.attempt))
+                raise
         telemetry.messages_total.labels(self.name, outcome).inc()
         telemetry.message_seconds.labels(self.name).observe(time.monotonic() - started)
 
     async def _work_and_settle(self, message: Msg, delivery: Delivery) -> str:
-        parsed: M | None = None
         try:
             parsed = self._subject.message.FromString(message.data)
-            if delivery.attempt > DELIVERIES_MAX:
-                # Attempts spent by crashes or ack time-outs alone: the handler never got to count them.
-                raise _AttemptsSpent()
-            async with _heartbeat(message):
-                await self._handle(parsed, delivery)
-        except Exception as caught:  # outermost loop of a message's task
-            error = _innermost(caught)
-            outcome: str = await self._settle_failed(message, parsed, delivery, error)
-            return outcome
-        return await _acknowledge(message, "done")
+        except DecodeError:
+            return await self._settle_failed(message, None, delivery, _Malformed())
+        with telemetry.request(_request_id(message, parsed)):
+            try:
+                if delivery.attempt > self._deliveries_max:
+                    # Attempts spent by crashes or ack time-outs alone: the handler never got to count them.
+                    raise _AttemptsSpent()
+                async with _heartbeat(message):
+                    await self._handle(parsed, delivery)
+            except Exception as caught:  # outermost loop of a message's task
+                return await self._settle_failed(message, parsed, delivery, _innermost(caught))
+            return await _acknowledge(message, "done")
 
     async def _settle_failed(self, message: Msg, parsed: M | None, delivery: Delivery, error: Exception) -> str:
-        decision = disposition(error, deliveries=delivery.attempt)
-        if isinstance(error, DecodeError):
-            decision = Disposition.DEAD_LETTER
+        decision = disposition(error, deliveries=delivery.attempt, deliveries_max=self._deliveries_max)
         known = isinstance(error, ServiceError)
         logger.log(
             logging.INFO if decision is Disposition.ACKNOWLEDGE else logging.WARNING,
@@ -224,11 +231,16 @@ class Consumer(Generic[M]):
             tenant = version.tenant
         dead = subjects.DEAD_BY_STAGE.get(self.name)
         if dead is None:
-            # The stage that reads dead letters has nowhere to put its own.
             logger.error("%s gave up on a message", self.name, extra={"subject": message.subject})
             return
         identity = f"{message.metadata.stream}-{message.metadata.sequence.stream}"
         await self._jetstream.publish(dead, letter, tenant=tenant, message_id=f"dead-{self.name}-{identity}")
+
+
+class _Malformed(ServiceError):
+    """The message cannot be read; its publisher speaks another version of the contract."""
+
+    reason = "MALFORMED"
 
 
 class _AttemptsSpent(ServiceError):
@@ -258,6 +270,12 @@ class _heartbeat:  # noqa: N801 - reads as a statement: `async with _heartbeat(m
         while True:
             await asyncio.sleep(ACK_WAIT_SECONDS / 3)
             await self._message.in_progress()
+
+
+def _request_id(message: Msg, parsed: Message) -> str:
+    """Return the request a message came from: the relay publishes outside of any, the version knows."""
+    header = (message.headers or {}).get(telemetry.REQUEST_ID_KEY)
+    return header or str(getattr(getattr(parsed, "version", None), "request_id", ""))
 
 
 def _innermost(error: Exception) -> Exception:
