@@ -39,22 +39,26 @@ class Fetcher:
     def fetch(self, recipe: Recipe, *, folder: Path | None = None, force: bool = False) -> Manifest:
         """Make sure that the model is in the store and whole; a model that verifies is left alone."""
         with locked(self.root, recipe.name, progress=self.progress):
-            present = None if force else self.verified(recipe.name)
+            present = None if force else self.verified(recipe)
             if present is not None:
                 self.progress.say(f"{recipe.name} is there and verified ({self.root / recipe.name})")
                 return present
             self.progress.say(f"{recipe.name} ({recipe.kind})")
             return self.make(recipe, folder=folder)
 
-    def verified(self, name: str) -> Manifest | None:
-        """Return the manifest of a model that is there and whole, None otherwise."""
-        if not (self.root / name / MANIFEST_FILE).exists():
+    def verified(self, recipe: Recipe) -> Manifest | None:
+        """Return the manifest of a model that is there, whole, and has the form asked for; None otherwise."""
+        if not (self.root / recipe.name / MANIFEST_FILE).exists():
             return None
         try:
-            return ModelStore(self.root).load(name).manifest
+            manifest = ModelStore(self.root).load(recipe.name).manifest
         except ModelInvalid as error:
             self.progress.say(f"  fetching again: {error}")
             return None
+        if recipe.int8 and "int8" not in manifest.variants:
+            self.progress.say(f"  fetching again: {recipe.name} is there without its int8 form")
+            return None
+        return manifest
 
     def make(self, recipe: Recipe, *, folder: Path | None) -> Manifest:
         copied = stored(recipe, folder)

