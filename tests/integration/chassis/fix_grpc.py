@@ -103,5 +103,5 @@ def within(seconds: float = 10.0, *, tenant: str = "default") -> dict[str, Any]:
 async def until(condition: Callable[[], bool], *, seconds: float = 10.0) -> None:
     """Wait until a condition over the state of this process holds."""
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - the state is of code that has no event to wait on
+        while not condition():
             await asyncio.sleep(0.005)

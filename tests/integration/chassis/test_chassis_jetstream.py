@@ -1,0 +1,172 @@
+"""Streams and publishing: created once, brought up to date, and nothing dropped when a hop is full."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+
+import nats
+import nats.js.errors
+import pytest
+from nats.aio.msg import Msg
+from nats.js.api import RetentionPolicy, StorageType, StreamConfig
+
+from services.chassis import jetstream as chassis_jetstream
+from services.chassis import subjects, telemetry
+from services.chassis.errors import ResourceExhausted, ServiceError, TooLarge, Unavailable
+from services.chassis.jetstream import JetStream
+from services.chassis.subjects import CHUNKS_READY, PROGRESS, READY
+from sourcier.events.v1 import events_pb2
+from tests.integration.chassis.fix_jetstream import eventually, publish, ready, stream_messages
+
+
+def name_of(jetstream: JetStream, stream: subjects.Stream = READY) -> str:
+    return subjects.stream_name(jetstream.prefix, stream)
+
+
+async def limit_ready(jetstream: JetStream, messages_max: int) -> None:
+    """Leave a tenant and lane room for so many messages, as a full hop would."""
+    config = jetstream._stream_config(
+        dataclasses.replace(READY, messages_per_subject_max=messages_max), [CHUNKS_READY]
+    )
+    await jetstream.context.update_stream(config)
+
+
+async def test_every_stream_of_the_table_is_there_and_never_drops_work(jetstream: JetStream) -> None:
+    for stream, held in subjects.streams():
+        config = (await jetstream.context.stream_info(name_of(jetstream, stream))).config
+        assert config.subjects == [subject.pattern(jetstream.prefix) for subject in held]
+        assert (config.retention == RetentionPolicy.WORK_QUEUE) is stream.work_queue
+        assert (config.discard == "new") is stream.work_queue
+        assert config.storage == StorageType.FILE
+
+
+async def test_opening_again_changes_nothing(jetstream: JetStream, nats_url: str) -> None:
+    await publish(jetstream, 1)
+    async with JetStream(url=nats_url, prefix=jetstream.prefix, name="second"):
+        pass
+    await jetstream.ensure_streams()
+    assert await stream_messages(jetstream) == 1
+
+
+async def test_a_stream_of_an_older_release_is_brought_up_to_date_with_its_messages(jetstream: JetStream) -> None:
+    await publish(jetstream, 1)
+    await limit_ready(jetstream, 7)
+    await jetstream.ensure_streams()
+    info = await jetstream.context.stream_info(name_of(jetstream))
+    assert info.config.max_msgs_per_subject == READY.messages_per_subject_max
+    assert info.state.messages == 1
+
+
+async def test_a_stream_that_cannot_be_brought_up_to_date_is_named(nats_url: str, subject_prefix: str) -> None:
+    client = await nats.connect(nats_url)
+    name = subjects.stream_name(subject_prefix, READY)
+    try:
+        # Another storage cannot be changed into ours.
+        await client.jetstream().add_stream(StreamConfig(
+            name=name, subjects=[CHUNKS_READY.pattern(subject_prefix)], storage=StorageType.MEMORY
+        ))
+        with pytest.raises(ServiceError, match=name):
+            async with JetStream(url=nats_url, prefix=subject_prefix, name="test"):
+                pass
+    finally:
+        for stream, _ in subjects.streams():
+            try:
+                await client.jetstream().delete_stream(subjects.stream_name(subject_prefix, stream))
+            except nats.js.errors.NotFoundError:
+                continue
+        await client.close()
+
+
+async def test_a_broker_that_is_not_there_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chassis_jetstream, "CONNECT_SECONDS", 0.3)
+    with pytest.raises(Unavailable, match=r"cannot connect to NATS at nats://\*\*\*@127.0.0.1:1: .*failed") as raised:
+        async with JetStream(url="nats://user:hunter2@127.0.0.1:1", prefix="test.none.", name="test"):
+            pass
+    assert "hunter2" not in raised.value.message
+
+
+async def test_the_same_message_id_is_stored_once(jetstream: JetStream) -> None:
+    for _ in range(3):
+        await jetstream.publish(CHUNKS_READY, ready(), tenant="acme", lane="bulk", message_id="same")
+    assert await stream_messages(jetstream) == 1
+
+
+async def test_a_publisher_waits_for_room_and_goes_on(
+    jetstream: JetStream, caplog: pytest.LogCaptureFixture
+) -> None:
+    await limit_ready(jetstream, 2)
+    await publish(jetstream, 1, 2)
+    waiting = asyncio.create_task(publish(jetstream, 3))
+
+    async def refused() -> bool:
+        return "queue full, waiting" in caplog.text
+
+    await eventually(refused)
+    assert not waiting.done()
+    # Another tenant, and the other lane, have room of their own.
+    await publish(jetstream, 4, tenant="other")
+    await publish(jetstream, 5, lane="bulk")
+    await jetstream.context.purge_stream(name_of(jetstream))
+    async with asyncio.timeout(10):
+        await waiting
+    assert await stream_messages(jetstream) == 1
+
+
+async def test_a_queue_that_stays_full_is_an_error_worth_a_retry(
+    jetstream: JetStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chassis_jetstream, "FULL_WAIT_SECONDS", 0.3)
+    await limit_ready(jetstream, 1)
+    await publish(jetstream, 1)
+    with pytest.raises(ResourceExhausted, match="stayed full") as raised:
+        await publish(jetstream, 2)
+    assert raised.value.retryable
+
+
+async def test_a_stream_that_is_gone_is_unavailable(jetstream: JetStream) -> None:
+    await jetstream.context.delete_stream(name_of(jetstream))
+    with pytest.raises(Unavailable):
+        await publish(jetstream, 1)
+
+
+async def test_a_body_over_the_limit_is_refused_before_it_resets_the_connection(jetstream: JetStream) -> None:
+    for size, fits in ((subjects.BODY_BYTES_MAX, True), (subjects.BODY_BYTES_MAX + 1, False)):
+        sent = jetstream.publish_payload(
+            CHUNKS_READY.address(jetstream.prefix, tenant="acme"), b"x" * size, message_id=str(size)
+        )
+        if fits:
+            await sent
+        else:
+            with pytest.raises(TooLarge, match=str(size)):
+                await sent
+    assert jetstream.connected
+
+
+async def test_a_request_id_is_a_header(jetstream: JetStream) -> None:
+    with telemetry.request("ask-1"):
+        await publish(jetstream, 1)
+    stored = await jetstream.context.get_msg(name_of(jetstream), 1)
+    assert stored.headers is not None
+    assert stored.headers[telemetry.REQUEST_ID_KEY] == "ask-1"
+
+
+async def test_progress_is_told_to_who_listens_to_that_job(jetstream: JetStream) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hear(message: Msg) -> None:
+        await heard.put(events_pb2.JobProgress.FromString(message.data).job_id)
+
+    stop = await jetstream.listen(PROGRESS, tenant="acme", suffix="job-1", heard=hear)
+    for job in ("job-2", "job-1"):
+        await jetstream.tell(PROGRESS, events_pb2.JobProgress(job_id=job), tenant="acme", suffix=job)
+    assert await asyncio.wait_for(heard.get(), 5) == "job-1"
+    await stop()
+
+
+async def test_telling_nobody_over_a_closed_connection_is_no_error(nats_url: str, subject_prefix: str) -> None:
+    async with JetStream(url=nats_url, prefix=subject_prefix, name="test") as jetstream:
+        for stream, _ in subjects.streams():
+            await jetstream.context.delete_stream(subjects.stream_name(subject_prefix, stream))
+    await jetstream.tell(PROGRESS, events_pb2.JobProgress(), tenant="acme", suffix="job")
+    assert not jetstream.connected
