@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pytest
 import pytest_asyncio
 
 from services.chassis.models import default_root
+from sourcier import errors
 from sourcier.client import Client
 
 REPOSITORY = Path(__file__).parents[1]
@@ -145,6 +146,17 @@ async def scripted_client(scripted_stack: RunningStack) -> AsyncIterator[Client]
     """Yield a client of the stack with the scripted language model."""
     async with Client(scripted_stack.gateway) as opened:
         yield opened
+
+
+async def recovered(use: Callable[[], Awaitable[object]], *, seconds: float = 15.0) -> None:
+    """Use the service until it answers again; a client may meet its last refusals after it said that it is ready."""
+    async with asyncio.timeout(seconds):
+        while True:
+            try:
+                await use()
+                return
+            except (errors.Unavailable, errors.AnswerFailed, AssertionError):
+                await asyncio.sleep(0.2)
 
 
 async def until(condition: object, *, seconds: float = 60.0) -> None:

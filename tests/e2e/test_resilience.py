@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from sourcier import errors
 from sourcier.client import Client
-from tests.fix_stack import RunningStack, until
+from tests.fix_stack import RunningStack, recovered, until
 
 pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -64,7 +64,7 @@ async def test_a_killed_service_is_unavailable_then_back(
     assert "UNAVAILABLE" in (caught.value.code, caught.value.reason)
     assert "Traceback" not in caught.value.message
     await until(lambda: indexed.ready(service) and indexed.pid(service) != killed, seconds=90)
-    await use()
+    await recovered(use)
 
 
 async def test_an_answer_without_the_reranker_says_so(indexed: RunningStack, scripted_client: Client) -> None:
@@ -74,8 +74,11 @@ async def test_an_answer_without_the_reranker_says_so(indexed: RunningStack, scr
     assert "rerank" in {degradation.stage for degradation in answer.degradations}
     assert answer.sources
     await until(lambda: indexed.ready("rerank") and indexed.pid("rerank") != killed, seconds=60)
-    answer = await scripted_client.answer(QUESTION, timeout_seconds=20)
-    assert not answer.degradations
+
+    async def whole() -> None:
+        assert not (await scripted_client.answer(QUESTION, timeout_seconds=20)).degradations
+
+    await recovered(whole)
 
 
 async def test_a_client_that_leaves_stops_the_generation(indexed: RunningStack, scripted_client: Client) -> None:
@@ -125,9 +128,10 @@ async def test_bad_documents_are_refused_by_name(indexed: RunningStack, scripted
     }
     for filename, content in bad.items():
         uploaded = await scripted_client.upload(content, filename=filename)
-        job = await scripted_client.wait_for_job(uploaded.job_id)
-        assert job.error.reason.startswith("DOCUMENT_"), filename
-        assert filename in job.error.message
+        with pytest.raises(errors.JobFailed) as refused:
+            await scripted_client.wait_for_job(uploaded.job_id)
+        assert refused.value.reason.startswith("DOCUMENT_"), filename
+        assert filename in refused.value.message
 
 
 async def test_two_hundred_megabytes_are_refused_while_sent(indexed: RunningStack, scripted_client: Client) -> None:
