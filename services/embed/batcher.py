@@ -18,7 +18,7 @@ from typing import Self
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from services.chassis.errors import ResourceExhausted
+from services.chassis.errors import ResourceExhausted, Unavailable
 from services.embed.encoder import Encoded, Encoder, Tokens
 
 BATCH_TEXTS_MAX = 64
@@ -76,6 +76,8 @@ class Batcher:
         for runner in self._runners:
             runner.cancel()
         await asyncio.gather(*self._runners, return_exceptions=True)
+        for queue in self._waiting.values():
+            _refuse(queue)
         self._inference.shutdown(wait=False, cancel_futures=True)
         self._tokenizing.shutdown(wait=False, cancel_futures=True)
 
@@ -106,6 +108,10 @@ class Batcher:
         futures = [self._enqueue(item, priority, loop) for item in tokens]
         try:
             return list(await asyncio.gather(*futures))
+        except asyncio.CancelledError:
+            # A caller that went away holds no place: who comes next may be let in.
+            self._drop_ended(priority)
+            raise
         finally:
             tokens_total.labels(priority.name.lower()).inc(needed)
 
@@ -137,8 +143,7 @@ class Batcher:
                     self._inference, self.encoder.encode, [waiting.tokens for waiting in batch]
                 )
             except asyncio.CancelledError:
-                for waiting in batch:
-                    waiting.result.cancel()
+                _refuse(batch)
                 raise
             except Exception as error:  # outermost loop of the stream's task: the callers get it
                 for waiting in batch:
@@ -152,11 +157,7 @@ class Batcher:
     def _next_batch(self) -> list[_Waiting]:
         for priority in Priority:
             queue = self._waiting[priority]
-            # A caller that went away has cancelled its futures; nobody computes for it.
-            if any(waiting.result.done() for waiting in queue):
-                gone = sum(waiting.length for waiting in queue if waiting.result.done())
-                queue[:] = [waiting for waiting in queue if not waiting.result.done()]
-                self._count(-gone)
+            self._drop_ended(priority)
             if queue:
                 start, end = batch_around_oldest(
                     [waiting.length for waiting in queue], [waiting.arrival for waiting in queue],
@@ -167,6 +168,21 @@ class Batcher:
                 self._count(-sum(waiting.length for waiting in batch))
                 return batch
         return []
+
+
+    def _drop_ended(self, priority: Priority) -> None:
+        """Take out what nobody waits for any more: the texts of a cancelled caller, or of one whose batch failed."""
+        queue = self._waiting[priority]
+        ended = sum(waiting.length for waiting in queue if waiting.result.done())
+        if ended:
+            queue[:] = [waiting for waiting in queue if not waiting.result.done()]
+            self._count(-ended)
+
+
+def _refuse(texts: Sequence[_Waiting]) -> None:
+    for waiting in texts:
+        if not waiting.result.done():
+            waiting.result.set_exception(Unavailable("the embed service is stopping; try again in a moment"))
 
 
 def batch_around_oldest(
