@@ -1,0 +1,209 @@
+"""The batcher: what is put together, who goes first, and what becomes of callers that leave or come too many."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.chassis.errors import InvalidArgument, ResourceExhausted, Unavailable
+from services.embed.batcher import Batcher, Priority, batch_around_oldest
+from tests.unit.embed.fix_embedding import TOKEN_LIMIT, ArithmeticEngine, text_of, write_encoder
+
+PREFIX = "passage: "
+
+
+@asynccontextmanager
+async def batching(
+    folder: Path, *, streams: int = 1, queue_tokens_max: int = 1000, batch_tokens_max: int = 512
+) -> AsyncIterator[tuple[Batcher, ArithmeticEngine]]:
+    encoder, engine = write_encoder(folder, streams=streams)
+    async with Batcher(
+        encoder, streams=streams, queue_tokens_max=queue_tokens_max, batch_tokens_max=batch_tokens_max
+    ) as batcher:
+        try:
+            yield batcher, engine
+        finally:
+            engine.gate.set()
+
+
+async def hold(batcher: Batcher, engine: ArithmeticEngine) -> asyncio.Task[object]:
+    """Occupy the engine until its gate opens."""
+    engine.gate.clear()
+    held = asyncio.ensure_future(batcher.embed(["mot"], prefix=PREFIX, priority=Priority.QUESTION))
+    async with asyncio.timeout(10):
+        await asyncio.to_thread(engine.entered.acquire)
+    return held
+
+
+async def queued(batcher: Batcher, tokens: int) -> None:
+    """Wait until so many tokens are waiting."""
+    async with asyncio.timeout(10):
+        while batcher._waiting_tokens != tokens:
+            await asyncio.sleep(0.001)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(1, 60), min_size=1, max_size=40), st.integers(1, 16), st.integers(60, 400), st.randoms(),
+)
+def test_a_batch_holds_the_oldest_within_the_budget_and_cannot_grow(
+    lengths: list[int], texts_max: int, tokens_max: int, random: object
+) -> None:
+    lengths = sorted(lengths)
+    arrivals = list(range(len(lengths)))
+    random.shuffle(arrivals)  # type: ignore[attr-defined]
+    start, end = batch_around_oldest(lengths, arrivals, tokens_max=tokens_max, texts_max=texts_max)
+    assert 0 <= start < end <= len(lengths)
+    assert start <= arrivals.index(min(arrivals)) < end
+    assert end - start <= texts_max
+    assert lengths[end - 1] * (end - start) <= tokens_max
+    if end - start < texts_max and start > 0 and end == len(lengths):
+        # A shorter neighbour costs one more text of the same length.
+        assert lengths[end - 1] * (end - start + 1) > tokens_max
+
+
+def test_a_text_over_the_budget_is_a_batch_of_its_own() -> None:
+    assert batch_around_oldest([5, 600], [1, 0], tokens_max=512, texts_max=64) == (1, 2)
+
+
+def test_neighbours_in_length_go_together() -> None:
+    assert batch_around_oldest([10, 11, 12, 100, 101], [4, 0, 3, 1, 2], tokens_max=60, texts_max=64) == (0, 3)
+
+
+async def test_results_come_in_the_order_of_the_texts(tmp_path: Path) -> None:
+    async with batching(tmp_path, batch_tokens_max=64) as (batcher, _):
+        texts = [text_of(length) for length in (9, 1, 20, 3, 20, 1, 15)]
+        together = await batcher.embed(texts, prefix=PREFIX, priority=Priority.BULK)
+        for text, encoded in zip(texts, together, strict=True):
+            (alone,) = await batcher.embed([text], prefix=PREFIX, priority=Priority.BULK)
+            np.testing.assert_allclose(alone.vector, encoded.vector, atol=1e-6)
+
+
+async def test_what_waits_is_batched_together(tmp_path: Path) -> None:
+    async with batching(tmp_path) as (batcher, engine):
+        held = await hold(batcher, engine)
+        calls = [
+            asyncio.ensure_future(batcher.embed([text_of(4)], prefix=PREFIX, priority=Priority.BULK)) for _ in range(8)
+        ]
+        await queued(batcher, 8 * 8)
+        engine.gate.set()
+        await asyncio.gather(held, *calls)
+        assert engine.shapes == [(1, 5), (8, 8)]
+
+
+async def test_questions_go_before_uploads_and_uploads_before_loads(tmp_path: Path) -> None:
+    async with batching(tmp_path) as (batcher, engine):
+        held = await hold(batcher, engine)
+        done: list[Priority] = []
+
+        async def embed(priority: Priority) -> None:
+            await batcher.embed([text_of(4)], prefix=PREFIX, priority=priority)
+            done.append(priority)
+
+        calls = []
+        for number, priority in enumerate((Priority.BULK, Priority.INTERACTIVE, Priority.QUESTION), start=1):
+            calls.append(asyncio.ensure_future(embed(priority)))
+            await queued(batcher, 8 * number)
+        engine.gate.set()
+        await asyncio.gather(held, *calls)
+    assert done == [Priority.QUESTION, Priority.INTERACTIVE, Priority.BULK]
+
+
+async def test_a_full_queue_refuses_at_once_and_lets_workers_wait(tmp_path: Path) -> None:
+    async with batching(tmp_path, queue_tokens_max=20) as (batcher, engine):
+        held = await hold(batcher, engine)
+        # The first in an empty queue is always let in.
+        first = asyncio.ensure_future(batcher.embed([text_of(20)], prefix=PREFIX, priority=Priority.QUESTION))
+        await queued(batcher, 24)
+        with pytest.raises(ResourceExhausted, match="24 tokens wait to be embedded, the most is 20"):
+            await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.QUESTION)
+        worker = asyncio.ensure_future(batcher.embed(["mot"], prefix=PREFIX, priority=Priority.BULK, wait=True))
+        await queued(batcher, 29)
+        engine.gate.set()
+        await asyncio.gather(held, first, worker)
+        assert batcher._waiting_tokens == 0
+
+
+async def test_a_caller_that_leaves_frees_the_queue_at_once_and_costs_nothing(tmp_path: Path) -> None:
+    async with batching(tmp_path, queue_tokens_max=20) as (batcher, engine):
+        held = await hold(batcher, engine)
+        gone = asyncio.ensure_future(batcher.embed([text_of(20)], prefix=PREFIX, priority=Priority.QUESTION))
+        await queued(batcher, 24)
+        gone.cancel()
+        await asyncio.wait([gone])
+        assert batcher._waiting_tokens == 0
+        stays = asyncio.ensure_future(batcher.embed([text_of(15)], prefix=PREFIX, priority=Priority.QUESTION))
+        await queued(batcher, 19)
+        engine.gate.set()
+        await asyncio.gather(held, stays)
+        assert engine.shapes == [(1, 5), (1, 19)]
+
+
+async def test_a_caller_that_leaves_in_the_middle_of_a_batch_harms_nobody(tmp_path: Path) -> None:
+    async with batching(tmp_path) as (batcher, engine):
+        held = await hold(batcher, engine)
+        calls = [
+            asyncio.ensure_future(batcher.embed([text_of(4)], prefix=PREFIX, priority=Priority.BULK)) for _ in range(2)
+        ]
+        await queued(batcher, 16)
+        engine.gate.set()
+        await held
+        engine.gate.clear()
+        calls[0].cancel()
+        engine.gate.set()
+        (encoded,) = await calls[1]
+        assert encoded.token_count == 8
+
+
+async def test_an_engine_that_fails_fails_its_batch_and_goes_on(tmp_path: Path) -> None:
+    async with batching(tmp_path) as (batcher, engine):
+        engine.error = RuntimeError("out of memory")
+        with pytest.raises(RuntimeError, match="out of memory"):
+            await batcher.embed(["chat", "chien"], prefix=PREFIX, priority=Priority.QUESTION)
+        engine.error = None
+        assert len(await batcher.embed(["chat"], prefix=PREFIX, priority=Priority.QUESTION)) == 1
+
+
+async def test_a_text_over_the_limit_is_refused_before_it_waits(tmp_path: Path) -> None:
+    async with batching(tmp_path) as (batcher, engine):
+        with pytest.raises(InvalidArgument):
+            await batcher.embed(["chat", text_of(TOKEN_LIMIT)], prefix=PREFIX, priority=Priority.BULK, wait=True)
+        assert (engine.shapes, batcher._waiting_tokens) == ([], 0)
+
+
+async def test_streams_work_at_the_same_time(tmp_path: Path) -> None:
+    async with batching(tmp_path, streams=2) as (batcher, engine):
+        engine.gate.clear()
+        calls = []
+        async with asyncio.timeout(10):
+            for _ in range(2):
+                calls.append(
+                    asyncio.ensure_future(batcher.embed(["mot"], prefix=PREFIX, priority=Priority.QUESTION))
+                )
+                await asyncio.to_thread(engine.entered.acquire)
+        engine.gate.set()
+        await asyncio.gather(*calls)
+
+
+async def test_closing_ends_who_waits(tmp_path: Path) -> None:
+    async with batching(tmp_path) as (batcher, engine):
+        held = await hold(batcher, engine)
+        waiting = asyncio.ensure_future(batcher.embed(["mot"], prefix=PREFIX, priority=Priority.BULK))
+        await queued(batcher, 5)
+    for call in (held, waiting):
+        with pytest.raises(Unavailable, match="is stopping"):
+            await asyncio.wait_for(call, 5)
+
+
+async def test_warming_up_runs_every_stream(tmp_path: Path) -> None:
+    async with batching(tmp_path, streams=2) as (batcher, engine):
+        await batcher.warm_up()
+        assert len(engine.shapes) >= 2
+        assert max(length for _, length in engine.shapes) > TOKEN_LIMIT // 2
