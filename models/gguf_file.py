@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,8 @@ class GgufFile:
         names = {stored.name for stored in self._reader.tensors}
         embeddings = next(stored for stored in self._reader.tensors if stored.name == "token_embd.weight")
         return {
+            # Readers that know the version trust the tokenizer's word rule; without it they warn at each load.
+            "transformers_version": version("transformers"),
             "architectures": [ARCHITECTURES[self.architecture]],
             "model_type": self.architecture,
             "hidden_act": "silu",

@@ -1,7 +1,8 @@
-"""Write a language model as vLLM loads it: as it is, or with the projections as int8 (W8A8).
+"""Write a language model as vLLM loads it: as it is, or with projections and head as int8 (W8A8).
 
 The int8 form is that of compressed-tensors, which vLLM runs on CPUs with VNNI or AMX: weights symmetric per output
-channel, activations per token at run time. Runs in the export environment:
+channel, activations per token at run time. The head is read whole for each token, so it is quantised too, apart from
+the embeddings even where the model ties both. Runs in the export environment:
 `python -m models.language SOURCE --target DIR [--int8]`, SOURCE being a Hugging Face folder or a GGUF file.
 """
 
@@ -20,15 +21,17 @@ from models.gguf_file import GgufFile
 
 SHARD_BYTES = 1 << 30
 INT8_MAX = 127
+EMBEDDINGS = "model.embed_tokens.weight"
+HEAD = "lm_head.weight"
 COPIED = ("*.json", "*.txt", "*.model", "*.jinja")
 COMPRESSED_TENSORS = {
     "quant_method": "compressed-tensors",
     "format": "int-quantized",
     "quantization_status": "compressed",
-    "ignore": ["lm_head"],
+    "ignore": [],
     "config_groups": {
         "group_0": {
-            "targets": ["Linear"],
+            "targets": ["Linear", "re:.*lm_head"],
             "weights": {"num_bits": 8, "type": "int", "symmetric": True, "strategy": "channel", "dynamic": False},
             "input_activations": {
                 "num_bits": 8, "type": "int", "symmetric": True, "strategy": "token", "dynamic": True,
@@ -58,12 +61,13 @@ def export(source: Path, *, target: Path, int8: bool) -> None:
         copy_settings(source, target=target)
         config, tensors = json.loads((source / "config.json").read_text(encoding="utf-8")), folder_tensors(source)
     writer = ShardWriter(target)
-    for name, values in quantised(tensors) if int8 else half(tensors):
+    for name, values in quantised(tensors, tied=config["tie_word_embeddings"]) if int8 else half(tensors):
         writer.add(name, values)
     first = writer.close()
     config["torch_dtype"] = "bfloat16"
     if int8:
         config["quantization_config"] = COMPRESSED_TENSORS
+        config["tie_word_embeddings"] = False
     (target / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
     description = {
         "token_limit": config["max_position_embeddings"],
@@ -102,18 +106,25 @@ def half(tensors: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         yield name, values.to(torch.bfloat16) if values.is_floating_point() else values
 
 
-def quantised(tensors: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield each projection as int8 with one float32 scale per output channel, the rest as bfloat16."""
+def quantised(tensors: Iterator[tuple[str, Any]], *, tied: bool) -> Iterator[tuple[str, Any]]:
+    """Yield projections and head as int8, each with its scales, and the rest as bfloat16."""
+    for name, values in tensors:
+        if name.endswith("_proj.weight") or name == HEAD:
+            yield from per_channel(name, values)
+            continue
+        yield from half(iter([(name, values)]))
+        if tied and name == EMBEDDINGS:
+            yield from per_channel(HEAD, values)
+
+
+def per_channel(name: str, values: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a matrix rounded to int8 and one float32 scale per output channel."""
     import torch
 
-    for name, values in tensors:
-        if not name.endswith("_proj.weight"):
-            yield from half(iter([(name, values)]))
-            continue
-        wide = values.float()
-        scale = wide.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / INT8_MAX
-        yield name, torch.round(wide / scale).clamp(-INT8_MAX, INT8_MAX).to(torch.int8)
-        yield name.removesuffix("weight") + "weight_scale", scale
+    wide = values.float()
+    scale = wide.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / INT8_MAX
+    yield name, torch.round(wide / scale).clamp(-INT8_MAX, INT8_MAX).to(torch.int8)
+    yield name.removesuffix("weight") + "weight_scale", scale
 
 
 class ShardWriter:
