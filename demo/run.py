@@ -26,6 +26,8 @@ DEMO = Path(__file__).resolve().parent
 REPOSITORY = DEMO.parent
 sys.path[:1] = [str(REPOSITORY)]  # in place of this folder, so that it runs without PYTHONPATH, too
 
+# Until something is started there is nothing to stop: Ctrl-C ends the imports below without a traceback.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 warnings.filterwarnings("ignore", message="Protobuf gencode version")
 
@@ -63,7 +65,8 @@ class Plan:
 def main() -> int:
     """Run the demo; 0 when every question had its answer or refusal, 130 when interrupted."""
     # `kill` unwinds as Ctrl-C does, so that nothing is left running.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         plan = read_plan()
         selection = select((str(plan.documents),))

@@ -111,7 +111,12 @@ class AnswerFailed(SourcierError):
 
     code = "ABORTED"
     retryable = True
-    way_out = "ask again in a moment; `sourcier status` tells what is running"
+    way_out = ""
+
+    def __init__(self, message: str, *, reason: str = "", request_id: str = "") -> None:
+        passing = reason in {"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "INTERNAL", "INCOMPLETE"}
+        hint = "ask again in a moment; `sourcier status` tells what is running" if passing else ""
+        super().__init__(message, reason=reason, hint=hint, request_id=request_id)
 
 
 class JobFailed(SourcierError):

@@ -73,7 +73,7 @@ async def write_events(events: AsyncIterator[answer_pb2.AskEvent]) -> int:
         sys.stdout.flush()
         refused = refused or event.WhichOneof("event") == "refused"
         if event.WhichOneof("event") == "failed":
-            raise Failure(event.failed.message)
+            raise failed_answer(event.failed)
     return EXIT_REFUSED if refused else 0
 
 
@@ -83,6 +83,13 @@ async def write_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> int:
     async for event in events:
         writer.write(event)
     return EXIT_REFUSED if writer.refused else 0
+
+
+def failed_answer(failed: answer_pb2.Failed) -> Exception:
+    """Return the error that an answer ended with."""
+    from sourcier.errors import AnswerFailed
+
+    return AnswerFailed(failed.message, reason=failed.reason)
 
 
 class AnswerWriter:
@@ -96,7 +103,7 @@ class AnswerWriter:
         self._citations: dict[int, answer_pb2.Citation] = {}
 
     def write(self, event: answer_pb2.AskEvent) -> None:
-        """Write one event; raise Failure when the answer could not be completed."""
+        """Write one event; raise AnswerFailed when the answer could not be completed."""
         match event.WhichOneof("event"):
             case "searching":
                 self._step(event.searching.message)
@@ -122,7 +129,7 @@ class AnswerWriter:
                 self._finish(event.finished)
             case "failed":
                 self._end_line()
-                raise Failure(printable(event.failed.message), hint="ask again in a moment; sourcier status tells more")
+                raise failed_answer(event.failed)
 
     def _finish(self, finished: answer_pb2.Finished) -> None:
         self._end_line()

@@ -9,12 +9,7 @@ import click
 from sourcier.cli.text import printable
 from sourcier.errors import SourcierError, Unavailable
 
-_BY_FIELD = {
-    "collection": "sourcier collections list",
-    "filter.collection": "sourcier collections list",
-    "document_id": "sourcier documents list",
-    "job_id": "sourcier jobs list",
-}
+_LISTS = {"collection": "sourcier collections list", "document": "sourcier documents list", "job": "sourcier jobs list"}
 
 
 class Failure(click.ClickException):
@@ -44,8 +39,11 @@ def explain(error: Exception) -> tuple[str, str]:
     if isinstance(error, Unavailable) and "cannot reach" in error.message:
         return error.message, "sourcier status tells what is running, sourcier up starts it; or name another --gateway"
     if isinstance(error, SourcierError):
-        hint = _BY_FIELD.get(error.field, "") if error.code == "NOT_FOUND" else ""
-        hint = hint or error.hint
+        hint = error.hint
+        if "NOT_FOUND" in {error.code, error.reason}:
+            # The field names what is missing; an answer that failed has but its message.
+            about = error.field or error.message
+            hint = next((listing for thing, listing in _LISTS.items() if thing in about), hint)
         if error.code in {"INTERNAL", "UNKNOWN"} and error.request_id:
             hint = f"the server's log tells more about request {error.request_id}"
         return printable(error.message), hint
