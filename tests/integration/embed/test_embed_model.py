@@ -1,0 +1,84 @@
+"""The real E5 from the model store: it tells meanings apart, and precision costs little."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from services.chassis.errors import ModelInvalid
+from services.chassis.models import Model, ModelStore, default_root
+from services.embed.encoder import Encoder
+from services.embed.engines import open_engine
+
+pytestmark = pytest.mark.models
+
+NAME = "multilingual-e5-small"
+PASSAGES = (
+    "Le télétravail est possible deux jours par semaine, après accord du responsable.",
+    "Les frais de repas sont remboursés jusqu'à 19 euros, sur justificatif.",
+    "Un incident de sécurité se signale sans délai au service informatique.",
+)
+QUESTIONS = (
+    "Combien de jours peut-on travailler depuis chez soi ?",
+    "Quel est le plafond pour une note de restaurant ?",
+    "Qui prévenir en cas de piratage ?",
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    try:
+        return ModelStore(default_root(os.environ)).load(NAME)
+    except ModelInvalid as error:
+        pytest.skip(f"the model store lacks {NAME}: {error.message}")
+
+
+@pytest.fixture(scope="module")
+def encoder(model: Model) -> Encoder:
+    return Encoder(model, open_engine(model, name="onnxruntime-fp32", threads=2, streams=1))
+
+
+def vectors(encoder: Encoder, texts: tuple[str, ...], *, prefix: str) -> npt.NDArray[np.float32]:
+    tokens = encoder.tokenize(texts, prefix=prefix, field="texts")
+    return np.stack([entry.vector for entry in encoder.encode(tokens)])
+
+
+def test_a_question_is_closest_to_its_passage(encoder: Encoder) -> None:
+    similarities = vectors(encoder, QUESTIONS, prefix="query: ") @ vectors(encoder, PASSAGES, prefix="passage: ").T
+    assert similarities.argmax(axis=1).tolist() == [0, 1, 2]
+
+
+def test_a_paraphrase_is_closer_than_another_subject(encoder: Encoder) -> None:
+    reworded = "On peut travailler à domicile deux jours chaque semaine si le chef est d'accord."
+    same, paraphrase, other = vectors(encoder, (PASSAGES[0], reworded, PASSAGES[1]), prefix="query: ")
+    assert same @ paraphrase > 0.88
+    assert same @ paraphrase > same @ other + 0.03
+
+
+def test_a_text_is_the_same_alone_and_beside_a_longer_one(encoder: Encoder) -> None:
+    tokens = encoder.tokenize((PASSAGES[0], " ".join(PASSAGES)), prefix="passage: ", field="texts")
+    (alone,), together = encoder.encode(tokens[:1]), encoder.encode(tokens)[0]
+    assert float(alone.vector @ together.vector) > 0.9999
+    codes = [np.frombuffer(entry.token_codes, np.uint8) for entry in (alone, together)]
+    assert np.unpackbits(codes[0] ^ codes[1]).mean() < 0.01
+
+
+def test_prefix_and_special_tokens_have_no_codes(encoder: Encoder) -> None:
+    (tokens,) = encoder.tokenize(("télétravail",), prefix="passage: ", field="texts")
+    (encoded,) = encoder.encode([tokens])
+    assert 0 < len(encoded.weights) <= tokens.count - tokens.prefix_count - 1
+    assert len(encoded.token_codes) == len(encoded.weights) * encoder.dimension // 8
+
+
+def test_int8_agrees_with_fp32(model: Model, encoder: Encoder) -> None:
+    if "int8" not in model.manifest.variants:
+        pytest.skip(f"the model store has {NAME} in {', '.join(model.manifest.variants)} alone")
+    quantised = Encoder(model, open_engine(model, name="auto", threads=2, streams=1))
+    texts = PASSAGES + QUESTIONS
+    agreement = (
+        vectors(encoder, texts, prefix="passage: ") * vectors(quantised, texts, prefix="passage: ")
+    ).sum(axis=1)
+    assert agreement.min() > 0.98

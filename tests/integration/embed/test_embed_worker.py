@@ -1,0 +1,134 @@
+"""`chunks.ready` → vectors → `chunks.embedded`, on a real broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from services.chassis import subjects
+from services.chassis.ids import new_id
+from services.chassis.jetstream import JetStream
+from services.chassis.subjects import CHUNKS_READY
+from services.embed.batcher import Batcher
+from services.embed.encoder import Encoder
+from services.embed.worker import embed_consumer
+from sourcier.events.v1 import events_pb2
+from tests.integration.chassis.fix_jetstream import connected, eventually, hasten, letters, stream_messages
+from tests.unit.embed.fix_embedding import DIMENSION, TOKEN_LIMIT, ArithmeticEngine, text_of, write_encoder
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def jetstream(nats_url: str, subject_prefix: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[JetStream]:
+    hasten(monkeypatch)
+    async with connected(nats_url, subject_prefix) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def batcher(tmp_path: Path, jetstream: JetStream) -> AsyncIterator[Batcher]:
+    """Yield a batcher that the worker feeds."""
+    encoder, _ = write_encoder(tmp_path)
+    async with Batcher(encoder, streams=1, queue_tokens_max=1000, batch_tokens_max=512) as opened:
+        stopping = asyncio.Event()
+        worker = asyncio.create_task(embed_consumer(jetstream, opened, interactive=2, bulk=2).run(stopping))
+        yield opened
+        stopping.set()
+        async with asyncio.timeout(30):
+            await worker
+
+
+def batch(encoder: Encoder, *texts: str, number: int = 0, count: int = 1, **fields: object) -> events_pb2.ChunksReady:
+    return events_pb2.ChunksReady(
+        version=events_pb2.VersionReference(tenant="acme", version_id="v1", lane="bulk"), batch_no=number,
+        batch_count=count, title="Guide", source="guide.md",
+        chunks=[events_pb2.Chunk(chunk_id=new_id(), index=place, text=text) for place, text in enumerate(texts)],
+        **({"space_id": encoder.model.space_id} | fields),  # type: ignore[arg-type]
+    )
+
+
+async def send(jetstream: JetStream, message: events_pb2.ChunksReady, *, lane: str = "bulk") -> None:
+    await jetstream.publish(CHUNKS_READY, message, tenant="acme", lane=lane, message_id=new_id())
+
+
+async def embedded(jetstream: JetStream, count: int) -> list[events_pb2.ChunksEmbedded]:
+    """Return what the next stage finds, once there is so much."""
+    async def arrived() -> bool:
+        return await stream_messages(jetstream, subjects.EMBEDDED) >= count
+
+    await eventually(arrived)
+    name = subjects.stream_name(jetstream.prefix, subjects.EMBEDDED)
+    found = [await jetstream.context.get_msg(name, sequence) for sequence in range(1, count + 1)]
+    return [events_pb2.ChunksEmbedded.FromString(message.data or b"") for message in found]
+
+
+async def test_a_batch_is_embedded_and_handed_on_whole(jetstream: JetStream, batcher: Batcher) -> None:
+    sent = batch(batcher.encoder, "le chat dort", "le chien mange", number=2, count=5)
+    sent.chunks[1].embedding_text = "congés : le chien mange"
+    await send(jetstream, sent)
+    (found,) = await embedded(jetstream, 1)
+    assert [entry.chunk for entry in found.chunks] == list(sent.chunks)
+    for field in ("version", "space_id", "batch_no", "batch_count", "title", "source", "chunking"):
+        assert getattr(found, field) == getattr(sent, field)
+    texts = ["le chat dort", "congés : le chien mange"]
+    tokens = batcher.encoder.tokenize(texts, prefix="passage: ", field="")
+    for entry, expected in zip(found.chunks, batcher.encoder.encode(tokens), strict=True):
+        vector = np.frombuffer(entry.vector, "<f2")
+        assert vector.shape == (DIMENSION,)
+        np.testing.assert_allclose(vector, expected.vector, atol=1e-3)
+        assert entry.token_codes == expected.token_codes
+
+
+async def test_each_lane_stays_its_lane(jetstream: JetStream, batcher: Batcher) -> None:
+    for lane in subjects.LANES:
+        sent = batch(batcher.encoder, "mot")
+        sent.version.version_id = lane
+        await send(jetstream, sent, lane=lane)
+    await embedded(jetstream, 2)
+    name = subjects.stream_name(jetstream.prefix, subjects.EMBEDDED)
+    info = await jetstream.context.stream_info(name, subjects_filter=">")
+    assert set(info.state.subjects or {}) == {
+        subjects.CHUNKS_EMBEDDED.address(jetstream.prefix, tenant="acme", lane=lane) for lane in subjects.LANES
+    }
+
+
+async def test_a_batch_that_comes_twice_is_handed_on_once(jetstream: JetStream, batcher: Batcher) -> None:
+    sent = batch(batcher.encoder, "le chat dort")
+    await send(jetstream, sent)
+    await send(jetstream, sent)
+
+    async def done() -> bool:
+        return await stream_messages(jetstream) == 0
+
+    await eventually(done)
+    assert await stream_messages(jetstream, subjects.EMBEDDED) == 1
+
+
+async def test_a_batch_of_another_space_is_a_dead_letter(jetstream: JetStream, batcher: Batcher) -> None:
+    await send(jetstream, batch(batcher.encoder, "mot", space_id="other-space"))
+    (letter,) = await letters(jetstream, 1)
+    assert letter.reason == "SPACE_MISMATCH"
+    assert "other-space" in letter.message
+    assert await stream_messages(jetstream, subjects.EMBEDDED) == 0
+
+
+async def test_a_chunk_over_the_models_limit_is_a_dead_letter(jetstream: JetStream, batcher: Batcher) -> None:
+    await send(jetstream, batch(batcher.encoder, "mot", text_of(TOKEN_LIMIT)))
+    (letter,) = await letters(jetstream, 1)
+    assert letter.reason == "INVALID_ARGUMENT"
+    assert f"the model reads {TOKEN_LIMIT}" in letter.message
+
+
+async def test_an_engine_that_fails_once_is_tried_again(jetstream: JetStream, batcher: Batcher) -> None:
+    engine = batcher.encoder.engine
+    assert isinstance(engine, ArithmeticEngine)
+    engine.error = RuntimeError("out of memory")
+    await send(jetstream, batch(batcher.encoder, "mot"))
+    async with asyncio.timeout(10):
+        await asyncio.to_thread(engine.entered.acquire)
+    engine.error = None
+    assert len(await embedded(jetstream, 1)) == 1
