@@ -54,10 +54,14 @@ class ParsedArtefact:
 class ParserPool:
     """Parses documents, at most `concurrency` at a time; further calls wait their turn."""
 
-    def __init__(self, *, concurrency: int = 2, limits: ParsingLimits | None = None) -> None:
+    def __init__(
+        self, *, concurrency: int = 2, limits: ParsingLimits | None = None, parent_directory: Path | None = None
+    ) -> None:
+        """Working files go below `parent_directory` (empty: the system's), in a folder that closing removes."""
         self.limits = limits or ParsingLimits()
         self.network_isolation = ""
         """`namespace` or `sockets`, once started: see `parsing.confinement`."""
+        self._parent_directory = parent_directory
         self._slots = asyncio.Semaphore(concurrency)
         self._identifiers = itertools.count(1)
         self._starting = asyncio.Lock()
@@ -66,7 +70,9 @@ class ParserPool:
 
     async def __aenter__(self) -> Self:
         """Start the zygote and wait until its parsers are imported."""
-        self._directory = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="sourcier-parse-"))
+        self._directory = Path(
+            await asyncio.to_thread(tempfile.mkdtemp, None, "sourcier-parse-", self._parent_directory)
+        )
         try:
             await self._live_zygote()
         except BaseException:
