@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
@@ -19,6 +20,7 @@ class RankExecutor:
         self.ranker = ranker
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="rank")
         self._in_hand = 0
+        self._counting = threading.Lock()
         self._in_hand_max = threads + waiting_max
         self._seconds_max = seconds_max
 
@@ -34,13 +36,18 @@ class RankExecutor:
         """Return one score per candidate; raise ResourceExhausted at once when too many requests wait."""
         if self._in_hand >= self._in_hand_max:
             raise ResourceExhausted(f"{self._in_hand} re-rankings are in hand, the most is {self._in_hand_max}")
-        self._in_hand += 1
+        with self._counting:
+            self._in_hand += 1
+        work = self._pool.submit(self.ranker.score, question, candidates)
+        # Its place is free when its thread is, which may be after its caller gave up; a queued one is free at once.
+        work.add_done_callback(self._end)
         try:
             async with asyncio.timeout(self._seconds_max):
-                return await asyncio.get_running_loop().run_in_executor(
-                    self._pool, self.ranker.score, question, candidates
-                )
+                return await asyncio.wrap_future(work)
         except TimeoutError as error:
             raise DeadlineExceeded(f"re-ranking took over {self._seconds_max:g} s") from error
-        finally:
+
+    def _end(self, work: Future[FloatArray]) -> None:
+        # Called by the thread that worked, or by the loop for a call that was still queued.
+        with self._counting:
             self._in_hand -= 1

@@ -54,7 +54,11 @@ class RerankServer(rerank_pb2_grpc.RerankServiceServicer):
                 f"query_vectors are {size} bytes for {rows} weights; send float32 rows of one dimension",
                 field="query_vectors")
         vectors = np.frombuffer(request.query_vectors, dtype="<f4").reshape(rows, dimension)
-        return Question(request.query, vectors, np.asarray(request.query_weights, dtype=np.float32))
+        require(bool(np.isfinite(vectors).all()), "query_vectors hold NaN or infinity", field="query_vectors")
+        weights = np.asarray(request.query_weights, dtype=np.float32)
+        require(bool(np.isfinite(weights).all() and (weights >= 0).all()),
+                "a query weight is negative, NaN or infinite", field="query_weights")
+        return Question(request.query, vectors, weights)
 
     async def Describe(self, request: rerank_pb2.DescribeRequest, context: Context) -> rerank_pb2.DescribeResponse:
         """Name the ranker and its limits."""
