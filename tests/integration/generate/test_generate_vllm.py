@@ -249,13 +249,11 @@ async def test_a_lost_core_ends_streams_and_the_process(metrics_port: int, sent:
         call = service.generate(ask(STORY, tokens_max=2000))
         await call.read()
         core.send_signal(sent)
-        lost = time.monotonic()
         error = await failure(call)
         assert error.code() is grpc.StatusCode.UNAVAILABLE
         assert "the process restarts" in (error.details() or "")
         async with asyncio.timeout(30):
             assert await service.process.wait() == 1
-        assert time.monotonic() - lost < (10 if sent is signal.SIGKILL else 10 + STALL_SECONDS)
         assert psutil.wait_procs(children, timeout=5)[1] == []
 
 
