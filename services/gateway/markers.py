@@ -6,9 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# `[2]`, `[1, 3]`, `[Source 2]`, `[extrait 4]`: what models write when asked for `[n]`.
-_MARKER = re.compile(r"\[\s*(?:[A-Za-zéÉ]{1,10}\.?\s*)?(\d{1,3}(?:\s*[,;et&]+\s*\d{1,3})*)\s*\]")
+# `[2]`, `[1, 3]`, `[Source 2]`, `[extrait 4]`: what models write when asked for `[n]`. The number of a page or of an
+# article is not one.
+_MARKER = re.compile(
+    r"\[\s*(?:(?:sources?|extraits?|extracts?|passages?|documents?|docs?|r[ée]f(?:[ée]rences?)?|citations?)\.?\s*)?"
+    r"(\d{1,3}(?:\s*(?:[,;&]|et|and)\s*\d{1,3})*)\s*\]", re.IGNORECASE,
+)
 _OPEN_MARKER = re.compile(r"\[[A-Za-zéÉ\d\s,;.&]{0,24}\Z")
+CLOSING_GUILLEMET = "»"
 _PLAIN = re.compile(r"[^\[.!?…\n]+")
 _PUNCTUATION = re.compile(r"[.!?…]+[\"»”)*]*")
 
@@ -71,7 +76,7 @@ class MarkerReader:
                 if not final and _OPEN_MARKER.match(self._pending):
                     return
             if self._punctuation:
-                yield from self._between_sentences()
+                yield from self._between_sentences(final=final)
                 continue
             piece = self._next_piece(final=final)
             if piece is None:
@@ -88,11 +93,19 @@ class MarkerReader:
             self._markers.append(number)
             yield Marker(number)
 
-    def _between_sentences(self) -> Iterator[Part]:
+    def _between_sentences(self, *, final: bool) -> Iterator[Part]:
         rest = self._pending.lstrip()
         self._gap += self._pending[: len(self._pending) - len(rest)]
         self._pending = rest
-        if not rest or _OPEN_MARKER.match(rest) or _MARKER.match(rest):
+        if not rest or _MARKER.match(rest) or (not final and _OPEN_MARKER.match(rest)):
+            return
+        if rest[0] == CLOSING_GUILLEMET and "\n" not in self._gap:
+            # `… deux jours. »`: French sets a space before what closes the sentence.
+            self._punctuation = CLOSING_GUILLEMET
+            self._sentence += self._gap + CLOSING_GUILLEMET
+            self._pending = rest[1:]
+            yield Text(self._gap + CLOSING_GUILLEMET)
+            self._gap = ""
             return
         continues = (rest[0].islower() or rest[0].isdigit()) and "\n" not in self._gap
         if self._punctuation == "." and continues and not self._markers:
