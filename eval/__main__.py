@@ -10,8 +10,10 @@ from typing import Any
 import click
 
 from eval import datasets
+from eval.latency import measure_latency
 from eval.retrieval import RetrievalRun, measure_retrieval
 from eval.system import StackFailed, running_system
+from eval.thresholds import measure_thresholds
 from sourcier import SourcierError
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "QUALITY.md"
@@ -56,6 +58,39 @@ def retrieval(
                 dataset=dataset.first(questions), complete=questions is None, candidates=candidates, label=label,
                 document=DOCUMENT if report else None, command=_command(),
             ), system))
+
+
+@main.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
+              help="A folder with a retrieval set whose questions name their answers.")
+@click.option("--sentences", type=click.IntRange(min=1), default=600, show_default=True,
+              help="Questions of which sentences are made.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@system_options
+def thresholds(
+    data: Path, sentences: int, report: bool, gateway: str, data_dir: Path | None, engine: str
+) -> None:
+    """Measure the gateway's thresholds, on the rankings that `retrieval` kept."""
+    dataset = datasets.load(data)
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine) as system:
+        asyncio.run(measure_thresholds(
+            dataset, dataset.first(sentences), system, document=DOCUMENT if report else None, command=_command()
+        ))
+
+
+@main.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
+              help="A folder with a retrieval set.")
+@click.option("--questions", type=click.IntRange(min=1), default=200, show_default=True, help="Ask so many.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@system_options
+def latency(data: Path, questions: int, report: bool, gateway: str, data_dir: Path | None, engine: str) -> None:
+    """Measure what each stage of a search takes and what re-ranking adds; leave the machine idle meanwhile."""
+    dataset = datasets.load(data).first(questions)
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine) as system:
+        asyncio.run(measure_latency(
+            dataset, system, document=DOCUMENT if report else None, command=_command()
+        ))
 
 
 def _command() -> str:

@@ -53,6 +53,13 @@ class Dataset:
         chosen = tuple(self.questions[int(number * step)] for number in range(count))
         return Dataset(self.name, self.passages, chosen)
 
+    def part(self, *, passages: int, questions: int) -> Dataset:
+        """Return a smaller set: the first `passages`, and at most `questions` of those that they answer."""
+        kept = self.passages[:passages]
+        known = {passage.passage_id for passage in kept}
+        answered = tuple(question for question in self.questions if known.issuperset(question.relevant))
+        return Dataset(self.name, kept, answered).first(questions)
+
 
 def load(folder: Path) -> Dataset:
     """Read `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`; raise `DatasetInvalid` where they are not there."""
