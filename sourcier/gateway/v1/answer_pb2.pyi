@@ -736,7 +736,7 @@ class Token(_message.Message):
     text: _builtins.str
     """Text to append."""
     attached: _builtins.bool
-    """True for a citation marker that the model left out and the service attached."""
+    """True for a citation marker that the service attached or corrected: the model left it out, or named another passage."""
     def __init__(
         self,
         *,
@@ -791,7 +791,7 @@ class Citation(_message.Message):
     end_character: _builtins.int
     """Offset after the chunk's last character."""
     attached: _builtins.bool
-    """Whether the service attached the marker, the model having left it out."""
+    """Whether the marker is the service's: the model left it out, or named a passage that plainly is not the source."""
     support: Global___Support.ValueType
     """How the passage supports the sentence."""
     score: _builtins.float
