@@ -41,11 +41,12 @@ def export(source: Path, *, target: Path, passage_prefix: str) -> None:
     target.mkdir(parents=True, exist_ok=True)
     export_graph(source, target=target, task="feature-extraction")
     np.save(target / "token_weights.npy", weights)
-    mean = token_mean(target / "model.onnx", target / "tokenizer.json", passage_prefix=passage_prefix)
+    limit = token_limit(source, config)
+    mean = token_mean(target, passage_prefix=passage_prefix, tokens_max=limit)
     np.save(target / "token_mean.npy", mean)
     description = {
         "dimension": config["hidden_size"],
-        "token_limit": token_limit(source, config),
+        "token_limit": limit,
         "token_mean": "token_mean.npy",
         "token_weights": "token_weights.npy",
         "token_statistics": f"{STATISTICS_METHOD} {calibration.digest()[:16]}",
@@ -97,18 +98,16 @@ def token_weights(tokenizer: Path, *, vocabulary: int) -> Floats:
     return weights
 
 
-def token_mean(graph: Path, tokenizer_file: Path, *, passage_prefix: str) -> Floats:
+def token_mean(folder: Path, *, passage_prefix: str, tokens_max: int) -> Floats:
     """Return the mean token embedding over the calibration texts, prefix and special tokens left out."""
     import onnxruntime
-    from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(tokenizer_file))
-    session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
+    names = [entry.name for entry in session.get_inputs()]
     total: Any = 0.0
     count = 0
-    for paragraph in calibration.paragraphs():
-        encoding = tokenizer.encode(passage_prefix + paragraph)
-        (states,) = session.run(["last_hidden_state"], model_inputs(session, encoding))
+    for encoding in calibration_encodings(folder, passage_prefix=passage_prefix, tokens_max=tokens_max):
+        (states,) = session.run(["last_hidden_state"], model_inputs(encoding, names=names))
         kept = [
             index for index, (offsets, special) in enumerate(
                 zip(encoding.offsets, encoding.special_tokens_mask, strict=True))
@@ -120,12 +119,22 @@ def token_mean(graph: Path, tokenizer_file: Path, *, passage_prefix: str) -> Flo
     return mean
 
 
-def model_inputs(session: Any, encoding: Any) -> dict[str, npt.NDArray[np.int64]]:
+def calibration_encodings(folder: Path, *, passage_prefix: str, tokens_max: int) -> list[Any]:
+    """Return the calibration texts as the model's tokens, cut where the model reads no further."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(tokens_max)
+    return [tokenizer.encode(passage_prefix + paragraph) for paragraph in calibration.paragraphs()]
+
+
+def model_inputs(encoding: Any, *, names: list[str]) -> dict[str, npt.NDArray[np.int64]]:
     """Return one text's inputs under the names that the graph asks for."""
     columns = {
         "input_ids": encoding.ids, "attention_mask": encoding.attention_mask, "token_type_ids": encoding.type_ids,
     }
-    return {entry.name: np.array([columns[entry.name]], dtype=np.int64) for entry in session.get_inputs()}
+    return {name: np.array([columns[name]], dtype=np.int64) for name in names}
 
 
 def graph_inputs(graph: Path) -> list[str]:

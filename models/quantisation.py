@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from models import calibration
+from models.embedding import calibration_encodings, model_inputs
 
 Inputs = dict[str, npt.NDArray[np.int64]]
 
@@ -32,25 +32,14 @@ def main() -> None:
 def quantise(folder: Path, *, passage_prefix: str) -> None:
     """Add the int8 form to `folder` and to its `export.json`."""
     description = json.loads((folder / "export.json").read_text(encoding="utf-8"))
-    inputs = calibration_inputs(folder / "tokenizer.json", names=description["facts"]["inputs"], prefix=passage_prefix)
+    encodings = calibration_encodings(folder, passage_prefix=passage_prefix, tokens_max=description["token_limit"])
+    inputs = [model_inputs(encoding, names=description["facts"]["inputs"]) for encoding in encodings]
     # Weights beside the graph mean that it is over the 2 GiB of one ONNX file.
     external = any(path.name != "model.onnx" for path in folder.glob("model.onnx*"))
     file = quantise_with_openvino(folder, inputs) if external else quantise_onnx(folder, inputs)
     description["variants"]["int8"] = file
     description["facts"]["quantiser"] = f"nncf {version('nncf')}, static, per channel"
     (folder / "export.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
-
-
-def calibration_inputs(tokenizer_file: Path, *, names: list[str], prefix: str) -> list[Inputs]:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(tokenizer_file))
-    encodings = [tokenizer.encode(prefix + paragraph) for paragraph in calibration.paragraphs()]
-    columns = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
-    return [
-        {name: np.array([getattr(encoding, columns[name])], dtype=np.int64) for name in names}
-        for encoding in encodings
-    ]
 
 
 def quantise_onnx(folder: Path, inputs: list[Inputs]) -> str:

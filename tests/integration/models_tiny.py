@@ -1,0 +1,75 @@
+"""Write tiny models with random weights in Hugging Face form: `python -m tests.integration.models_tiny KIND DIR`.
+
+Run by the tests of the recipes in the export environment, which has PyTorch. Beside the model lies `expected.npz`: an
+input and what PyTorch makes of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from models import calibration
+
+LAYERS: dict[str, Any] = {
+    "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 130,
+}
+
+
+def main(kind: str, folder: Path) -> None:
+    import torch
+
+    torch.manual_seed(7)
+    tokenizer = save_tokenizer(folder)
+    settings = {**LAYERS, "vocab_size": tokenizer.get_vocab_size()}
+    build = {"cross-encoder": cross_encoder, "embedding": embedding, "language": language}[kind]
+    model = build(settings).eval()
+    model.save_pretrained(folder)
+    encoding = tokenizer.encode("Le pont fut ouvert", "en automne")
+    with torch.no_grad():
+        outputs = model(input_ids=torch.tensor([encoding.ids]), attention_mask=torch.tensor([encoding.attention_mask]))
+    np.savez(folder / "expected.npz", ids=encoding.ids, outputs=outputs[0].numpy())
+
+
+def save_tokenizer(folder: Path) -> Any:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    trainer = trainers.UnigramTrainer(vocab_size=600, special_tokens=special, unk_token="<unk>", show_progress=False)
+    tokenizer.train_from_iterator(calibration.paragraphs(), trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    fast: Any = PreTrainedTokenizerFast
+    fast(tokenizer_object=tokenizer, model_max_length=128, bos_token="<s>", cls_token="<s>", eos_token="</s>",
+         sep_token="</s>", pad_token="<pad>", unk_token="<unk>").save_pretrained(folder)
+    return tokenizer
+
+
+def cross_encoder(settings: dict[str, Any]) -> Any:
+    from transformers import XLMRobertaConfig, XLMRobertaForSequenceClassification
+
+    config: Any = XLMRobertaConfig
+    return XLMRobertaForSequenceClassification(config(**settings, num_labels=1, pad_token_id=1))
+
+
+def embedding(settings: dict[str, Any]) -> Any:
+    from transformers import XLMRobertaConfig, XLMRobertaModel
+
+    return XLMRobertaModel(XLMRobertaConfig(**settings, pad_token_id=1), add_pooling_layer=False)
+
+
+def language(settings: dict[str, Any]) -> Any:
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    return Qwen2ForCausalLM(Qwen2Config(**settings, tie_word_embeddings=True))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,126 @@
+"""The exporters, on tiny models with random weights: what the store holds computes what PyTorch computes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from tokenizers import Tokenizer
+
+from models.exporting import EXPORT_PYTHON, PROJECT
+from services.chassis.models import Model, ModelStore
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not EXPORT_PYTHON.exists(), reason="needs requirements/install.py export"),
+]
+Fetch = Callable[..., Model]
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Callable[[str], Path]:
+    """Return a function that makes a tiny model of a kind and gives its folder."""
+    def make(kind: str) -> Path:
+        run_export("tests.integration.models_tiny", kind, str(tmp_path / "tiny"))
+        return tmp_path / "tiny"
+
+    return make
+
+
+@pytest.fixture
+def fetch(tmp_path: Path) -> Fetch:
+    """Return a function that fetches from a folder by the command and loads the model."""
+    def run(*arguments: str, name: str) -> Model:
+        root = tmp_path / "store"
+        done = subprocess.run([sys.executable, "-m", "models", "--root", str(root), "fetch", *arguments], cwd=PROJECT,
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return ModelStore(root).load(name)
+
+    return run
+
+
+def run_export(module: str, *arguments: str) -> None:
+    done = subprocess.run([str(EXPORT_PYTHON), "-m", module, *arguments], cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def onnx_outputs(graph: Path, ids: np.ndarray) -> np.ndarray:
+    session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+    columns = {"input_ids": ids[None].astype(np.int64), "attention_mask": np.ones((1, len(ids)), dtype=np.int64)}
+    outputs: np.ndarray = session.run(None, {entry.name: columns[entry.name] for entry in session.get_inputs()})[0]
+    return outputs
+
+
+def test_a_cross_encoder_gives_the_scores_of_pytorch(tiny: Callable[[str], Path], fetch: Fetch) -> None:
+    folder = tiny("cross-encoder")
+    model = fetch("--kind", "cross-encoder", "--from", str(folder), "test/tiny-ranker", name="tiny-ranker")
+    expected = np.load(folder / "expected.npz")
+    tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
+    encoding = tokenizer.encode("Le pont fut ouvert", "en automne")
+    assert encoding.ids == expected["ids"].tolist()
+    outputs = onnx_outputs(model.variant("fp32"), np.array(encoding.ids))
+    assert outputs.shape == (1, 1)
+    np.testing.assert_allclose(outputs, expected["outputs"], atol=1e-5)
+    assert model.manifest.token_limit == 128
+
+
+def test_another_size_of_e5_has_its_own_dimension_and_int8_form(tiny: Callable[[str], Path], fetch: Fetch) -> None:
+    folder = tiny("embedding")
+    model = fetch("--from", str(folder), "intfloat/multilingual-e5-base", name="multilingual-e5-base")
+    manifest, expected = model.manifest, np.load(folder / "expected.npz")
+    assert (manifest.dimension, manifest.token_limit, manifest.pooling) == (64, 128, "mean")
+    assert np.load(model.file(manifest.token_mean)).shape == (64,)
+    np.testing.assert_allclose(onnx_outputs(model.variant("fp32"), expected["ids"]), expected["outputs"], atol=1e-5)
+    int8 = onnx_outputs(model.variant("int8"), expected["ids"])
+    assert cosine(int8, expected["outputs"]) > 0.99
+
+    # Weights beside the graph stand for a model too large for one ONNX file.
+    (folder / "large").mkdir()
+    run_export("models.embedding", str(folder), "--target", str(folder / "large"))
+    (folder / "large" / "model.onnx_data").touch()
+    run_export("models.quantisation", str(folder / "large"))
+    assert (folder / "large" / "model.int8.bin").stat().st_size < (folder / "large" / "model.onnx").stat().st_size
+
+
+def test_token_weights_are_the_surprise_of_each_token(tiny: Callable[[str], Path], fetch: Fetch) -> None:
+    model = fetch("--no-int8", "--from", str(tiny("embedding")), "intfloat/multilingual-e5-base",
+                  name="multilingual-e5-base")
+    weights = np.load(model.file(model.manifest.token_weights))
+    tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
+    assert (weights.dtype, weights.shape) == (np.float32, (tokenizer.get_vocab_size(),))
+    assert weights[:4].tolist() == [0.0] * 4
+    assert weights.min() >= 0.0
+    assert weights[4:].max() > 1.0
+
+
+def test_int8_weights_of_a_language_model_come_back_within_their_step(
+    tiny: Callable[[str], Path], fetch: Fetch
+) -> None:
+    folder = tiny("language")
+    model = fetch("--kind", "language", "--int8", "--from", str(folder), "test/tiny-language", name="tiny-language")
+    script = (
+        "import sys; from safetensors.torch import load_file\n"
+        "a, b = (load_file(path + '/model.safetensors') for path in sys.argv[1:])\n"
+        "for name, scale in b.items():\n"
+        "    if not name.endswith('weight_scale'): continue\n"
+        "    weight = name.removesuffix('_scale')\n"
+        "    source = 'model.embed_tokens.weight' if 'lm_head' in name else weight\n"
+        "    assert str(b[weight].dtype) == 'torch.int8', weight\n"
+        "    assert ((b[weight].float() * scale - a[source]).abs() <= scale / 2 + 1e-6).all(), weight\n"
+        "assert sum(name.endswith('weight_scale') for name in b) == 2 * 7 + 1\n"
+    )
+    command = [str(EXPORT_PYTHON), "-c", script, str(folder), str(model.path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert model.variant("int8").name == "model.safetensors"
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> float:
+    return float((one * other).sum() / np.linalg.norm(one) / np.linalg.norm(other))
