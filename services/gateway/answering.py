@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from services.chassis.channels import Deadline
@@ -82,8 +83,9 @@ class Answerer:
             outcome, generation = Outcome.REFUSED, None
         else:
             writer = _Writer(self._peers, query, options, messages, refusal, embedding, passages, stopwatch, deadline)
-            async for event in writer.write(answer_id):
-                yield event
+            async with aclosing(writer.write(answer_id)) as written:
+                async for event in written:
+                    yield event
             outcome, generation = writer.outcome, writer.generation
         stopwatch.durations["total"] = time.perf_counter() - started_at
         yield Finished(
@@ -130,15 +132,18 @@ class _Writer:
         self.outcome = Outcome.ANSWERED
         self.generation: Generation | None = None
 
-    async def write(self, answer_id: str) -> AsyncIterator[Event]:
+    async def write(self, answer_id: str) -> AsyncGenerator[Event, None]:
         """Yield the answer's words and citations, a refusal, or the best extract."""
         prompt = build_prompt(self._query.question, self._passages, self._messages, refusal=self._refusal)
         with self._stopwatch.measure("generate"):
-            async with self._peers.generate(
-                prompt, self._options.sampling, tenant=self._query.tenant, generation_id=answer_id,
-                deadline=self._deadline,
-            ) as parts:
-                async for event in self._stream(parts):
+            async with (
+                self._peers.generate(
+                    prompt, self._options.sampling, tenant=self._query.tenant, generation_id=answer_id,
+                    deadline=self._deadline,
+                ) as parts,
+                aclosing(self._stream(parts)) as streamed,
+            ):
+                async for event in streamed:
                     yield event
         if self.outcome is Outcome.REFUSED:
             yield Refused(self._refusal, "MODEL_REFUSED", self._best_score)
@@ -148,7 +153,7 @@ class _Writer:
         if self._scorer.failed:
             yield Degradation("citation", f"{self._scorer.failed}; some sentences were not checked")
 
-    async def _stream(self, parts: AsyncIterator[str | Generation]) -> AsyncIterator[Event]:
+    async def _stream(self, parts: AsyncIterator[str | Generation]) -> AsyncGenerator[Event, None]:
         called_at = time.perf_counter()
         held = ""
         async for part in parts:
