@@ -1,0 +1,142 @@
+"""Passages, and fake peers with the methods of the real ones: what they answer is the test's to say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from services.chassis.channels import Deadline
+from services.chassis.errors import ServiceError
+from services.gateway.answering import AnswerOptions
+from services.gateway.events import Degradation, RankedPassage, Usage
+from services.gateway.peers import Generation, QueryEmbedding, RerankCandidate, SamplingOptions
+from services.gateway.prompt import Prompt
+from services.gateway.retrieval import Mode, Query, Stopwatch
+from services.index.filters import Filters
+from services.index.passages import Passage
+from services.index.search import SearchResult
+
+FINISH = Generation(False, Usage(50, 10, 5), "fake-model")
+EMBEDDING = QueryEmbedding("space", np.zeros(8, np.float32), b"", ())
+
+
+def passage(number: int, text: str = "", **fields: object) -> Passage:
+    """Return a passage told apart by its number."""
+    return Passage(**({  # type: ignore[arg-type]
+        "chunk_id": f"chunk-{number}", "document_id": f"document-{number}", "version_id": f"version-{number}",
+        "collection": "default", "title": f"Guide {number}", "source": f"guide-{number}.pdf",
+        "filename": f"guide-{number}.pdf", "chunk_index": number, "kind": "text", "method": "hybrid", "language": "fr",
+        "page": number, "start_character": 0, "end_character": len(text), "token_count": 10, "heading_path": (),
+        "text": text or f"Texte du passage {number}.", "category": "", "metadata": {}, "token_codes": b"codes",
+    } | fields))
+
+
+def result(number: int, *, score: float = 0.03, similarity: float | None = 0.9, text: str = "") -> SearchResult:
+    """Return a search result."""
+    return SearchResult(passage=passage(number, text), score=score, similarity=similarity)
+
+
+def query(question: str = "Combien de jours de télétravail par semaine ?", **fields: object) -> Query:
+    """Return a question."""
+    return Query(**({  # type: ignore[arg-type]
+        "tenant": "acme", "question": question, "collection": "default", "filters": Filters(), "mode": Mode.RERANKED,
+        "limit": 3, "candidates": 20,
+    } | fields))
+
+
+def options(**fields: object) -> AnswerOptions:
+    """Return how answers are made, unless a test says otherwise."""
+    return AnswerOptions(**({  # type: ignore[arg-type]
+        "sampling": SamplingOptions(100, 0.0, None), "refusal_threshold": 0.3, "refusal_similarity": 0.8,
+        "attach_threshold": 0.4, "refusal_text": "",
+    } | fields))
+
+
+@dataclass
+class FakePeers:
+    """Answers as it is told."""
+
+    deltas: Sequence[str] = ("Deux jours ", "par semaine [1].")
+    support: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    """By sentence, the score of each marker; sentences not named score 0.1 everywhere."""
+    finish: Generation | None = FINISH
+    embed_error: ServiceError | None = None
+    rerank_error: ServiceError | None = None
+    generate_error: ServiceError | None = None
+    hang_after_deltas: bool = False
+    prompts: list[Prompt] = field(default_factory=list)
+    scored: list[str] = field(default_factory=list)
+    produced: int = 0
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def embed_query(self, text: str, *, space_id: str, tenant: str, deadline: Deadline) -> QueryEmbedding:
+        """Return an embedding, or raise."""
+        if self.embed_error is not None:
+            raise self.embed_error
+        return EMBEDDING
+
+    async def rerank(
+        self, text: str, query: QueryEmbedding, candidates: Sequence[RerankCandidate], *, tenant: str,
+        deadline: Deadline,
+    ) -> dict[str, float]:
+        """Return the support of a sentence."""
+        if self.rerank_error is not None:
+            raise self.rerank_error
+        self.scored.append(text)
+        given = self.support.get(text, {})
+        return {entry.chunk_id: given.get(int(entry.chunk_id), 0.1) for entry in candidates}
+
+    @asynccontextmanager
+    async def generate(
+        self, prompt: Prompt, options: SamplingOptions, *, tenant: str, generation_id: str, deadline: Deadline
+    ) -> AsyncIterator[AsyncIterator[str | Generation]]:
+        """Stream the deltas; `closed` is set when the reader left."""
+        self.prompts.append(prompt)
+        try:
+            yield self._parts()
+        finally:
+            self.closed.set()
+
+    async def _parts(self) -> AsyncIterator[str | Generation]:
+        for delta in self.deltas:
+            self.produced += 1
+            yield delta
+        if self.hang_after_deltas:
+            await asyncio.Event().wait()
+        if self.generate_error is not None:
+            raise self.generate_error
+        if self.finish is not None:
+            yield self.finish
+
+
+@dataclass
+class FakeRetriever:
+    """Finds what it is told."""
+
+    results: Sequence[SearchResult] = (result(1), result(2))
+    scores: Mapping[str, float] = field(default_factory=dict)
+    degradation: Degradation | None = None
+    error: ServiceError | None = None
+
+    async def retrieve(
+        self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline
+    ) -> tuple[QueryEmbedding | None, list[SearchResult]]:
+        """Return the results."""
+        if self.error is not None:
+            raise self.error
+        return EMBEDDING, list(self.results)
+
+    async def rank(
+        self, query: Query, embedding: QueryEmbedding, results: list[SearchResult], *, stopwatch: Stopwatch,
+        deadline: Deadline,
+    ) -> tuple[tuple[RankedPassage, ...], Degradation | None]:
+        """Return the results with their scores, 0.6 where none is given, or as they are where re-ranking failed."""
+        if self.degradation is not None:
+            return tuple(RankedPassage(entry) for entry in results), self.degradation
+        return tuple(
+            RankedPassage(entry, self.scores.get(entry.passage.chunk_id, 0.6)) for entry in results
+        ), None

@@ -1,0 +1,251 @@
+"""Answering: the order of events, refusals, fallbacks that are said, and ends that are always one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from services.chassis.channels import Deadline
+from services.chassis.errors import DeadlineExceeded, ServiceError, Unavailable
+from services.gateway.answer_messages import EventStream
+from services.gateway.answering import QUOTED_CHARACTERS_MAX, Answerer, refuse
+from services.gateway.events import (
+    Citation,
+    Degradation,
+    Event,
+    Finished,
+    Outcome,
+    Quoted,
+    RankedPassage,
+    Refused,
+    Reranked,
+    Retrieved,
+    Searching,
+    Started,
+    Token,
+    Usage,
+)
+from services.gateway.messages import ENGLISH, FRENCH
+from services.gateway.peers import Generation
+from services.gateway.retrieval import Mode
+from tests.unit.gateway.fix_gateway_domain import FakePeers, FakeRetriever, options, query, result
+
+
+async def answer(
+    *, retriever: FakeRetriever | None = None, peers: FakePeers | None = None, asked: Any = None, **fields: object
+) -> list[Event]:
+    """Return the events of an answer."""
+    answerer = Answerer(retriever or FakeRetriever(), peers or FakePeers())  # type: ignore[arg-type]
+    events = answerer.answer(asked or query(), options(**fields), answer_id="a", deadline=Deadline.after(30))
+    async with aclosing(events):
+        return [event async for event in events]
+
+
+def text(events: Sequence[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Token))
+
+
+def kinds(events: Sequence[Event]) -> list[str]:
+    """Return the kinds of events in order, neighbours of a kind once."""
+    names = [type(event).__name__ for event in events]
+    return [name for place, name in enumerate(names) if place == 0 or names[place - 1] != name]
+
+
+def finished(events: Sequence[Event]) -> Finished:
+    assert [type(event) for event in events].count(Finished) == 1
+    assert isinstance(events[-1], Finished)
+    return events[-1]
+
+
+async def test_an_answer_goes_from_its_start_to_its_end() -> None:
+    events = await answer()
+    assert kinds(events) == ["Started", "Searching", "Retrieved", "Reranked", "Token", "Citation", "Finished"]
+    assert events[:3] == [
+        Started(query().question, "fr"), Searching(query().question, FRENCH.searching), Retrieved(2),
+    ]
+    assert text(events) == "Deux jours par semaine [1]."
+    end = finished(events)
+    assert (end.outcome, end.model, end.usage) == (Outcome.ANSWERED, "fake-model", Usage(50, 10, 5))
+    assert {"generate", "first_token", "total"} <= end.durations.keys()
+    assert end.durations["total"] >= end.durations["generate"] >= end.durations["first_token"] >= 0
+
+
+async def test_a_question_in_english_is_answered_in_english() -> None:
+    events = await answer(asked=query("How many days of remote work are allowed each week?"),
+                          retriever=FakeRetriever(results=()))
+    refusal = next(event for event in events if isinstance(event, Refused))
+    assert refusal.text == ENGLISH.refusal
+
+
+async def test_only_so_many_passages_as_asked_for_reach_the_model() -> None:
+    peers = FakePeers()
+    retriever = FakeRetriever(results=[result(number) for number in range(1, 9)])
+    events = await answer(peers=peers, retriever=retriever, asked=query(limit=2))
+    reranked = next(event for event in events if isinstance(event, Reranked))
+    assert len(reranked.passages) == 2
+    assert "[2]" in peers.prompts[0].user
+    assert "[3]" not in peers.prompts[0].user
+    assert events[2] == Retrieved(8)
+
+
+async def test_nothing_found_is_refused_without_the_model() -> None:
+    peers = FakePeers()
+    events = await answer(retriever=FakeRetriever(results=()), peers=peers)
+    assert [event for event in events if isinstance(event, Refused)] == [
+        Refused(FRENCH.refusal, "NOTHING_FOUND", None)
+    ]
+    assert (finished(events).outcome, peers.prompts, text(events)) == (Outcome.REFUSED, [], "")
+
+
+async def test_nothing_close_is_refused_without_the_model() -> None:
+    peers = FakePeers()
+    retriever = FakeRetriever(scores={"chunk-1": 0.29, "chunk-2": 0.1})
+    events = await answer(retriever=retriever, peers=peers, refusal_text="Rien ici.")
+    assert [event for event in events if isinstance(event, Refused)] == [Refused("Rien ici.", "BELOW_THRESHOLD", 0.29)]
+    assert peers.prompts == []
+
+
+@pytest.mark.parametrize(("passages", "reason"), [
+    ((), "NOTHING_FOUND"),
+    ((RankedPassage(result(1), 0.3),), None),
+    ((RankedPassage(result(1), 0.2999),), "BELOW_THRESHOLD"),
+    # Without a re-ranker the best cosine decides, whatever the fused order is.
+    ((RankedPassage(result(1, similarity=0.79)), RankedPassage(result(2, similarity=0.8))), None),
+    ((RankedPassage(result(1, similarity=0.79)), RankedPassage(result(2, similarity=None))), "BELOW_THRESHOLD"),
+    # Found by its words alone: it may be an exact code, which no cosine knows.
+    ((RankedPassage(result(1, similarity=None)),), None),
+])
+def test_what_is_too_far_is_refused(passages: tuple[RankedPassage, ...], reason: str | None) -> None:
+    refused = refuse(passages, options(), text="Non.")
+    assert (None if refused is None else refused.reason) == reason
+
+
+async def test_a_ranking_that_failed_is_said_before_the_passages_and_with_them() -> None:
+    reason = "the rerank service cannot be reached; the order is the search's"
+    events = await answer(retriever=FakeRetriever(degradation=Degradation("rerank", reason)))
+    assert kinds(events)[3:5] == ["Degradation", "Reranked"]
+    reranked = next(event for event in events if isinstance(event, Reranked))
+    assert reranked.degraded_reason == reason
+    assert [entry.rerank_score for entry in reranked.passages] == [None, None]
+    assert finished(events).outcome is Outcome.ANSWERED
+
+
+async def test_without_re_ranking_the_searchs_order_stands_without_a_word() -> None:
+    events = await answer(asked=query(mode=Mode.FUSED), retriever=FakeRetriever(degradation=Degradation("x", "y")))
+    assert not any(isinstance(event, Degradation) for event in events)
+
+
+@pytest.mark.parametrize("deltas", [
+    ("Je ne trouve pas cette information dans le corpus.",),
+    ("Je ", "ne trouve", " pas cette", " information dans le corpus. ", "Mais le soleil brille."),
+    tuple("Les extraits ne contiennent pas la réponse"),
+])
+async def test_a_model_that_refuses_is_stopped_and_nothing_of_it_shown(deltas: tuple[str, ...]) -> None:
+    peers = FakePeers(deltas=deltas)
+    events = await answer(peers=peers)
+    assert text(events) == ""
+    refused = [event for event in events if isinstance(event, Refused)]
+    assert refused == [Refused(FRENCH.refusal, "MODEL_REFUSED", 0.6)]
+    assert finished(events).outcome is Outcome.REFUSED
+    assert peers.closed.is_set()
+    assert not any(isinstance(event, Quoted) for event in events)
+
+
+async def test_a_beginning_that_was_held_back_is_shown_once_it_is_no_refusal() -> None:
+    events = await answer(peers=FakePeers(deltas=("Je ", "ne ", "vois que deux ", "jours [1].")))
+    assert text(events) == "Je ne vois que deux jours [1]."
+
+
+async def test_a_beginning_that_was_held_back_to_the_end_is_shown() -> None:
+    events = await answer(peers=FakePeers(deltas=("Je ne", " trouve")))
+    assert text(events) == "Je ne trouve"
+
+
+async def test_a_model_that_was_stopped_by_its_limit_says_so() -> None:
+    peers = FakePeers(deltas=("Deux jours par semaine [1]. Et ["), finish=Generation(True, Usage(), "fake-model"))
+    async with asyncio.timeout(10):
+        events = await answer(peers=peers)
+    assert finished(events).outcome is Outcome.TRUNCATED
+    assert text(events) == "Deux jours par semaine [1]. Et ["
+
+
+@pytest.mark.parametrize("deltas", [(), ("La lune est un fromage.",), ("Deux jours par semaine [7].",)])
+async def test_an_answer_without_any_support_ends_in_the_best_extract(deltas: tuple[str, ...]) -> None:
+    retriever = FakeRetriever(results=[result(1, text="Deux jours\n par semaine. " * 60)])
+    events = await answer(peers=FakePeers(deltas=deltas), retriever=retriever)
+    (quoted,) = [event for event in events if isinstance(event, Quoted)]
+    assert quoted.text.startswith("Voici le passage du corpus le plus proche de la question : « Deux jours par")
+    assert quoted.text.endswith(" … » [1]")
+    assert len(quoted.text) < QUOTED_CHARACTERS_MAX + 120
+    assert (quoted.citation.marker, quoted.citation.passage.chunk_id) == (1, "chunk-1")
+    assert finished(events).outcome is Outcome.QUOTED
+
+
+async def test_one_supported_sentence_is_enough_not_to_quote() -> None:
+    peers = FakePeers(deltas=("La lune est un fromage. ", "Deux jours par semaine [2]."))
+    events = await answer(peers=peers)
+    assert not any(isinstance(event, Quoted) for event in events)
+    assert [event.marker for event in events if isinstance(event, Citation)] == [2]
+
+
+async def test_sentences_that_were_not_checked_are_said() -> None:
+    peers = FakePeers(rerank_error=Unavailable("the rerank service cannot be reached"))
+    events = await answer(peers=peers)
+    (degradation,) = [event for event in events if isinstance(event, Degradation)]
+    assert degradation.stage == "citation"
+    assert "the rerank service cannot be reached" in degradation.reason
+    assert finished(events).outcome is Outcome.ANSWERED
+
+
+@pytest.mark.parametrize(("retriever", "peers"), [
+    (FakeRetriever(error=Unavailable("the embed service cannot be reached")), FakePeers()),
+    (FakeRetriever(), FakePeers(generate_error=DeadlineExceeded("the generate service did not answer in time"))),
+])
+async def test_what_cannot_be_done_without_raises(retriever: FakeRetriever, peers: FakePeers) -> None:
+    with pytest.raises(ServiceError):
+        await answer(retriever=retriever, peers=peers)
+
+
+async def test_a_reader_that_leaves_ends_the_generation_at_once() -> None:
+    peers = FakePeers(deltas=("Deux jours ", "par semaine [1]. ", "Et encore ") * 3)
+    answerer = Answerer(FakeRetriever(), peers)  # type: ignore[arg-type]
+    events = answerer.answer(query(), options(), answer_id="a", deadline=Deadline.after(30))
+    async for event in events:
+        if isinstance(event, Token):
+            break
+    await events.aclose()
+    # Not when the garbage collector gets to it: the model computes until then.
+    assert peers.closed.is_set()
+    assert peers.produced < 9
+
+
+async def test_a_reader_that_is_cancelled_ends_the_generation() -> None:
+    peers = FakePeers(hang_after_deltas=True)
+    reading = asyncio.create_task(answer(peers=peers))
+    async with asyncio.timeout(10):
+        while peers.produced < 2:
+            await asyncio.sleep(0)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert peers.closed.is_set()
+
+
+async def test_answers_at_the_same_time_share_nothing() -> None:
+    answerer_peers = [FakePeers(deltas=(f"Réponse numéro {n} ici [1].",)) for n in range(10)]
+    events = await asyncio.gather(*(answer(peers=peers) for peers in answerer_peers))
+    assert [text(one) for one in events] == [f"Réponse numéro {n} ici [1]." for n in range(10)]
+
+
+async def test_events_are_numbered_without_a_gap() -> None:
+    stream = EventStream("answer-1")
+    responses = [stream.response(event) for event in await answer()]
+    responses.append(stream.failed(reason="UNAVAILABLE", message="not now"))
+    assert [response.event.sequence for response in responses] == list(range(1, len(responses) + 1))
+    assert {response.event.answer_id for response in responses} == {"answer-1"}
+    assert all(response.event.HasField("time") for response in responses)
+    assert [response.event.WhichOneof("event") for response in responses][-2:] == ["finished", "failed"]
