@@ -74,7 +74,8 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = ()) -
         ("grpc.keepalive_timeout_ms", 10_000),
         # A restarted peer is found again within half a second instead of two minutes.
         ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.min_reconnect_backoff_ms", 100),
+        # Despite its name it bounds each attempt to connect: a busy machine, or one far away, needs more than 100 ms.
+        ("grpc.min_reconnect_backoff_ms", 5_000),
         ("grpc.max_reconnect_backoff_ms", 500),
     ))
 
