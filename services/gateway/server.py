@@ -78,18 +78,20 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             request, context, mode=Mode.RERANKED if rerank else Mode.FUSED, limit=limit, candidates=candidates,
             exact=False,
         )
+        options = self._options(request)
         remaining = context.time_remaining()
         deadline = Deadline.after(settings.ask_seconds_max if remaining is None else remaining)
         answer_id = new_id()
         stream = EventStream(answer_id)
         try:
-            events = self._answerer.answer(query, self._options(request), answer_id=answer_id, deadline=deadline)
+            events = self._answerer.answer(query, options, answer_id=answer_id, deadline=deadline)
             async with aclosing(events):
                 async for event in events:
                     yield stream.response(event)
-        except ServiceError as error:
-            # The terminal event for who reads the stream; the status, set by the interceptor, for who reads that.
-            yield stream.failed(reason=error.reason, message=error.message)
+        except Exception as error:  # outermost of the stream: it ends with exactly one terminal event, bug or not
+            # The event is for who reads the stream; the status, set by the interceptor, for who reads that.
+            told = error if isinstance(error, ServiceError) else ServiceError()
+            yield stream.failed(reason=told.reason, message=told.message)
             raise
 
     def _query(
