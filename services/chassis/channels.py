@@ -72,6 +72,8 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = ()) -
         ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
         ("grpc.keepalive_time_ms", 30_000),
         ("grpc.keepalive_timeout_ms", 10_000),
+        # Without it an unanswered ping is waited for as long as gRPC's own limit, 60 s.
+        ("grpc.http2.ping_timeout_ms", 10_000),
         # A restarted peer is found again within half a second instead of two minutes.
         ("grpc.initial_reconnect_backoff_ms", 100),
         # Despite its name it bounds each attempt to connect: a busy machine, or one far away, needs more than 100 ms.

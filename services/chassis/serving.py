@@ -39,6 +39,8 @@ _OPTIONS = (
     # A client that vanished without a FIN is noticed within keepalive time plus time-out.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
+    # Without it an unanswered ping is waited for as long as gRPC's own limit, 60 s.
+    ("grpc.http2.ping_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
     # Clients of ours ping every 30 s; the default of 5 minutes would answer them with GOAWAY too_many_pings.
     ("grpc.http2.min_ping_interval_without_data_ms", 20_000),
