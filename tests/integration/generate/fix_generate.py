@@ -30,6 +30,7 @@ class Service:
     """A running service and what a test asks of it."""
 
     stub: Any
+    target: str
     supervisor: Supervisor
     server: Server
     watch: asyncio.Task[None]
@@ -52,9 +53,10 @@ async def serving(
         await server.start()
         stopping = asyncio.Event()
         watch = asyncio.create_task(supervisor.run(stopping), name="watch")
-        channel = open_channel(f"127.0.0.1:{server.port}")
+        target = f"127.0.0.1:{server.port}"
+        channel = open_channel(target)
         try:
-            yield Service(generate_pb2_grpc.GenerateServiceStub(channel), supervisor, server, watch, channel)
+            yield Service(generate_pb2_grpc.GenerateServiceStub(channel), target, supervisor, server, watch, channel)
         finally:
             stopping.set()
             await asyncio.gather(watch, return_exceptions=True)
@@ -111,5 +113,5 @@ async def responses(call: Any) -> AsyncIterator[pb.GenerateResponse]:
 async def until(condition: Any, *, seconds: float = PATIENCE_SECONDS) -> None:
     """Wait until a condition over the state of this process holds."""
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - the state is of code that has no event to wait on
+        while not condition():
             await asyncio.sleep(0.005)
