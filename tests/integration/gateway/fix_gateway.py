@@ -1,0 +1,248 @@
+"""The gateway in this process over real gRPC and PostgreSQL; its peers answer what the test says."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc.aio
+import numpy as np
+
+from services.chassis.channels import open_channel
+from services.chassis.errors import ServiceError
+from services.chassis.postgres import Database
+from services.chassis.serving import Server, tenant_of
+from services.gateway.answering import Answerer
+from services.gateway.knowledge_server import KnowledgeServer
+from services.gateway.peers import Limits, Peers
+from services.gateway.retrieval import Retriever
+from services.gateway.server import AnswerServer
+from services.gateway.settings import GatewaySettings
+from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, knowledge_pb2_grpc
+from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
+from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+from tests.integration.index.writer import DIMENSION, SPACE, text_vector
+
+TENANT = (("sourcier-tenant", "acme"),)
+_WORD = re.compile(r"\w{4,}")
+
+
+@dataclass
+class Scenario:
+    """What the peers do."""
+
+    space_id: str = SPACE.space_id
+    deltas: tuple[str, ...] = ("Le télétravail est possible ", "deux jours par semaine [1].")
+    embed_error: ServiceError | None = None
+    rerank_error: ServiceError | None = None
+    generate_error: ServiceError | None = None
+    hang: bool = False
+    """The language model stops talking after its deltas."""
+    generations: list[generate_pb2.GenerateRequest] = field(default_factory=list)
+    generating: asyncio.Event = field(default_factory=asyncio.Event)
+    generation_ended: asyncio.Event = field(default_factory=asyncio.Event)
+    submitted: list[tuple[str, ingest_pb2.DocumentHeader, bytes]] = field(default_factory=list)
+    submit_bytes_max: int = 1 << 30
+    submit_error: ServiceError | None = None
+    jobs: list[ingest_pb2.Job] = field(default_factory=list)
+    watch_ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class FakeEmbed(embed_pb2_grpc.EmbedServiceServicer):
+    """A vector by the text alone."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+
+    async def Embed(self, request: Any, context: Any) -> Any:
+        """Embed one text."""
+        if self._scenario.embed_error is not None:
+            raise self._scenario.embed_error
+        half = np.frombuffer(text_vector(request.texts[0]), "<f2").astype("<f4")
+        tokens = embed_pb2.TokenVectors(vectors=half.tobytes(), weights=[1.0], count=1)
+        return embed_pb2.EmbedResponse(
+            space_id=self._scenario.space_id,
+            embeddings=[embed_pb2.Embedding(vector=half.tobytes(), token_count=DIMENSION, tokens=tokens)],
+        )
+
+
+class FakeRerank(rerank_pb2_grpc.RerankServiceServicer):
+    """Scores by the part of the question's long words that the passage has."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+
+    async def Rerank(self, request: Any, context: Any) -> Any:
+        """Score and sort."""
+        if self._scenario.rerank_error is not None:
+            raise self._scenario.rerank_error
+        words = set(_WORD.findall(request.query.lower()))
+        scores = {
+            entry.chunk_id: len(words & set(_WORD.findall(entry.text.lower()))) / max(len(words), 1)
+            for entry in request.candidates
+        }
+        return rerank_pb2.RerankResponse(ranked=[
+            rerank_pb2.RankedCandidate(chunk_id=chunk_id, score=score)
+            for chunk_id, score in sorted(scores.items(), key=lambda item: -item[1])
+        ])
+
+
+class FakeGenerate(generate_pb2_grpc.GenerateServiceServicer):
+    """Says what it is told."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+
+    async def Generate(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        """Stream the deltas."""
+        scenario = self._scenario
+        scenario.generations.append(request)
+        try:
+            for delta in scenario.deltas:
+                yield generate_pb2.GenerateResponse(text=delta)
+            scenario.generating.set()
+            if scenario.hang:
+                await asyncio.Event().wait()
+            if scenario.generate_error is not None:
+                raise scenario.generate_error
+            yield generate_pb2.GenerateResponse(finish=generate_pb2.Finish(
+                reason=generate_pb2.FINISH_REASON_STOP, model="fake-model",
+                usage=generate_pb2.Usage(prompt_tokens=50, completion_tokens=5),
+            ))
+        finally:
+            scenario.generation_ended.set()
+
+
+class FakeIngest(ingest_pb2_grpc.IngestServiceServicer):
+    """Takes documents in and tells the jobs it is told."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+
+    async def Submit(self, request_iterator: Any, context: Any) -> Any:
+        """Keep what was sent."""
+        scenario = self._scenario
+        header, body = ingest_pb2.DocumentHeader(), b""
+        async for request in request_iterator:
+            if request.WhichOneof("part") == "header":
+                header = request.header
+            else:
+                body += request.data
+            if scenario.submit_error is not None and len(body) > scenario.submit_bytes_max:
+                raise scenario.submit_error
+        scenario.submitted.append((tenant_of(context), header, body))
+        return ingest_pb2.SubmitResponse(job=scenario.jobs[0], unchanged=False)
+
+    async def GetJob(self, request: Any, context: Any) -> Any:
+        """Return the first job."""
+        return ingest_pb2.GetJobResponse(job=self._scenario.jobs[0])
+
+    async def ListJobs(self, request: Any, context: Any) -> Any:
+        """Return the jobs of a status."""
+        found = [job for job in self._scenario.jobs if request.status in (0, job.status)]
+        return ingest_pb2.ListJobsResponse(jobs=found, next_page_token=f"{request.collection}/{request.page_size}")
+
+    async def WatchJob(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        """Stream the jobs in turn."""
+        try:
+            for job in self._scenario.jobs:
+                yield ingest_pb2.WatchJobResponse(job=job)
+            if self._scenario.hang:
+                await asyncio.Event().wait()
+        finally:
+            self._scenario.watch_ended.set()
+
+    async def Delete(self, request: Any, context: Any) -> Any:
+        """Say that it existed."""
+        return ingest_pb2.DeleteResponse(existed=request.document_id == "known")
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """A running gateway, as a client sees it."""
+
+    answers: Any
+    knowledge: Any
+    scenario: Scenario
+    server: Server
+
+    async def ask(
+        self, question: str, *, timeout: float | None = 20, **fields: Any
+    ) -> tuple[list[answer_pb2.AskEvent], grpc.aio.AioRpcError | None]:
+        """Return the events of an answer and the error it ended with."""
+        call = self.answers.Ask(
+            answer_pb2.AskRequest(question=question, **fields), timeout=timeout, metadata=TENANT
+        )
+        events: list[answer_pb2.AskEvent] = []
+        try:
+            async for response in call:
+                events.append(response.event)
+        except grpc.aio.AioRpcError as error:
+            return events, error
+        return events, None
+
+    async def search(self, question: str, *, timeout: float = 20, **fields: Any) -> answer_pb2.SearchResponse:
+        """Return what is found."""
+        request = answer_pb2.SearchRequest(question=question, **fields)
+        response: answer_pb2.SearchResponse = await self.answers.Search(request, timeout=timeout, metadata=TENANT)
+        return response
+
+
+def closed_port() -> str:
+    """Return an address where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+@asynccontextmanager
+async def gateway(
+    database: Database, scenario: Scenario, *, down: tuple[str, ...] = (), **settings: Any
+) -> AsyncIterator[Gateway]:
+    """Serve a gateway over the database; peers named in `down` are not there."""
+    async with Server(listen="127.0.0.1:0", grace_seconds=0.5, concurrent_calls_max=64) as peers_server:
+        registrations: list[tuple[Callable[[Any, Any], None], object]] = [
+            (embed_pb2_grpc.add_EmbedServiceServicer_to_server, FakeEmbed(scenario)),
+            (rerank_pb2_grpc.add_RerankServiceServicer_to_server, FakeRerank(scenario)),
+            (generate_pb2_grpc.add_GenerateServiceServicer_to_server, FakeGenerate(scenario)),
+            (ingest_pb2_grpc.add_IngestServiceServicer_to_server, FakeIngest(scenario)),
+        ]
+        for register, servicer in registrations:
+            peers_server.add(register, servicer, type(servicer).__name__)
+        # The names are not those of real services: reflection would look them up.
+        peers_server._service_names = peers_server._service_names[:2]
+        await peers_server.start()
+        urls = {
+            f"{name}_url": closed_port() if name in down else f"127.0.0.1:{peers_server.port}"
+            for name in ("ingest", "embed", "rerank", "generate")
+        }
+        configured = GatewaySettings(**(  # vectors of texts are random here: their cosines say nothing
+            {"postgres_url": "unused", "refusal_threshold": 0.2, "result_threshold": -1} | urls | settings
+        ))
+        async with (
+            Peers(**urls, limits=Limits(embed_seconds=10, rerank_seconds=10, generate_seconds=10)) as peers,
+            Server(listen="127.0.0.1:0", grace_seconds=0.5, concurrent_calls_max=64) as server,
+        ):
+            retriever = Retriever(
+                database, peers, result_threshold=configured.result_threshold,
+                search_seconds_max=configured.search_seconds_max,
+            )
+            server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
+                       AnswerServer(retriever, Answerer(retriever, peers), configured),
+                       "sourcier.gateway.v1.AnswerService")
+            server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, KnowledgeServer(database, peers),
+                       "sourcier.gateway.v1.KnowledgeService")
+            await server.start()
+            channel = open_channel(f"127.0.0.1:{server.port}")
+            try:
+                yield Gateway(answer_pb2_grpc.AnswerServiceStub(channel),
+                              knowledge_pb2_grpc.KnowledgeServiceStub(channel), scenario, server)
+            finally:
+                await channel.close()
