@@ -18,6 +18,15 @@ def new_id() -> str:
     return str(uuid.UUID(int=value))
 
 
+def is_id(text: str) -> bool:
+    """Return whether a text can be an identifier of ours; what cannot names nothing that exists."""
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
 def chunk_id(*, document_id: str, content_sha256: bytes, configuration_digest: str, position: int) -> str:
     """Return the chunk's UUIDv5: the same document, content, configuration and position give the same id."""
     return str(uuid.uuid5(CHUNK_NAMESPACE, f"{document_id}:{content_sha256.hex()}:{configuration_digest}:{position}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -232,3 +233,5 @@ async def _pieces(requests: AsyncIterator[knowledge_pb2.UploadDocumentRequest]) 
         if request.WhichOneof("part") != "data":
             raise InvalidArgument("only the first message of an upload is a header", field="header")
         yield request.data
+    # A cancelled stream ends like a whole one; the cancellation itself comes one turn of the loop later.
+    await asyncio.sleep(0)

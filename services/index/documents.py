@@ -11,6 +11,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from services.chassis.errors import NotFound
+from services.chassis.ids import is_id
 from services.chassis.postgres import Connection
 from services.index import commit_statements as statements
 from services.index import pagination
@@ -56,7 +57,7 @@ class Deletion:
 
 async def get_document(connection: Connection, *, tenant: str, document_id: str) -> Document:
     """Return a document; raise `NotFound`."""
-    found = await _select(connection, tenant=tenant, document_id=document_id)
+    found = await _select(connection, tenant=tenant, document_id=document_id) if is_id(document_id) else []
     if not found:
         raise NotFound(f"There is no document {document_id}.", field="document_id")
     return found[0]
@@ -82,6 +83,8 @@ async def delete_document(connection: Connection, *, tenant: str, document_id: s
 
     Work under way on it will find it gone. The caller puts the message of the deletion into the outbox.
     """
+    if not is_id(document_id):
+        return Deletion(existed=False)
     values = {"tenant": tenant, "document_id": document_id}
     cursor = await connection.execute(LOCK, values)
     row = await cursor.fetchone()

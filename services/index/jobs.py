@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from services.chassis.errors import InvalidArgument, NotFound
+from services.chassis.ids import is_id
 from services.chassis.postgres import Connection
 from services.index import pagination
 from services.index.pagination import Page
@@ -64,8 +65,10 @@ async def advance_job(connection: Connection, *, tenant: str, job_id: str, stage
 
 async def get_job(connection: Connection, *, tenant: str, job_id: str) -> Job:
     """Return a job; raise `NotFound`."""
-    cursor = await connection.execute(SELECT, {"tenant": tenant, "job_id": job_id})
-    row = await cursor.fetchone()
+    row = None
+    if is_id(job_id):
+        cursor = await connection.execute(SELECT, {"tenant": tenant, "job_id": job_id})
+        row = await cursor.fetchone()
     if row is None:
         raise NotFound(f"There is no job {job_id}.", field="job_id")
     return _job(*row)
