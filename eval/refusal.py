@@ -34,12 +34,13 @@ def refusal_scores(dataset: Dataset, rankings: Iterable[Ranking], *, mode: str) 
         passages = relevant[ranking.question]
         home = articles[next(iter(passages))]
         own = {articles[each] for each in passages}
-        scores.present.append(Scored(home, ranking.scores[0]))
+        # The threshold is on the re-ranker's own scores, which do not decide on the order alone.
+        scored = dict(zip(ranking.passages, ranking.rerank_scores or ranking.scores, strict=True))
+        scores.present.append(Scored(home, max(scored.values())))
         for kind, removed in _removals(passages, own, articles):
-            best = next((score for each, score in zip(ranking.passages, ranking.scores, strict=True)
-                         if not removed(each)), None)
-            if best is not None:
-                scores.absent[kind].append(Scored(home, best))
+            left = [score for each, score in scored.items() if not removed(each)]
+            if left:
+                scores.absent[kind].append(Scored(home, max(left)))
     return scores
 
 

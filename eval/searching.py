@@ -29,6 +29,9 @@ class Ranking:
     passages: tuple[str, ...]
     """Passage ids, best first, each once."""
     scores: tuple[float, ...]
+    """What they were ranked by."""
+    rerank_scores: tuple[float, ...]
+    """The re-ranker's own; empty in the other modes."""
     durations: Mapping[str, float]
     """Seconds by stage."""
 
@@ -77,7 +80,8 @@ def read(results: Path) -> Iterator[Ranking]:
         for line in lines:
             row = json.loads(line)
             yield Ranking(
-                row["question"], row["mode"], tuple(row["passages"]), tuple(row["scores"]), row["durations"]
+                row["question"], row["mode"], tuple(row["passages"]), tuple(row["scores"]), tuple(row["rerank_scores"]),
+                row["durations"],
             )
 
 
@@ -88,8 +92,11 @@ def _ranking(
         # A figure for re-ranking that did not run would be a lie.
         raise RuntimeError(f"{question.question_id}: {response.degradations[0].reason}")
     best: dict[str, float] = {}
+    reranked: dict[str, float] = {}
     for passage in response.passages:
         # Several chunks of one passage count once, at the best one's rank.
         best.setdefault(sources[passage.document_id], round(passage.score, 6))
+        if passage.HasField("rerank_score"):
+            reranked.setdefault(sources[passage.document_id], round(passage.rerank_score, 6))
     durations = {entry.stage: round(entry.duration.ToNanoseconds() / 1e9, 6) for entry in response.durations}
-    return Ranking(question.question_id, mode, tuple(best), tuple(best.values()), durations)
+    return Ranking(question.question_id, mode, tuple(best), tuple(best.values()), tuple(reranked.values()), durations)

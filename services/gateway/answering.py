@@ -98,14 +98,17 @@ def refuse(passages: tuple[RankedPassage, ...], options: AnswerOptions, *, text:
     """Return the refusal when nothing is close enough to the question, without calling the model (A6)."""
     if not passages:
         return Refused(text, "NOTHING_FOUND", None)
-    best = passages[0]
-    if best.rerank_score is not None:
-        close = best.rerank_score >= options.refusal_threshold
+    reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
+    if reranked:
+        # The re-ranker's own score, for the threshold was set on it; the order rests on a share of BM25 too.
+        best = max(reranked)
+        close = best >= options.refusal_threshold
     else:
+        best = passages[0].score
         # Reciprocal ranks say nothing of closeness, so the cosine decides; a lexical hit alone may be an exact code.
         similarities = [entry.found.similarity for entry in passages if entry.found.similarity is not None]
         close = not similarities or max(similarities) >= options.refusal_similarity
-    return None if close else Refused(text, "BELOW_THRESHOLD", best.score)
+    return None if close else Refused(text, "BELOW_THRESHOLD", best)
 
 
 class _Writer:

@@ -16,6 +16,8 @@ class RankedPassage:
     found: SearchResult
     rerank_score: float | None = None
     """The re-ranker's score; None where it did not run."""
+    lexical_share: float = 0.0
+    """What the passage's full-text score adds to the re-ranker's."""
 
     @property
     def passage(self) -> Passage:
@@ -25,7 +27,7 @@ class RankedPassage:
     @property
     def score(self) -> float:
         """The value the passage was ranked by: that of the last stage that ran."""
-        return self.found.score if self.rerank_score is None else self.rerank_score
+        return self.found.score if self.rerank_score is None else self.rerank_score + self.lexical_share
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -23,6 +23,10 @@ from services.index.filters import Filters
 from services.index.search import QuestionVector, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
+
+LEXICAL_WEIGHT = 0.07
+"""What the best full-text score adds to a re-ranking score. Late interaction forgets exact words that are rare, which
+BM25 counts; docs/QUALITY.md has the gain. Beside a cross-encoder's logits it settles ties and no more."""
 
 
 class Mode(Enum):
@@ -158,5 +162,15 @@ class Retriever:
             logger.warning("re-ranking failed, the search's order stands: %s", error)
             degradation = Degradation("rerank", f"{error.message}; the order is the search's")
             return tuple(RankedPassage(result) for result in results), degradation
-        ranked = (RankedPassage(result, scores[result.passage.chunk_id]) for result in results)
-        return tuple(sorted(ranked, key=lambda entry: -entry.score)), None
+        return ordered(results, scores), None
+
+
+def ordered(results: Sequence[SearchResult], scores: Mapping[str, float]) -> tuple[RankedPassage, ...]:
+    """Return the candidates by the re-ranker's score and a share of their BM25, relative to the best candidate's."""
+    best = max((result.lexical_score or 0.0 for result in results), default=0.0)
+    share = LEXICAL_WEIGHT / best if best > 0 else 0.0
+    ranked = (
+        RankedPassage(result, scores[result.passage.chunk_id], share * (result.lexical_score or 0.0))
+        for result in results
+    )
+    return tuple(sorted(ranked, key=lambda entry: -entry.score))

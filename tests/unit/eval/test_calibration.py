@@ -39,8 +39,8 @@ def test_taking_a_passage_or_its_article_away_leaves_the_best_of_the_others() ->
         (Question("q", "?", {"a1": 1}),),
     )
     rankings = [
-        Ranking("q", "reranked", ("a1", "a2", "b1"), (0.9, 0.6, 0.3), {}),
-        Ranking("q", "dense", ("b1",), (0.8,), {}), Ranking("unknown", "reranked", ("a1",), (1.0,), {}),
+        Ranking("q", "reranked", ("a2", "a1", "b1"), (0.95, 0.9, 0.3), (0.6, 0.9, 0.3), {}),
+        Ranking("q", "dense", ("b1",), (0.8,), (), {}), Ranking("unknown", "reranked", ("a1",), (1.0,), (1.0,), {}),
     ]
     scores = refusal_scores(dataset, rankings, mode="reranked")
     assert scores.present == [Scored("A", 0.9)]

@@ -14,7 +14,7 @@ from sourcier.options import SearchModeName
 
 
 def _rankings(question: str, orders: Mapping[SearchModeName, tuple[str, ...]]) -> list[Ranking]:
-    return [Ranking(question, mode, orders[mode], tuple(1.0 for _ in orders[mode]), {}) for mode in MODES]
+    return [Ranking(question, mode, orders[mode], tuple(1.0 for _ in orders[mode]), (), {}) for mode in MODES]
 
 
 def test_the_gain_is_reranked_less_fused_on_the_same_questions() -> None:
@@ -48,7 +48,8 @@ def test_rankings_are_read_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "raw.jsonl"
     assert list(searching.read(path)) == []
     path.write_text(
-        '{"question": "q", "mode": "dense", "passages": ["a"], "scores": [0.5], "durations": {"total": 0.01}}\n',
+        '{"question": "q", "mode": "dense", "passages": ["a"], "scores": [0.5], "rerank_scores": [],'
+        ' "durations": {"total": 0.01}}\n',
         "utf-8",
     )
-    assert list(searching.read(path)) == [Ranking("q", "dense", ("a",), (0.5,), {"total": 0.01})]
+    assert list(searching.read(path)) == [Ranking("q", "dense", ("a",), (0.5,), (), {"total": 0.01})]

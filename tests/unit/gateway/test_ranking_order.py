@@ -1,0 +1,35 @@
+"""The order after re-ranking: the re-ranker's scores, and a share of full text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from services.gateway.retrieval import LEXICAL_WEIGHT, ordered
+from services.index.search import SearchResult
+from tests.unit.gateway.fix_gateway_domain import result
+
+
+def _found(number: int, lexical_score: float | None) -> SearchResult:
+    return replace(result(number), lexical_score=lexical_score)
+
+
+def test_full_text_settles_what_late_interaction_holds_close() -> None:
+    results = [_found(1, 5.0), _found(2, 20.0), _found(3, None)]
+    ranked = ordered(results, {"chunk-1": 0.52, "chunk-2": 0.50, "chunk-3": 0.51})
+    assert [entry.passage.chunk_id for entry in ranked] == ["chunk-2", "chunk-1", "chunk-3"]
+    assert [entry.rerank_score for entry in ranked] == [0.50, 0.52, 0.51]
+    assert ranked[0].score == pytest.approx(0.50 + LEXICAL_WEIGHT)
+    assert ranked[1].score == pytest.approx(0.52 + LEXICAL_WEIGHT / 4)
+
+
+def test_full_text_does_not_outweigh_a_clear_score() -> None:
+    ranked = ordered([_found(1, 20.0), _found(2, None)], {"chunk-1": 0.4, "chunk-2": 0.6})
+    assert [entry.passage.chunk_id for entry in ranked] == ["chunk-2", "chunk-1"]
+
+
+@pytest.mark.parametrize("lexical_score", [None, 0.0])
+def test_without_full_text_the_reranker_decides_alone(lexical_score: float | None) -> None:
+    ranked = ordered([_found(1, lexical_score), _found(2, lexical_score)], {"chunk-1": 0.4, "chunk-2": 0.6})
+    assert [entry.score for entry in ranked] == [0.6, 0.4]
