@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 
+from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.gateway.citing import Citer
 from services.gateway.events import (
@@ -43,6 +44,7 @@ class AnswerOptions:
     sampling: SamplingOptions
     refusal_threshold: float
     refusal_similarity: float
+    quote_threshold: float
     attach_threshold: float
     refusal_text: str
 
@@ -129,6 +131,8 @@ class _Writer:
             self._passages, self._scorer, attach_threshold=options.attach_threshold, deadline=deadline
         )
         self._best_score = passages[0].score
+        reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
+        self._closeness = max(reranked, default=-1.0)
         self._stopwatch = stopwatch
         self._deadline = deadline
         self._text = ""
@@ -148,7 +152,15 @@ class _Writer:
             ):
                 async for event in streamed:
                     yield event
-        if self.outcome is Outcome.REFUSED:
+        if self.outcome is Outcome.REFUSED and self._closeness >= self._options.quote_threshold:
+            # Small models refuse too much: a passage this close is worth showing, and who reads it can judge.
+            reason = "the language model found no answer, although a passage is close to the question; it is quoted"
+            telemetry.degradations_total.labels("generate", "MODEL_REFUSED").inc()
+            logger.info(reason)
+            yield Degradation("generate", reason)
+            self.outcome = Outcome.QUOTED
+            yield self._quote()
+        elif self.outcome is Outcome.REFUSED:
             yield Refused(self._refusal, "MODEL_REFUSED", self._best_score)
         elif self._citer.supported == 0:
             self.outcome = Outcome.QUOTED

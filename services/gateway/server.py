@@ -126,5 +126,6 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
                 seed=request.seed if request.HasField("seed") else None,
             ),
             refusal_threshold=settings.refusal_threshold, refusal_similarity=settings.refusal_similarity,
+            quote_threshold=settings.quote_threshold,
             attach_threshold=settings.attach_threshold, refusal_text=settings.refusal_text,
         )

@@ -37,6 +37,8 @@ class GatewaySettings(ServiceSettings, PostgresSettings):
     """No passage with this re-ranking score or more: the question is refused without calling the model (A6)."""
     refusal_similarity: float = Field(default=0.80, ge=-1, le=1)
     """The same for the cosine similarity, where re-ranking is off or failed."""
+    quote_threshold: float = Field(default=0.55, ge=-1, le=1)
+    """When the model refuses although a passage has this re-ranking score, the passage is quoted instead."""
     attach_threshold: float = Field(default=0.40, ge=-1, le=1)
     """A sentence without a marker gets that of its closest passage from this late-interaction score on."""
     refusal_text: str = ""

@@ -155,6 +155,14 @@ async def test_a_model_that_refuses_is_stopped_and_nothing_of_it_shown(deltas: t
     assert not any(isinstance(event, Quoted) for event in events)
 
 
+async def test_a_refusal_of_the_model_before_a_close_passage_quotes_it_and_says_so() -> None:
+    peers = FakePeers(deltas=("Je ne trouve pas cette information dans le corpus.",))
+    events = await answer(peers=peers, quote_threshold=0.5)
+    assert kinds(events)[-3:] == ["Degradation", "Quoted", "Finished"]
+    assert not any(isinstance(event, Refused) for event in events)
+    assert finished(events).outcome is Outcome.QUOTED
+
+
 async def test_a_beginning_that_was_held_back_is_shown_once_it_is_no_refusal() -> None:
     events = await answer(peers=FakePeers(deltas=("Je ", "ne ", "vois que deux ", "jours [1].")))
     assert text(events) == "Je ne vois que deux jours [1]."
