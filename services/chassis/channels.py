@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar, cast
 
@@ -95,6 +95,45 @@ async def call(
         return await method(request, timeout=deadline.remaining(cap_seconds), metadata=metadata(tenant))
     except grpc.aio.AioRpcError as error:
         raise translate(error, peer=peer) from error
+
+
+async def upload(
+    method: Callable[..., Any], requests: AsyncGenerator[Any, None], *, peer: str, tenant: str, deadline: Deadline,
+    cap_seconds: float,
+) -> Any:
+    """Make one client-streaming call within the deadline; an error of `requests` passes through and cancels it."""
+    broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def guarded() -> AsyncGenerator[Any, None]:
+        try:
+            async with aclosing(requests):
+                async for request in requests:
+                    yield request
+        except errors.ServiceError as error:
+            # A call whose iterator raises hangs until its deadline, so this one waits to be cancelled.
+            broken.set_exception(error)
+            await asyncio.Event().wait()
+
+    opened = method(guarded(), timeout=deadline.remaining(cap_seconds), metadata=metadata(tenant))
+    answered = asyncio.ensure_future(_response(opened))
+    try:
+        await asyncio.wait((answered, broken), return_when=asyncio.FIRST_COMPLETED)
+        if broken.done():
+            broken.result()
+        return await answered
+    except grpc.aio.AioRpcError as error:
+        if error.code() is grpc.StatusCode.INTERNAL and not _details(error)[0]:
+            # Ours, not the peer's: the call ended in the middle of a write, and its status was lost.
+            raise errors.Unavailable(f"the {peer} service broke the upload off") from error
+        raise translate(error, peer=peer) from error
+    finally:
+        opened.cancel()
+        answered.cancel()
+        broken.cancel()
+
+
+async def _response(opened: Any) -> Any:
+    return await opened
 
 
 @asynccontextmanager

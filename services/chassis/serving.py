@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,7 +20,14 @@ from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
 
 from services.chassis import telemetry
-from services.chassis.errors import ERROR_DOMAIN, DeadlineExceeded, InvalidArgument, ResourceExhausted, ServiceError
+from services.chassis.errors import (
+    ERROR_DOMAIN,
+    DeadlineExceeded,
+    InvalidArgument,
+    ResourceExhausted,
+    ServiceError,
+    Unavailable,
+)
 from services.chassis.subjects import checked_tenant
 
 logger = logging.getLogger(__name__)
@@ -32,6 +39,9 @@ DEFAULT_DEADLINE_SECONDS = 120.0
 """For callers that set none."""
 STREAM_DEADLINE_SECONDS = 3600.0
 """For streams, either way, of callers that set none: watching a long job is legitimate."""
+
+LINGER_SECONDS, LINGER_IDLE_SECONDS = 30.0, 0.5
+"""How long what a refused sender still sends is read and dropped, in all and while nothing comes."""
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
@@ -164,7 +174,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                 grpc.unary_unary_rpc_method_handler)
             # An upload is as long as its sender's line is slow.
             seconds_max = STREAM_DEADLINE_SECONDS if handler.request_streaming else DEFAULT_DEADLINE_SECONDS
-            wrapped = _unary_handler(handler.stream_unary or handler.unary_unary, method, request_id, seconds_max)
+            behavior = _lingering(handler.stream_unary) if handler.request_streaming else handler.unary_unary
+            wrapped = _unary_handler(behavior, method, request_id, seconds_max)
         return make(wrapped, handler.request_deserializer, handler.response_serializer)
 
 
@@ -178,6 +189,28 @@ def _unary_handler(
                     return await behavior(request, context)
 
     return handle
+
+
+def _lingering(behavior: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a sender that is refused on the way finish: in the middle of a write it may see a broken call, not why."""
+
+    async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        try:
+            return await behavior(requests, context)
+        except Exception:  # whatever it is, the sender gets to know it
+            await _drain(requests)
+            raise
+
+    return handle
+
+
+async def _drain(requests: AsyncIterator[Any]) -> None:
+    iterator = aiter(requests)
+    with suppress(TimeoutError, StopAsyncIteration):
+        async with asyncio.timeout(LINGER_SECONDS):
+            while True:
+                async with asyncio.timeout(LINGER_IDLE_SECONDS):
+                    await anext(iterator)
 
 
 def _stream_handler(behavior: Callable[..., Any], method: str, request_id: str) -> Callable[..., Any]:
@@ -233,6 +266,22 @@ class _Call:
 
     def _observe(self, code: str) -> None:
         telemetry.rpc_seconds.labels(self._method, code).observe(time.monotonic() - self._started)
+
+
+async def received(
+    requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]
+) -> AsyncGenerator[Any, None]:
+    """Yield what a client sends; raise, or be cancelled, unless the client ended the stream itself.
+
+    grpc.aio ends the iteration alike for a client that is done and for one that vanished: half a document would pass
+    for a whole one. Only on a call that lives can metadata still be sent.
+    """
+    async for request in requests:
+        yield request
+    try:
+        await context.send_initial_metadata(())
+    except Exception as error:  # the library's own classes are not public
+        raise Unavailable("the sender went away before it was done") from error
 
 
 def require(condition: bool, message: str, *, field: str) -> None:

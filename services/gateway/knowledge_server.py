@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import grpc.aio
@@ -12,7 +12,7 @@ from services.chassis import channels
 from services.chassis.channels import Deadline
 from services.chassis.errors import DocumentRejected, FailedPrecondition, InvalidArgument
 from services.chassis.postgres import Database
-from services.chassis.serving import require, tenant_of
+from services.chassis.serving import received, require, tenant_of
 from services.gateway.knowledge_messages import (
     collection_message,
     document_message,
@@ -83,10 +83,11 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         self, request_iterator: AsyncIterator[knowledge_pb2.UploadDocumentRequest], context: Context
     ) -> knowledge_pb2.UploadDocumentResponse:
         """Relay a document to ingest and answer with its job."""
-        first = await anext(aiter(request_iterator), None)
+        requests = received(request_iterator, context)
+        first = await anext(requests, None)
         if first is None or first.WhichOneof("part") != "header":
             raise InvalidArgument("the first message of an upload is its header", field="header")
-        response = await self._submit(context, first.header, _pieces(request_iterator))
+        response = await self._submit(context, first.header, _pieces(requests))
         return knowledge_pb2.UploadDocumentResponse(
             job=job_from_internal(response.job), unchanged=response.unchanged
         )
@@ -197,12 +198,12 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     async def _submit(
         self, context: Context, header: knowledge_pb2.DocumentHeader, pieces: AsyncIterator[bytes]
     ) -> ingest_pb2.SubmitResponse:
-        async def requests() -> AsyncIterator[ingest_pb2.SubmitRequest]:
+        async def requests() -> AsyncGenerator[ingest_pb2.SubmitRequest, None]:
             yield ingest_pb2.SubmitRequest(header=internal_header(header))
             async for piece in pieces:
                 yield ingest_pb2.SubmitRequest(data=piece)
 
-        response: ingest_pb2.SubmitResponse = await channels.call(
+        response: ingest_pb2.SubmitResponse = await channels.upload(
             self._peers.ingest.Submit, requests(), peer=PEER, tenant=tenant_of(context),
             deadline=_deadline(context, UPLOAD_SECONDS_MAX), cap_seconds=UPLOAD_SECONDS_MAX,
         )

@@ -14,7 +14,7 @@ from services.chassis.errors import InvalidArgument
 from services.chassis.jetstream import JetStream
 from services.chassis.objects import ObjectStore
 from services.chassis.postgres import Database
-from services.chassis.serving import tenant_of
+from services.chassis.serving import received, tenant_of
 from services.index import collections, documents, jobs, outbox
 from services.index.collections import DEFAULT_COLLECTION
 from services.index.jobs import Job
@@ -46,11 +46,12 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
     ) -> ingest_pb2.SubmitResponse:
         """Store a document and answer with its job."""
         tenant = tenant_of(context)
-        first = await anext(aiter(request_iterator), None)
+        requests = received(request_iterator, context)
+        first = await anext(requests, None)
         if first is None or first.WhichOneof("part") != "header":
             raise InvalidArgument("the first message of an upload is its header", field="header")
         header = _header(first.header, tenant=tenant)
-        acceptance = await self._intake.accept(header, _pieces(request_iterator))
+        acceptance = await self._intake.accept(header, _pieces(requests))
         job = await self._job(tenant, acceptance.version.job_id)
         return ingest_pb2.SubmitResponse(job=job, unchanged=acceptance.outcome == "unchanged")
 
@@ -90,11 +91,13 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         async def heard(message: Msg) -> None:
             moved.set()
 
-        job = await self._job(tenant, request.job_id)
+        await self._job(tenant, request.job_id)  # an id that names no job is no subject to listen to
         unsubscribe = await self._jetstream.listen(
             subjects.PROGRESS, tenant=tenant, suffix=request.job_id, heard=heard
         )
         try:
+            # Looked at once more: what moved before we listened is never told.
+            job = await self._job(tenant, request.job_id)
             yield ingest_pb2.WatchJobResponse(job=job)
             while job.status not in FINISHED:
                 try:
