@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import grpc.aio
@@ -15,6 +15,7 @@ from services.chassis.channels import Deadline
 from services.chassis.errors import DeadlineExceeded, ResourceExhausted, ServiceError, Unavailable
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2
+from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.chassis.fix_grpc import serving, within
 
 REQUEST = embed_pb2.EmbedRequest()
@@ -213,3 +214,38 @@ async def test_our_own_cancellation_stays_one() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+
+
+async def test_an_upload_that_breaks_off_says_so_at_once_and_ends_at_the_peer() -> None:
+    ended = asyncio.Event()
+
+    async def read(requests: Any, context: Any) -> None:
+        try:
+            async for _ in requests:
+                pass
+        finally:
+            ended.set()
+
+    async def pieces() -> AsyncGenerator[Any, None]:
+        yield ingest_pb2.SubmitRequest(data=b"one")
+        raise errors.InvalidArgument("not like this", field="header")
+
+    async with serving(submit=read) as served:
+        async with asyncio.timeout(20):
+            with pytest.raises(errors.InvalidArgument, match="not like this"):
+                await channels.upload(served.ingest.Submit, pieces(), **within(60))
+            await ended.wait()
+
+
+async def test_an_upload_that_the_peer_refuses_on_the_way_ends_with_its_error() -> None:
+    async def refuse(requests: Any, context: Any) -> None:
+        await anext(aiter(requests))
+        raise errors.DocumentTooLarge("too large")
+
+    async def much() -> AsyncGenerator[Any, None]:
+        for _ in range(200):
+            yield ingest_pb2.SubmitRequest(data=b"x" * 65_536)
+
+    async with serving(submit=refuse) as served:
+        with pytest.raises(errors.DocumentTooLarge, match="too large"):
+            await channels.upload(served.ingest.Submit, much(), **within(60))

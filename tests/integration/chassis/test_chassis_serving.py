@@ -18,7 +18,7 @@ from grpc_status import rpc_status
 from services.chassis import serving as chassis_serving
 from services.chassis import telemetry
 from services.chassis.errors import DocumentTooLarge, NotFound, ResourceExhausted, Unavailable
-from services.chassis.serving import Server, tenant_of
+from services.chassis.serving import Server, received, tenant_of
 from sourcier.embed.v1 import embed_pb2
 from sourcier.generate.v1 import generate_pb2
 from sourcier.ingest.v1 import ingest_pb2
@@ -336,3 +336,54 @@ async def test_calls_are_counted_by_method_and_status() -> None:
         await refusal(served.embed.Embed(embed_pb2.EmbedRequest(space_id="x"), timeout=0.3))
         await until(lambda: counted("UNAVAILABLE") > before[1])
     assert counted("OK") > before[0]
+
+
+async def test_half_an_upload_never_passes_for_a_whole_one() -> None:
+    """A client that goes away ends the iteration of its requests as one that is done does."""
+    whole, begun = asyncio.Event(), asyncio.Event()
+    ended: asyncio.Queue[bool] = asyncio.Queue()
+
+    async def read(requests: Any, context: Any) -> None:
+        finished = False
+        try:
+            async for _ in received(requests, context):
+                begun.set()
+            finished = True
+        finally:
+            ended.put_nowait(finished)
+
+    async def pieces() -> AsyncIterator[Any]:
+        yield ingest_pb2.SubmitRequest(data=b"half")
+        await whole.wait()
+
+    async with serving(submit=read) as served:
+        for leave in (True, True, False):
+            begun.clear()
+            call = served.ingest.Submit(pieces(), timeout=20)
+            await asyncio.wait_for(begun.wait(), 10)
+            if leave:
+                call.cancel()
+            else:
+                whole.set()
+                await call
+            assert await asyncio.wait_for(ended.get(), 10) is not leave
+
+
+async def test_a_sender_that_is_refused_on_the_way_hears_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(requests: Any, context: Any) -> None:
+        await anext(aiter(requests))
+        raise DocumentTooLarge("too large")
+
+    async def much() -> AsyncIterator[Any]:
+        for _ in range(100):
+            yield ingest_pb2.SubmitRequest(data=b"x" * 65_536)
+
+    async def waiting() -> AsyncIterator[Any]:
+        yield ingest_pb2.SubmitRequest(data=b"x")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(chassis_serving, "LINGER_IDLE_SECONDS", 0.2)
+    async with serving(submit=refuse) as served:
+        for requests in (*(much() for _ in range(10)), waiting()):
+            error = await refusal(served.ingest.Submit(requests, timeout=20))
+            assert (error.code(), error.details()) == (grpc.StatusCode.INVALID_ARGUMENT, "too large")

@@ -16,7 +16,7 @@ import numpy as np
 from services.chassis.channels import open_channel
 from services.chassis.errors import ServiceError
 from services.chassis.postgres import Database
-from services.chassis.serving import Server, tenant_of
+from services.chassis.serving import Server, received, tenant_of
 from services.gateway.answering import Answerer
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.peers import Limits, Peers
@@ -130,7 +130,7 @@ class FakeIngest(ingest_pb2_grpc.IngestServiceServicer):
         """Keep what was sent."""
         scenario = self._scenario
         header, body = ingest_pb2.DocumentHeader(), b""
-        async for request in request_iterator:
+        async for request in received(request_iterator, context):
             if request.WhichOneof("part") == "header":
                 header = request.header
             else:
