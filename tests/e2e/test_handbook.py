@@ -83,7 +83,7 @@ async def test_a_deleted_document_is_not_found_again(handbook: RunningStack, cli
     question = "Quel est le mot de passe du coffre bleu ?"
     found = await client.search(question, collection=COLLECTION)
     assert found.passages[0].document_id == source.document_id
-    deleted = handbook.run("documents", "delete", source.document_id, "--yes")
+    deleted = handbook.run("documents", "delete", source.document_id)
     assert deleted.returncode == 0, deleted.stderr
     modes: tuple[SearchModeName, ...] = ("dense", "lexical", "reranked")
     for mode in modes:
