@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,6 +16,9 @@ import numpy.typing as npt
 from bench.environment import CORES, ROOT, running_stack
 from bench.measuring import Table, interleave
 from bench.texts import passages
+from models import packages
+from models.catalogue import E5_SMALL
+from models.progress import Progress
 from services.chassis import channels, subjects
 from services.chassis.channels import Deadline
 from services.chassis.ids import new_id
@@ -204,4 +208,14 @@ class _Peer:
 async def _weights() -> Path | None:
     """Return a folder with the model's weights in Hugging Face form, made once from the packaged ones."""
     folder = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)) / ".bench" / MODEL
-    return folder if (folder / "model.safetensors").is_file() else None
+    if (folder / "model.safetensors").is_file():
+        return folder
+    with tempfile.TemporaryDirectory() as scratch:
+        packed = await asyncio.to_thread(packages.fetch, E5_SMALL, folder=Path(scratch), progress=Progress())
+        unpacking = await asyncio.create_subprocess_exec(
+            str(ROOT / ".venv" / "export" / "bin" / "python"), "-m", "models.packed_e5", str(packed), "--target",
+            str(folder), cwd=ROOT,
+        )
+        if await unpacking.wait():
+            return None
+    return folder
