@@ -33,13 +33,14 @@ class GatewaySettings(ServiceSettings, PostgresSettings):
     """Whether answers re-rank; a request may say otherwise."""
     result_threshold: float = Field(default=0.0, ge=-1, le=1)
     """Passages of a lower cosine similarity are left out of results (R1)."""
-    refusal_threshold: float = Field(default=0.30, ge=-1, le=1)
-    """No passage with this re-ranking score or more: the question is refused without calling the model (A6)."""
-    refusal_similarity: float = Field(default=0.80, ge=-1, le=1)
+    refusal_threshold: float = Field(default=0.31, ge=-1, le=1)
+    """No passage with this re-ranking score or more: the question is refused without calling the model (A6).
+    docs/QUALITY.md tells how the three thresholds were set."""
+    refusal_similarity: float = Field(default=0.81, ge=-1, le=1)
     """The same for the cosine similarity, where re-ranking is off or failed."""
     quote_threshold: float = Field(default=0.55, ge=-1, le=1)
     """When the model refuses although a passage has this re-ranking score, the passage is quoted instead."""
-    attach_threshold: float = Field(default=0.40, ge=-1, le=1)
+    attach_threshold: float = Field(default=0.37, ge=-1, le=1)
     """A sentence without a marker gets that of its closest passage from this late-interaction score on."""
     refusal_text: str = ""
     """What a refusal says; empty for the sentence of the question's language."""
