@@ -83,10 +83,19 @@ class Relay:
             messages = await outbox.take(connection, limit=PUBLISH_LIMIT)
             for message in messages:
                 # A crash between here and the commit publishes twice; the consumers' inbox and keys know.
-                await self._jetstream.publish_payload(message.subject, message.payload, message_id=message.message_id)
+                await self._publish_one(message)
             if messages:
                 await outbox.sent(connection, [message.outbox_id for message in messages])
         return len(messages)
+
+    async def _publish_one(self, message: OutboxMessage) -> None:
+        try:
+            await self._jetstream.publish_payload(message.subject, message.payload, message_id=message.message_id)
+        except ServiceError as error:
+            if error.retryable:
+                raise
+            # It never will be published, and all that waits behind it would wait for ever.
+            logger.error("dropped from the outbox: %s", error, extra={"message_id": message.message_id})
 
     async def _keep_house(self) -> None:
         if time.monotonic() - self._kept_house_at < HOUSEKEEPING_SECONDS:
