@@ -1,0 +1,29 @@
+"""The servers that one ingest service needs, each with a place of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+
+import pytest
+
+from services.chassis import consuming
+from services.ingest import relay
+from tests.fix_servers import S3Bucket
+from tests.integration.ingest.fix_pipeline import Pipeline, ingesting
+
+Serve = Callable[..., AbstractAsyncContextManager[Pipeline]]
+
+
+@pytest.fixture
+def serve(
+    database_url: str, nats_url: str, subject_prefix: str, s3_bucket: S3Bucket, monkeypatch: pytest.MonkeyPatch
+) -> Serve:
+    """Return what runs the service; called again, it runs it again over the same database and bucket."""
+    monkeypatch.setattr(consuming, "FETCH_SECONDS", 0.3)
+    monkeypatch.setattr(consuming, "NAK_DELAY_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(relay, "LOOK_SECONDS", 0.2)
+    return partial(
+        ingesting, database_url=database_url, nats_url=nats_url, prefix=subject_prefix, bucket=s3_bucket
+    )

@@ -1,0 +1,228 @@
+"""The ingest service in this process with its real neighbours; documents are read in place, vectors made of words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import obstore
+
+from services.chassis import subjects
+from services.chassis.channels import open_channel
+from services.chassis.consuming import Consumer, Delivery
+from services.chassis.errors import DocumentMalformed, Unavailable
+from services.chassis.ids import new_id
+from services.chassis.jetstream import JetStream
+from services.chassis.objects import ObjectStore
+from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
+from services.chassis.serving import Server
+from services.index import spaces
+from services.ingest.intake import Header, Intake
+from services.ingest.relay import Relay
+from services.ingest.sandbox import ParsedArtefact
+from services.ingest.server import IngestServer
+from services.ingest.settings import IngestSettings
+from services.ingest.worker import pipeline
+from sourcier.events.v1 import events_pb2
+from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from tests.fix_servers import S3Bucket
+from tests.integration.index.writer import DIMENSION, SPACE, text_vector
+from tests.unit.ingest.fix_words import WordCounter, document_of
+
+TENANT = "acme"
+METADATA = (("sourcier-tenant", TENANT),)
+
+
+class PlainParsers:
+    """Reads texts as they are, in this process; what begins with `!` it refuses or fails on."""
+
+    async def parse_artefact(
+        self, path: Path, *, filename: str, content_type: str = "", title: str = ""
+    ) -> ParsedArtefact:
+        """Read a text."""
+        text = await asyncio.to_thread(path.read_text, "utf-8")
+        if text.startswith("!damaged"):
+            raise DocumentMalformed(f"“{filename}” is damaged.")
+        if text.startswith("!broken"):
+            raise Unavailable("the parser is away")
+        return ParsedArtefact(document_of(text, title=title or filename).to_bytes(), 0)
+
+
+@dataclass
+class WordEmbedder:
+    """The embed service reduced to its worker: a vector by the text alone; the test can hold it or let it repeat."""
+
+    jetstream: JetStream
+    copies: int = 1
+    """How many times each batch is handed on."""
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    held: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        """Begin with an open gate."""
+        self.gate.set()
+
+    def consumer(self) -> Consumer[events_pb2.ChunksReady]:
+        """Return the consumer of `chunks.ready`."""
+        return Consumer(
+            self.jetstream, subjects.CHUNKS_READY, stage="embed", concurrency=dict.fromkeys(subjects.LANES, 2),
+            handle=self.handle,
+        )
+
+    async def handle(self, ready: events_pb2.ChunksReady, delivery: Delivery) -> None:
+        """Embed one batch and hand it on."""
+        self.held.set()
+        await self.gate.wait()
+        embedded = events_pb2.ChunksEmbedded(
+            version=ready.version, space_id=ready.space_id, batch_no=ready.batch_no, batch_count=ready.batch_count,
+            title=ready.title, source=ready.source, chunking=ready.chunking,
+            chunks=[
+                events_pb2.EmbeddedChunk(chunk=chunk, vector=text_vector(chunk.text), token_codes=b"\x01" * 2)
+                for chunk in ready.chunks
+            ],
+        )
+        for _ in range(self.copies):
+            await self.jetstream.publish(
+                subjects.CHUNKS_EMBEDDED, embedded, tenant=ready.version.tenant, lane=ready.version.lane,
+                message_id=new_id(),
+            )
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What a test asks of the running service."""
+
+    database: Database
+    jetstream: JetStream
+    objects: ObjectStore
+    relay: Relay
+    intake: Intake
+    embedder: WordEmbedder
+    stub: Any
+
+    async def submit(
+        self, body: bytes | str, *, filename: str = "guide.md", **fields: Any
+    ) -> ingest_pb2.SubmitResponse:
+        """Upload a document as the gateway does."""
+        content = body.encode() if isinstance(body, str) else body
+
+        async def requests() -> AsyncIterator[ingest_pb2.SubmitRequest]:
+            yield ingest_pb2.SubmitRequest(header=ingest_pb2.DocumentHeader(filename=filename, **fields))
+            for start in range(0, len(content), 65_536):
+                yield ingest_pb2.SubmitRequest(data=content[start : start + 65_536])
+
+        response: ingest_pb2.SubmitResponse = await self.stub.Submit(requests(), timeout=60, metadata=METADATA)
+        return response
+
+    async def job(self, job_id: str) -> ingest_pb2.Job:
+        """Return a job as it is now."""
+        response = await self.stub.GetJob(ingest_pb2.GetJobRequest(job_id=job_id), timeout=30, metadata=METADATA)
+        job: ingest_pb2.Job = response.job
+        return job
+
+    async def watch(self, job_id: str) -> list[ingest_pb2.Job]:
+        """Return what a watcher sees of a job, to its end."""
+        call = self.stub.WatchJob(ingest_pb2.WatchJobRequest(job_id=job_id), timeout=60, metadata=METADATA)
+        return [response.job async for response in call]
+
+    async def finished(self, job_id: str) -> ingest_pb2.Job:
+        """Return a job once it is over."""
+        return (await self.watch(job_id))[-1]
+
+    async def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a query over the tenant's tables."""
+        async with self.database.transaction(tenant=TENANT) as connection:
+            cursor = await connection.execute(query.encode(), values or None)
+            return await cursor.fetchall()
+
+    async def texts(self) -> list[str]:
+        """Return the passages that can be found, in order."""
+        return [text for (text,) in await self.rows("select text from chunks order by document_id, chunk_index")]
+
+    async def keys(self) -> list[str]:
+        """Return the keys in the object store."""
+        return sorted(entry["path"] for entry in await obstore.list(self.objects._backend).collect_async())
+
+
+def header(**fields: Any) -> Header:
+    """Return what a sender says, unless a test says otherwise."""
+    values: Mapping[str, Any] = {
+        "tenant": TENANT, "collection": "default", "filename": "guide.md", "content_type": "", "title": "",
+        "source": "guide.md", "lane": "interactive", "metadata": {}, "category": "",
+    } | fields
+    return Header(**values)
+
+
+@asynccontextmanager
+async def ingesting(
+    *, database_url: str, nats_url: str, prefix: str, bucket: S3Bucket, stages: str = "accept,parse,chunk,index",
+    document_bytes_max: int = 1_000_000, in_flight_max: int = 64, stalled_seconds: float = 900,
+) -> AsyncIterator[Pipeline]:
+    """Run the service with the stages named; without any, nothing moves but what the test moves."""
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database(DatabaseSettings(
+            url=database_url, connections_max=12, connection_timeout_seconds=30
+        )))
+        async with database.transaction(tenant=ALL_TENANTS) as connection:
+            await spaces.ensure_space(connection, SPACE)
+        jetstream = await stack.enter_async_context(JetStream(url=nats_url, prefix=prefix, name="test"))
+        stack.push_async_callback(_delete_streams, jetstream)
+        objects = ObjectStore.open(
+            url=bucket.url, bucket=bucket.bucket, access_key=bucket.access_key, secret_key=bucket.secret_key,
+            region=bucket.region,
+        )
+        relay = Relay(database, jetstream, in_flight_max=in_flight_max, stalled_seconds=stalled_seconds)
+        intake = Intake(
+            database, objects, relay, space_id=SPACE.space_id, passage_limit=480, document_bytes_max=document_bytes_max
+        )
+        server = await stack.enter_async_context(
+            Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64)
+        )
+        server.add(ingest_pb2_grpc.add_IngestServiceServicer_to_server,
+                   IngestServer(intake, database, objects, jetstream), "sourcier.ingest.v1.IngestService")
+        await server.start()
+        embedder = WordEmbedder(jetstream)
+        channel = open_channel(f"127.0.0.1:{server.port}")
+        stack.push_async_callback(channel.close)
+        if stages:
+            settings = IngestSettings(
+                nats_url="unused", postgres_url="unused", s3_url="unused", stages=stages,
+            )
+            workers: list[Any] = pipeline(
+                settings, database=database, jetstream=jetstream, objects=objects, relay=relay,
+                parsers=PlainParsers() if "parse" in settings.stage_names else None,  # type: ignore[arg-type]
+                tokens=WordCounter(), space_id=SPACE.space_id, dimension=DIMENSION,  # type: ignore[arg-type]
+            )
+            await stack.enter_async_context(_running([*workers, embedder.consumer()], embedder))
+        yield Pipeline(
+            database, jetstream, objects, relay, intake, embedder, ingest_pb2_grpc.IngestServiceStub(channel)
+        )
+
+
+@asynccontextmanager
+async def _running(workers: list[Any], embedder: WordEmbedder) -> AsyncIterator[None]:
+    stopping = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        for worker in workers:
+            group.create_task(worker.run(stopping), name=worker.name)
+        try:
+            yield
+        finally:
+            embedder.gate.set()
+            stopping.set()
+
+
+async def _delete_streams(jetstream: JetStream) -> None:
+    for stream, _ in subjects.streams():
+        await jetstream.context.delete_stream(subjects.stream_name(jetstream.prefix, stream))
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], *, seconds: float = 30.0) -> None:
+    """Wait until a condition over the state of the servers holds."""
+    async with asyncio.timeout(seconds):
+        while not await condition():
+            await asyncio.sleep(0.02)
