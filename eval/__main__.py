@@ -94,7 +94,12 @@ def latency(data: Path, questions: int, report: bool, gateway: str, data_dir: Pa
 
 
 def _command() -> str:
-    return " ".join(["python -m eval", *sys.argv[1:]])
+    """Return the command as anyone can repeat it: where it kept its data is not part of it."""
+    arguments = list(sys.argv[1:])
+    if "--data-dir" in arguments:
+        place = arguments.index("--data-dir")
+        del arguments[place : place + 2]
+    return " ".join(["python -m eval", *arguments])
 
 
 if __name__ == "__main__":

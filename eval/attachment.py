@@ -6,9 +6,11 @@ A sentence is scored as the gateway scores one: as a question to `Search`, whose
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from eval.calibration import Scored
 from eval.datasets import Dataset, Question
@@ -49,6 +51,26 @@ def reworded(dataset: Dataset) -> dict[str, str]:
         question.question_id: f"{question.text.rstrip(' ?')} : {question.answers[0]}."
         for question in dataset.questions if question.answers
     }
+
+
+def read(path: Path) -> AttachmentScores | None:
+    """Return the scores that a run kept, None where there are none."""
+    if not path.exists():
+        return None
+    row = json.loads(path.read_text("utf-8"))
+    return AttachmentScores(
+        [Scored(*each) for each in row["right"]],
+        {kind: [Scored(*each) for each in scores] for kind, scores in row["wrong"].items()},
+    )
+
+
+def write(path: Path, scores: AttachmentScores) -> None:
+    """Keep the scores, so that another threshold can be looked at without asking again."""
+    rows = {
+        "right": [(each.article, each.score) for each in scores.right],
+        "wrong": {kind: [(each.article, each.score) for each in wrong] for kind, wrong in scores.wrong.items()},
+    }
+    path.write_text(json.dumps(rows, ensure_ascii=False), "utf-8")
 
 
 async def attachment_scores(

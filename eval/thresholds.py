@@ -52,10 +52,14 @@ async def measure_thresholds(
         attachments = []
         for what, texts in (("the passage's own", attachment.verbatim(sentences)),
                             ("question and answer", attachment.reworded(sentences))):
-            scores = await attachment.attachment_scores(
-                client, sentences, texts, collection=collection, sources=sources,
-                progress=Progress(f"sentences scored ({what})"),
-            )
+            kept = RESULTS / f"sentences-{name}-{len(sentences.questions)}-{what.split()[0]}.json"
+            scores = attachment.read(kept)
+            if scores is None:
+                scores = await attachment.attachment_scores(
+                    client, sentences, texts, collection=collection, sources=sources,
+                    progress=Progress(f"sentences scored ({what})"),
+                )
+                attachment.write(kept, scores)
             attachments.append(_attachment_row(what, scores))
         demo = await handbook.score_handbook(client)
     body = "\n\n".join([
