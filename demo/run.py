@@ -218,7 +218,7 @@ async def ask(gateway: str, question: str, collection: str) -> None:
     if first_token is not None:
         dim(f"first word after {first_token:.1f} s, whole answer after {seconds:.1f} s")
     else:
-        dim(f"{'refused' if writer.refused else 'answered'} after {seconds:.1f} s, without a word of the model")
+        dim(f"{'refused' if writer.refused else 'answered'} after {seconds:.1f} s")
 
 
 def typed_questions() -> Iterator[str]:
