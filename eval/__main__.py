@@ -43,12 +43,14 @@ def system_options(command: Any) -> Any:
 @click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
 @click.option("--candidates", type=click.IntRange(20, 100), default=20, show_default=True,
               help="Passages that are re-ranked.")
+@click.option("--resume", is_flag=True,
+              help="Keep the rankings of a run that was interrupted; the code must be the same.")
 @click.option("--label", default="", help="Keep the raw results of an experiment apart.")
 @click.option("--report/--no-report", default=True, help="Write a complete run into docs/QUALITY.md.")
 @system_options
 def retrieval(
-    data: tuple[Path, ...], questions: int | None, candidates: int, label: str, report: bool, gateway: str,
-    data_dir: Path | None, engine: str,
+    data: tuple[Path, ...], questions: int | None, candidates: int, resume: bool, label: str, report: bool,
+    gateway: str, data_dir: Path | None, engine: str,
 ) -> None:
     """Measure dense, full-text, fused and re-ranked search on retrieval sets."""
     loaded = [datasets.load(folder) for folder in data]
@@ -56,7 +58,7 @@ def retrieval(
         for dataset in loaded:
             asyncio.run(measure_retrieval(RetrievalRun(
                 dataset=dataset.first(questions), complete=questions is None, candidates=candidates, label=label,
-                document=DOCUMENT if report else None, command=_command(),
+                resume=resume, document=DOCUMENT if report else None, command=_command(),
             ), system))
 
 

@@ -26,6 +26,8 @@ class RetrievalRun:
     complete: bool
     """Whether all questions are asked: only such a run is written into the document."""
     candidates: int
+    resume: bool
+    """Whether rankings that were kept are taken as they are; else every question is asked again."""
     label: str
     """Sets the raw results of an experiment apart; empty for the standing ones."""
     document: Path | None
@@ -36,12 +38,15 @@ async def measure_retrieval(run: RetrievalRun, system: System) -> report.Retriev
     """Measure, print the table, keep raw rankings and summary, and write a complete run into the document."""
     dataset = run.dataset
     name = "-".join(part for part in (dataset.name, system.engine or "external", run.label) if part)
+    raw = RESULTS / f"{name}.jsonl"
+    if not run.resume:
+        raw.unlink(missing_ok=True)
     async with Client(system.gateway) as client:
         collection = collection_name(dataset, system)
         sources = await corpus.ingest(client, dataset, collection=collection, progress=Progress("passages ingested"))
         rankings = await searching.search_all(
-            client, dataset.questions, collection=collection, sources=sources, results=RESULTS / f"{name}.jsonl",
-            candidates=run.candidates, progress=Progress("questions asked"),
+            client, dataset.questions, collection=collection, sources=sources, results=raw, candidates=run.candidates,
+            progress=Progress("questions asked"),
         )
     figures = report.figures(dataset, rankings)
     report.write_summary(RESULTS / f"{name}.json", figures, system=system.described)
