@@ -151,6 +151,9 @@ class DocumentReceived(_message.Message):
     SOURCE_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
+    START_STAGE_FIELD_NUMBER: _builtins.int
+    PARSE_AGAIN_FIELD_NUMBER: _builtins.int
+    COLLECTION_FIELD_NUMBER: _builtins.int
     filename: _builtins.str
     """The file's name, which tells its format where the content does not."""
     content_type: _builtins.str
@@ -161,6 +164,14 @@ class DocumentReceived(_message.Message):
     """Where the document came from, as a person would name it: a path, a URL, an object key."""
     space_id: _builtins.str
     """The embedding space the chunks go to."""
+    start_stage: _builtins.str
+    """The first stage whose work is needed: `parse` (also when empty), `chunk` or `embed`. What the earlier ones made of
+    the content is used as it is.
+    """
+    parse_again: _builtins.bool
+    """Whether to read the original even where an artefact of it exists."""
+    collection: _builtins.str
+    """The collection's name; chunk ids derive from it."""
     @_builtins.property
     def version(self) -> Global___VersionReference:
         """What this is about."""
@@ -184,10 +195,13 @@ class DocumentReceived(_message.Message):
         source: _builtins.str = ...,
         chunking: Global___ChunkingConfiguration | None = ...,
         space_id: _builtins.str = ...,
+        start_stage: _builtins.str = ...,
+        parse_again: _builtins.bool = ...,
+        collection: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "original", b"original", "version", b"version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "content_type", b"content_type", "filename", b"filename", "original", b"original", "source", b"source", "space_id", b"space_id", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "collection", b"collection", "content_type", b"content_type", "filename", b"filename", "original", b"original", "parse_again", b"parse_again", "source", b"source", "space_id", b"space_id", "start_stage", b"start_stage", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -206,14 +220,23 @@ class DocumentParsed(_message.Message):
     CHUNKING_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
     CONTENT_SHA256_FIELD_NUMBER: _builtins.int
+    FILENAME_FIELD_NUMBER: _builtins.int
+    START_STAGE_FIELD_NUMBER: _builtins.int
+    COLLECTION_FIELD_NUMBER: _builtins.int
     title: _builtins.str
-    """The title found or given."""
+    """The title given by the sender; empty to take the document's own."""
     source: _builtins.str
     """Where the document came from."""
     space_id: _builtins.str
     """The embedding space the chunks go to."""
     content_sha256: _builtins.bytes
     """SHA-256 of the original, 32 bytes; chunk ids derive from it."""
+    filename: _builtins.str
+    """The file's name, which titles a document that has no title of its own."""
+    start_stage: _builtins.str
+    """`embed` where the chunks that are stored are to be embedded again, instead of cutting the artefact."""
+    collection: _builtins.str
+    """The collection's name; chunk ids derive from it."""
     @_builtins.property
     def version(self) -> Global___VersionReference:
         """What this is about."""
@@ -236,10 +259,13 @@ class DocumentParsed(_message.Message):
         chunking: Global___ChunkingConfiguration | None = ...,
         space_id: _builtins.str = ...,
         content_sha256: _builtins.bytes = ...,
+        filename: _builtins.str = ...,
+        start_stage: _builtins.str = ...,
+        collection: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["artefact", b"artefact", "chunking", b"chunking", "version", b"version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["artefact", b"artefact", "chunking", b"chunking", "content_sha256", b"content_sha256", "source", b"source", "space_id", b"space_id", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artefact", b"artefact", "chunking", b"chunking", "collection", b"collection", "content_sha256", b"content_sha256", "filename", b"filename", "source", b"source", "space_id", b"space_id", "start_stage", b"start_stage", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -262,7 +288,7 @@ class Chunk(_message.Message):
     EMBEDDING_TEXT_FIELD_NUMBER: _builtins.int
     LANGUAGE_FIELD_NUMBER: _builtins.int
     chunk_id: _builtins.str
-    """UUIDv5 of document, content hash, configuration hash and position."""
+    """UUIDv5 of tenant, collection, source, content hash, configuration hash and position."""
     index: _builtins.int
     """Place among the version's chunks, from 0."""
     text: _builtins.str
@@ -319,6 +345,7 @@ class ChunksReady(_message.Message):
     TITLE_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
+    REBUILD_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space the vectors must belong to."""
     batch_no: _builtins.int
@@ -329,6 +356,8 @@ class ChunksReady(_message.Message):
     """The document's title."""
     source: _builtins.str
     """Where the document came from."""
+    rebuild: _builtins.bool
+    """Whether the chunks are stored already and only their vectors in this space are wanted: the version stays as it is."""
     @_builtins.property
     def version(self) -> Global___VersionReference:
         """What this is about."""
@@ -352,10 +381,11 @@ class ChunksReady(_message.Message):
         title: _builtins.str = ...,
         source: _builtins.str = ...,
         chunking: Global___ChunkingConfiguration | None = ...,
+        rebuild: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "version", b"version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "batch_no", b"batch_no", "chunking", b"chunking", "chunks", b"chunks", "source", b"source", "space_id", b"space_id", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "batch_no", b"batch_no", "chunking", b"chunking", "chunks", b"chunks", "rebuild", b"rebuild", "source", b"source", "space_id", b"space_id", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -407,6 +437,7 @@ class ChunksEmbedded(_message.Message):
     TITLE_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
+    REBUILD_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space the vectors belong to."""
     batch_no: _builtins.int
@@ -417,6 +448,8 @@ class ChunksEmbedded(_message.Message):
     """The document's title."""
     source: _builtins.str
     """Where the document came from."""
+    rebuild: _builtins.bool
+    """Whether the chunks are stored already and only their vectors in this space are wanted: the version stays as it is."""
     @_builtins.property
     def version(self) -> Global___VersionReference:
         """What this is about."""
@@ -440,10 +473,11 @@ class ChunksEmbedded(_message.Message):
         title: _builtins.str = ...,
         source: _builtins.str = ...,
         chunking: Global___ChunkingConfiguration | None = ...,
+        rebuild: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "version", b"version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "batch_no", b"batch_no", "chunking", b"chunking", "chunks", b"chunks", "source", b"source", "space_id", b"space_id", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "batch_no", b"batch_no", "chunking", b"chunking", "chunks", b"chunks", "rebuild", b"rebuild", "source", b"source", "space_id", b"space_id", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

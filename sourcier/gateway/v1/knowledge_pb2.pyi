@@ -106,6 +106,7 @@ class Collection(_message.Message):
     DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
     CHUNK_COUNT_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    RETENTION_DAYS_FIELD_NUMBER: _builtins.int
     collection_id: _builtins.str
     """Its id (UUIDv7)."""
     name: _builtins.str
@@ -116,6 +117,8 @@ class Collection(_message.Message):
     """Documents that can be found."""
     chunk_count: _builtins.int
     """Chunks that can be found."""
+    retention_days: _builtins.int
+    """Days a document is kept after it was indexed last; 0 keeps it until it is deleted."""
     @_builtins.property
     def chunking(self) -> Global___Chunking:
         """How its documents are cut."""
@@ -134,10 +137,11 @@ class Collection(_message.Message):
         document_count: _builtins.int = ...,
         chunk_count: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        retention_days: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "chunking", b"chunking", "collection_id", b"collection_id", "created_at", b"created_at", "document_count", b"document_count", "name", b"name", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "chunking", b"chunking", "collection_id", b"collection_id", "created_at", b"created_at", "document_count", b"document_count", "name", b"name", "retention_days", b"retention_days", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -151,8 +155,11 @@ class CreateCollectionRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
+    RETENTION_DAYS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, 1 to 100 characters, unique for the tenant."""
+    retention_days: _builtins.int
+    """Days a document is kept after it was indexed last, 0 to 36,500; 0 keeps it until it is deleted."""
     @_builtins.property
     def chunking(self) -> Global___Chunking:
         """How its documents are cut; absent is the hybrid method with its own lengths."""
@@ -162,10 +169,11 @@ class CreateCollectionRequest(_message.Message):
         *,
         name: _builtins.str = ...,
         chunking: Global___Chunking | None = ...,
+        retention_days: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "name", b"name", "retention_days", b"retention_days"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -296,6 +304,70 @@ class DeleteCollectionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DeleteCollectionResponse: _TypeAlias = DeleteCollectionResponse  # noqa: Y015
+
+@_typing.final
+class UpdateCollectionRequest(_message.Message):
+    """A collection to change."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    CHUNKING_FIELD_NUMBER: _builtins.int
+    RETENTION_DAYS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The collection's name."""
+    retention_days: _builtins.int
+    """Days a document is kept after it was indexed last, 0 to 36,500; 0 keeps it until it is deleted. Absent: as before."""
+    @_builtins.property
+    def chunking(self) -> Global___Chunking:
+        """How its documents are cut from now on. All fields are set anew: what is left out is the method's own. Absent: as
+        before.
+        """
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        chunking: Global___Chunking | None = ...,
+        retention_days: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days", "chunking", b"chunking", "retention_days", b"retention_days"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days", "chunking", b"chunking", "name", b"name", "retention_days", b"retention_days"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__retention_days: _TypeAlias = _typing.Literal["retention_days"]  # noqa: Y015
+    _WhichOneofArgType__retention_days: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__retention_days) -> _WhichOneofReturnType__retention_days | None: ...
+
+Global___UpdateCollectionRequest: _TypeAlias = UpdateCollectionRequest  # noqa: Y015
+
+@_typing.final
+class UpdateCollectionResponse(_message.Message):
+    """The collection as it is now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    OUTDATED_COUNT_FIELD_NUMBER: _builtins.int
+    outdated_count: _builtins.int
+    """Documents it holds that were cut otherwise."""
+    @_builtins.property
+    def collection(self) -> Global___Collection:
+        """The collection."""
+
+    def __init__(
+        self,
+        *,
+        collection: Global___Collection | None = ...,
+        outdated_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "outdated_count", b"outdated_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateCollectionResponse: _TypeAlias = UpdateCollectionResponse  # noqa: Y015
 
 @_typing.final
 class DocumentHeader(_message.Message):

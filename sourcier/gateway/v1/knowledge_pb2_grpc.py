@@ -50,6 +50,11 @@ class KnowledgeServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.DeleteCollectionRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.DeleteCollectionResponse.FromString,
                 _registered_method=True)
+        self.UpdateCollection = channel.unary_unary(
+                '/sourcier.gateway.v1.KnowledgeService/UpdateCollection',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.UpdateCollectionRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.UpdateCollectionResponse.FromString,
+                _registered_method=True)
         self.UploadDocument = channel.stream_unary(
                 '/sourcier.gateway.v1.KnowledgeService/UploadDocument',
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.UploadDocumentRequest.SerializeToString,
@@ -112,6 +117,14 @@ class KnowledgeServiceServicer(object):
 
     def DeleteCollection(self, request, context):
         """Deletes a collection with all its documents; deleting what does not exist succeeds.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateCollection(self, request, context):
+        """Changes how a collection's documents are cut from now on, and how long they are kept; what is absent stays as it is.
+        Those it holds stay as they are until they are cut again (`OperationsService.Reprocess`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -190,6 +203,11 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     servicer.DeleteCollection,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.DeleteCollectionRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.DeleteCollectionResponse.SerializeToString,
+            ),
+            'UpdateCollection': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateCollection,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.UpdateCollectionRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.UpdateCollectionResponse.SerializeToString,
             ),
             'UploadDocument': grpc.stream_unary_rpc_method_handler(
                     servicer.UploadDocument,
@@ -314,6 +332,33 @@ class KnowledgeService(object):
             '/sourcier.gateway.v1.KnowledgeService/DeleteCollection',
             sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.DeleteCollectionRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.DeleteCollectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateCollection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.KnowledgeService/UpdateCollection',
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.UpdateCollectionRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.UpdateCollectionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -22,6 +22,10 @@ class KnowledgeServiceStub:
     """Lists the collections by name."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteCollectionRequest, _knowledge_pb2.DeleteCollectionResponse]
     """Deletes a collection with all its documents; deleting what does not exist succeeds."""
+    UpdateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateCollectionRequest, _knowledge_pb2.UpdateCollectionResponse]
+    """Changes how a collection's documents are cut from now on, and how long they are kept; what is absent stays as it is.
+    Those it holds stay as they are until they are cut again (`OperationsService.Reprocess`).
+    """
     UploadDocument: _aio.StreamUnaryMultiCallable[_knowledge_pb2.UploadDocumentRequest, _knowledge_pb2.UploadDocumentResponse]
     """Uploads a document and answers with its job at once; the document can be found once the job is completed."""
     IngestText: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.IngestTextRequest, _knowledge_pb2.IngestTextResponse]
@@ -65,6 +69,16 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_knowledge_pb2.DeleteCollectionRequest, _abc.Awaitable[_knowledge_pb2.DeleteCollectionResponse]],
     ) -> _abc.Awaitable[_knowledge_pb2.DeleteCollectionResponse]:
         """Deletes a collection with all its documents; deleting what does not exist succeeds."""
+
+    @_abc_1.abstractmethod
+    def UpdateCollection(
+        self,
+        request: _knowledge_pb2.UpdateCollectionRequest,
+        context: _aio.ServicerContext[_knowledge_pb2.UpdateCollectionRequest, _abc.Awaitable[_knowledge_pb2.UpdateCollectionResponse]],
+    ) -> _abc.Awaitable[_knowledge_pb2.UpdateCollectionResponse]:
+        """Changes how a collection's documents are cut from now on, and how long they are kept; what is absent stays as it is.
+        Those it holds stay as they are until they are cut again (`OperationsService.Reprocess`).
+        """
 
     @_abc_1.abstractmethod
     def UploadDocument(

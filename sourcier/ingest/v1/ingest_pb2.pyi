@@ -21,6 +21,34 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _DeadLetterState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DeadLetterStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_DeadLetterState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DEAD_LETTER_STATE_UNSPECIFIED: _DeadLetterState.ValueType  # 0
+    """Not set; as a filter, the open ones."""
+    DEAD_LETTER_STATE_OPEN: _DeadLetterState.ValueType  # 1
+    """Waits for somebody to decide."""
+    DEAD_LETTER_STATE_REPLAYED: _DeadLetterState.ValueType  # 2
+    """Was sent again."""
+    DEAD_LETTER_STATE_DISCARDED: _DeadLetterState.ValueType  # 3
+    """Was closed without trying again."""
+
+class DeadLetterState(_DeadLetterState, metaclass=_DeadLetterStateEnumTypeWrapper):
+    """Where a dead letter stands."""
+
+DEAD_LETTER_STATE_UNSPECIFIED: DeadLetterState.ValueType  # 0
+"""Not set; as a filter, the open ones."""
+DEAD_LETTER_STATE_OPEN: DeadLetterState.ValueType  # 1
+"""Waits for somebody to decide."""
+DEAD_LETTER_STATE_REPLAYED: DeadLetterState.ValueType  # 2
+"""Was sent again."""
+DEAD_LETTER_STATE_DISCARDED: DeadLetterState.ValueType  # 3
+"""Was closed without trying again."""
+Global___DeadLetterState: _TypeAlias = DeadLetterState  # noqa: Y015
+
 class _JobStatus:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -52,6 +80,538 @@ JOB_STATUS_COMPLETED: JobStatus.ValueType  # 3
 JOB_STATUS_FAILED: JobStatus.ValueType  # 4
 """Given up; the error says why."""
 Global___JobStatus: _TypeAlias = JobStatus  # noqa: Y015
+
+@_typing.final
+class UpdateCollectionRequest(_message.Message):
+    """A collection to change."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    CHUNKING_FIELD_NUMBER: _builtins.int
+    RETENTION_DAYS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The collection's name."""
+    retention_days: _builtins.int
+    """Days a document is kept after it was indexed last, 0 to 36,500; 0 keeps it until it is deleted. Absent: as before."""
+    @_builtins.property
+    def chunking(self) -> Global___Chunking:
+        """How its documents are cut from now on; all fields are set anew, empty ones to the method's own. Absent: as before."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        chunking: Global___Chunking | None = ...,
+        retention_days: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days", "chunking", b"chunking", "retention_days", b"retention_days"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days", "chunking", b"chunking", "name", b"name", "retention_days", b"retention_days"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__retention_days: _TypeAlias = _typing.Literal["retention_days"]  # noqa: Y015
+    _WhichOneofArgType__retention_days: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__retention_days) -> _WhichOneofReturnType__retention_days | None: ...
+
+Global___UpdateCollectionRequest: _TypeAlias = UpdateCollectionRequest  # noqa: Y015
+
+@_typing.final
+class UpdateCollectionResponse(_message.Message):
+    """The collection as it is now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNKING_FIELD_NUMBER: _builtins.int
+    OUTDATED_COUNT_FIELD_NUMBER: _builtins.int
+    RETENTION_DAYS_FIELD_NUMBER: _builtins.int
+    outdated_count: _builtins.int
+    """Documents it holds that were cut otherwise."""
+    retention_days: _builtins.int
+    """Days a document is kept after it was indexed last; 0 keeps it until it is deleted."""
+    @_builtins.property
+    def chunking(self) -> Global___Chunking:
+        """How its documents are cut, defaults filled in."""
+
+    def __init__(
+        self,
+        *,
+        chunking: Global___Chunking | None = ...,
+        outdated_count: _builtins.int = ...,
+        retention_days: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "outdated_count", b"outdated_count", "retention_days", b"retention_days"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateCollectionResponse: _TypeAlias = UpdateCollectionResponse  # noqa: Y015
+
+@_typing.final
+class DeadLetter(_message.Message):
+    """A document version that was given up, and why."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAD_LETTER_ID_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    ATTEMPTS_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    VERSION_ID_FIELD_NUMBER: _builtins.int
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    FILENAME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    ORIGINAL_KEY_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    PAYLOAD_BYTES_FIELD_NUMBER: _builtins.int
+    FAILED_AT_FIELD_NUMBER: _builtins.int
+    dead_letter_id: _builtins.str
+    """Its id (UUIDv7)."""
+    state: Global___DeadLetterState.ValueType
+    """Where it stands."""
+    stage: _builtins.str
+    """The stage that gave up: `accept`, `parse`, `chunk`, `embed` or `index`."""
+    reason: _builtins.str
+    """The machine-readable reason, for example `DOCUMENT_ENCRYPTED`."""
+    message: _builtins.str
+    """What a person reads: what is wrong and the way out."""
+    attempts: _builtins.int
+    """How often it was tried."""
+    document_id: _builtins.str
+    """The document's id."""
+    version_id: _builtins.str
+    """The version's id."""
+    job_id: _builtins.str
+    """The job that failed with it."""
+    collection: _builtins.str
+    """The collection's name; empty once it is deleted."""
+    source: _builtins.str
+    """Where the document came from; the file's name once it is deleted."""
+    filename: _builtins.str
+    """The file's name."""
+    request_id: _builtins.str
+    """The request that brought the document in, as in the logs."""
+    original_key: _builtins.str
+    """The original's key in the service's own bucket; empty once it is removed."""
+    subject: _builtins.str
+    """The subject the message came on."""
+    payload_bytes: _builtins.int
+    """Size of the message in bytes."""
+    @_builtins.property
+    def failed_at(self) -> _timestamp_pb2.Timestamp:
+        """When the stage gave up."""
+
+    def __init__(
+        self,
+        *,
+        dead_letter_id: _builtins.str = ...,
+        state: Global___DeadLetterState.ValueType = ...,
+        stage: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        message: _builtins.str = ...,
+        attempts: _builtins.int = ...,
+        document_id: _builtins.str = ...,
+        version_id: _builtins.str = ...,
+        job_id: _builtins.str = ...,
+        collection: _builtins.str = ...,
+        source: _builtins.str = ...,
+        filename: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        original_key: _builtins.str = ...,
+        subject: _builtins.str = ...,
+        payload_bytes: _builtins.int = ...,
+        failed_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["failed_at", b"failed_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "collection", b"collection", "dead_letter_id", b"dead_letter_id", "document_id", b"document_id", "failed_at", b"failed_at", "filename", b"filename", "job_id", b"job_id", "message", b"message", "original_key", b"original_key", "payload_bytes", b"payload_bytes", "reason", b"reason", "request_id", b"request_id", "source", b"source", "stage", b"stage", "state", b"state", "subject", b"subject", "version_id", b"version_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeadLetter: _TypeAlias = DeadLetter  # noqa: Y015
+
+@_typing.final
+class DeadLetterFilter(_message.Message):
+    """Which dead letters are meant; all fields that are set have to fit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STAGE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    stage: _builtins.str
+    """Only those of this stage; empty for all."""
+    reason: _builtins.str
+    """Only those with this reason; empty for all."""
+    collection: _builtins.str
+    """Only those of this collection; empty for all."""
+    def __init__(
+        self,
+        *,
+        stage: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        collection: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "reason", b"reason", "stage", b"stage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeadLetterFilter: _TypeAlias = DeadLetterFilter  # noqa: Y015
+
+@_typing.final
+class ListDeadLettersRequest(_message.Message):
+    """Which dead letters to list."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    state: Global___DeadLetterState.ValueType
+    """Only those in this state; unspecified for the open ones."""
+    page_size: _builtins.int
+    """Most dead letters to return, 1 to 1,000; 0 is 100."""
+    page_token: _builtins.str
+    """The `next_page_token` of the page before; empty for the first."""
+    @_builtins.property
+    def filter(self) -> Global___DeadLetterFilter:
+        """Which of them."""
+
+    def __init__(
+        self,
+        *,
+        state: Global___DeadLetterState.ValueType = ...,
+        filter: Global___DeadLetterFilter | None = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDeadLettersRequest: _TypeAlias = ListDeadLettersRequest  # noqa: Y015
+
+@_typing.final
+class ListDeadLettersResponse(_message.Message):
+    """A page of dead letters."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAD_LETTERS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page; empty on the last."""
+    @_builtins.property
+    def dead_letters(self) -> _containers.RepeatedCompositeFieldContainer[Global___DeadLetter]:
+        """The dead letters, newest first."""
+
+    def __init__(
+        self,
+        *,
+        dead_letters: _abc.Iterable[Global___DeadLetter] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dead_letters", b"dead_letters", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDeadLettersResponse: _TypeAlias = ListDeadLettersResponse  # noqa: Y015
+
+@_typing.final
+class GetDeadLetterRequest(_message.Message):
+    """Names a dead letter."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAD_LETTER_ID_FIELD_NUMBER: _builtins.int
+    dead_letter_id: _builtins.str
+    """The dead letter's id."""
+    def __init__(
+        self,
+        *,
+        dead_letter_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dead_letter_id", b"dead_letter_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDeadLetterRequest: _TypeAlias = GetDeadLetterRequest  # noqa: Y015
+
+@_typing.final
+class GetDeadLetterResponse(_message.Message):
+    """The dead letter asked for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAD_LETTER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def dead_letter(self) -> Global___DeadLetter:
+        """The dead letter."""
+
+    def __init__(
+        self,
+        *,
+        dead_letter: Global___DeadLetter | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["dead_letter", b"dead_letter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dead_letter", b"dead_letter"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDeadLetterResponse: _TypeAlias = GetDeadLetterResponse  # noqa: Y015
+
+@_typing.final
+class ReplayDeadLettersRequest(_message.Message):
+    """Which dead letters to send again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAD_LETTER_IDS_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def dead_letter_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Their ids, at most 1,000; empty to take all open ones that the filter names."""
+
+    @_builtins.property
+    def filter(self) -> Global___DeadLetterFilter:
+        """Which of the open ones, where no ids are given."""
+
+    def __init__(
+        self,
+        *,
+        dead_letter_ids: _abc.Iterable[_builtins.str] | None = ...,
+        filter: Global___DeadLetterFilter | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dead_letter_ids", b"dead_letter_ids", "filter", b"filter"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReplayDeadLettersRequest: _TypeAlias = ReplayDeadLettersRequest  # noqa: Y015
+
+@_typing.final
+class ReplayDeadLettersResponse(_message.Message):
+    """What became of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPLAYED_COUNT_FIELD_NUMBER: _builtins.int
+    SKIPPED_COUNT_FIELD_NUMBER: _builtins.int
+    replayed_count: _builtins.int
+    """Dead letters that were sent again."""
+    skipped_count: _builtins.int
+    """Dead letters that were closed before, or whose document has a newer version or is deleted."""
+    def __init__(
+        self,
+        *,
+        replayed_count: _builtins.int = ...,
+        skipped_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["replayed_count", b"replayed_count", "skipped_count", b"skipped_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReplayDeadLettersResponse: _TypeAlias = ReplayDeadLettersResponse  # noqa: Y015
+
+@_typing.final
+class DiscardDeadLettersRequest(_message.Message):
+    """Which dead letters to close."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAD_LETTER_IDS_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def dead_letter_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Their ids, at most 1,000; empty to take all open ones that the filter names."""
+
+    @_builtins.property
+    def filter(self) -> Global___DeadLetterFilter:
+        """Which of the open ones, where no ids are given."""
+
+    def __init__(
+        self,
+        *,
+        dead_letter_ids: _abc.Iterable[_builtins.str] | None = ...,
+        filter: Global___DeadLetterFilter | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dead_letter_ids", b"dead_letter_ids", "filter", b"filter"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiscardDeadLettersRequest: _TypeAlias = DiscardDeadLettersRequest  # noqa: Y015
+
+@_typing.final
+class DiscardDeadLettersResponse(_message.Message):
+    """What became of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DISCARDED_COUNT_FIELD_NUMBER: _builtins.int
+    discarded_count: _builtins.int
+    """Dead letters that were closed."""
+    def __init__(
+        self,
+        *,
+        discarded_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["discarded_count", b"discarded_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiscardDeadLettersResponse: _TypeAlias = DiscardDeadLettersResponse  # noqa: Y015
+
+@_typing.final
+class ReconcileRequest(_message.Message):
+    """Which buckets to compare."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BUCKET_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    bucket: _builtins.str
+    """The bucket; empty for every watched one."""
+    dry_run: _builtins.bool
+    """Whether to count only, changing nothing."""
+    def __init__(
+        self,
+        *,
+        bucket: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bucket", b"bucket", "dry_run", b"dry_run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReconcileRequest: _TypeAlias = ReconcileRequest  # noqa: Y015
+
+@_typing.final
+class ReconcileResponse(_message.Message):
+    """How far a comparison is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BUCKET_FIELD_NUMBER: _builtins.int
+    PREFIX_FIELD_NUMBER: _builtins.int
+    LISTED_FIELD_NUMBER: _builtins.int
+    MISSING_FIELD_NUMBER: _builtins.int
+    CHANGED_FIELD_NUMBER: _builtins.int
+    GONE_FIELD_NUMBER: _builtins.int
+    FINISHED_FIELD_NUMBER: _builtins.int
+    EXAMPLES_FIELD_NUMBER: _builtins.int
+    bucket: _builtins.str
+    """The bucket."""
+    prefix: _builtins.str
+    """The prefix of the rule whose objects are compared; empty for all keys."""
+    listed: _builtins.int
+    """Objects listed so far that a rule takes."""
+    missing: _builtins.int
+    """Of them, those that the manifest did not know."""
+    changed: _builtins.int
+    """Of them, those with another content than was taken in."""
+    gone: _builtins.int
+    """Objects taken in that the bucket does not hold any more; known at the end."""
+    finished: _builtins.bool
+    """Whether this rule's objects are compared whole."""
+    @_builtins.property
+    def examples(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Up to 20 keys a message that differ, for a person to look at."""
+
+    def __init__(
+        self,
+        *,
+        bucket: _builtins.str = ...,
+        prefix: _builtins.str = ...,
+        listed: _builtins.int = ...,
+        missing: _builtins.int = ...,
+        changed: _builtins.int = ...,
+        gone: _builtins.int = ...,
+        finished: _builtins.bool = ...,
+        examples: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bucket", b"bucket", "changed", b"changed", "examples", b"examples", "finished", b"finished", "gone", b"gone", "listed", b"listed", "missing", b"missing", "prefix", b"prefix"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReconcileResponse: _TypeAlias = ReconcileResponse  # noqa: Y015
+
+@_typing.final
+class ReprocessRequest(_message.Message):
+    """What to send through the pipeline again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    FROM_STAGE_FIELD_NUMBER: _builtins.int
+    ONLY_OUTDATED_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name; empty for all of the tenant."""
+    from_stage: _builtins.str
+    """The first stage to run again: `parse`, `chunk` or `embed`. What the stages before it made is used as it is."""
+    only_outdated: _builtins.bool
+    """Only documents that were cut with another configuration than the collection's, where the stage is `chunk`."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        from_stage: _builtins.str = ...,
+        only_outdated: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "from_stage", b"from_stage", "only_outdated", b"only_outdated"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReprocessRequest: _TypeAlias = ReprocessRequest  # noqa: Y015
+
+@_typing.final
+class ReprocessResponse(_message.Message):
+    """What was sent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    document_count: _builtins.int
+    """Documents with a new version under way; the old ones answer until it is whole."""
+    def __init__(
+        self,
+        *,
+        document_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_count", b"document_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReprocessResponse: _TypeAlias = ReprocessResponse  # noqa: Y015
 
 @_typing.final
 class DocumentHeader(_message.Message):
@@ -583,8 +1143,11 @@ class CreateCollectionRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
+    RETENTION_DAYS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, 1 to 100 characters, unique for the tenant."""
+    retention_days: _builtins.int
+    """Days a document is kept after it was indexed last, 0 to 36,500; 0 keeps it until it is deleted."""
     @_builtins.property
     def chunking(self) -> Global___Chunking:
         """How its documents are cut; absent is the hybrid method with its own lengths."""
@@ -594,10 +1157,11 @@ class CreateCollectionRequest(_message.Message):
         *,
         name: _builtins.str = ...,
         chunking: Global___Chunking | None = ...,
+        retention_days: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "name", b"name", "retention_days", b"retention_days"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -612,10 +1176,13 @@ class CreateCollectionResponse(_message.Message):
     COLLECTION_ID_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
+    RETENTION_DAYS_FIELD_NUMBER: _builtins.int
     collection_id: _builtins.str
     """Its id (UUIDv7)."""
     space_id: _builtins.str
     """The embedding space its documents go to."""
+    retention_days: _builtins.int
+    """Days a document is kept after it was indexed last; 0 keeps it until it is deleted."""
     @_builtins.property
     def chunking(self) -> Global___Chunking:
         """How its documents are cut, defaults filled in."""
@@ -626,10 +1193,11 @@ class CreateCollectionResponse(_message.Message):
         collection_id: _builtins.str = ...,
         chunking: Global___Chunking | None = ...,
         space_id: _builtins.str = ...,
+        retention_days: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "collection_id", b"collection_id", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "collection_id", b"collection_id", "retention_days", b"retention_days", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -72,6 +72,41 @@ class IngestServiceStub(object):
                 request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DeleteCollectionRequest.SerializeToString,
                 response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DeleteCollectionResponse.FromString,
                 _registered_method=True)
+        self.UpdateCollection = channel.unary_unary(
+                '/sourcier.ingest.v1.IngestService/UpdateCollection',
+                request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.UpdateCollectionRequest.SerializeToString,
+                response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.UpdateCollectionResponse.FromString,
+                _registered_method=True)
+        self.ListDeadLetters = channel.unary_unary(
+                '/sourcier.ingest.v1.IngestService/ListDeadLetters',
+                request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListDeadLettersRequest.SerializeToString,
+                response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListDeadLettersResponse.FromString,
+                _registered_method=True)
+        self.GetDeadLetter = channel.unary_unary(
+                '/sourcier.ingest.v1.IngestService/GetDeadLetter',
+                request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.GetDeadLetterRequest.SerializeToString,
+                response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.GetDeadLetterResponse.FromString,
+                _registered_method=True)
+        self.ReplayDeadLetters = channel.unary_unary(
+                '/sourcier.ingest.v1.IngestService/ReplayDeadLetters',
+                request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReplayDeadLettersRequest.SerializeToString,
+                response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReplayDeadLettersResponse.FromString,
+                _registered_method=True)
+        self.DiscardDeadLetters = channel.unary_unary(
+                '/sourcier.ingest.v1.IngestService/DiscardDeadLetters',
+                request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DiscardDeadLettersRequest.SerializeToString,
+                response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DiscardDeadLettersResponse.FromString,
+                _registered_method=True)
+        self.Reconcile = channel.unary_stream(
+                '/sourcier.ingest.v1.IngestService/Reconcile',
+                request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileRequest.SerializeToString,
+                response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileResponse.FromString,
+                _registered_method=True)
+        self.Reprocess = channel.unary_unary(
+                '/sourcier.ingest.v1.IngestService/Reprocess',
+                request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessRequest.SerializeToString,
+                response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessResponse.FromString,
+                _registered_method=True)
 
 
 class IngestServiceServicer(object):
@@ -129,6 +164,56 @@ class IngestServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UpdateCollection(self, request, context):
+        """Changes how a collection's documents are cut from now on, and how long they are kept; those it holds are cut again by
+        `Reprocess`. What is absent stays as it is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListDeadLetters(self, request, context):
+        """Lists dead letters, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetDeadLetter(self, request, context):
+        """Returns one dead letter.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReplayDeadLetters(self, request, context):
+        """Sends dead letters through the stage that gave up, again. One that was replayed before is left alone.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DiscardDeadLetters(self, request, context):
+        """Closes dead letters without trying again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Reconcile(self, request, context):
+        """Compares the watched buckets with the manifest and takes in what differs; streams how far it is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Reprocess(self, request, context):
+        """Sends the documents of a collection through the pipeline again, from a stage on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_IngestServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -166,6 +251,41 @@ def add_IngestServiceServicer_to_server(servicer, server):
                     servicer.DeleteCollection,
                     request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DeleteCollectionRequest.FromString,
                     response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DeleteCollectionResponse.SerializeToString,
+            ),
+            'UpdateCollection': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateCollection,
+                    request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.UpdateCollectionRequest.FromString,
+                    response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.UpdateCollectionResponse.SerializeToString,
+            ),
+            'ListDeadLetters': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDeadLetters,
+                    request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListDeadLettersRequest.FromString,
+                    response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListDeadLettersResponse.SerializeToString,
+            ),
+            'GetDeadLetter': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDeadLetter,
+                    request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.GetDeadLetterRequest.FromString,
+                    response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.GetDeadLetterResponse.SerializeToString,
+            ),
+            'ReplayDeadLetters': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReplayDeadLetters,
+                    request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReplayDeadLettersRequest.FromString,
+                    response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReplayDeadLettersResponse.SerializeToString,
+            ),
+            'DiscardDeadLetters': grpc.unary_unary_rpc_method_handler(
+                    servicer.DiscardDeadLetters,
+                    request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DiscardDeadLettersRequest.FromString,
+                    response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DiscardDeadLettersResponse.SerializeToString,
+            ),
+            'Reconcile': grpc.unary_stream_rpc_method_handler(
+                    servicer.Reconcile,
+                    request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileRequest.FromString,
+                    response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileResponse.SerializeToString,
+            ),
+            'Reprocess': grpc.unary_unary_rpc_method_handler(
+                    servicer.Reprocess,
+                    request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessRequest.FromString,
+                    response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -360,6 +480,195 @@ class IngestService(object):
             '/sourcier.ingest.v1.IngestService/DeleteCollection',
             sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DeleteCollectionRequest.SerializeToString,
             sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DeleteCollectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateCollection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.ingest.v1.IngestService/UpdateCollection',
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.UpdateCollectionRequest.SerializeToString,
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.UpdateCollectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDeadLetters(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.ingest.v1.IngestService/ListDeadLetters',
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListDeadLettersRequest.SerializeToString,
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListDeadLettersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDeadLetter(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.ingest.v1.IngestService/GetDeadLetter',
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.GetDeadLetterRequest.SerializeToString,
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.GetDeadLetterResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReplayDeadLetters(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.ingest.v1.IngestService/ReplayDeadLetters',
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReplayDeadLettersRequest.SerializeToString,
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReplayDeadLettersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiscardDeadLetters(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.ingest.v1.IngestService/DiscardDeadLetters',
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DiscardDeadLettersRequest.SerializeToString,
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.DiscardDeadLettersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Reconcile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/sourcier.ingest.v1.IngestService/Reconcile',
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileRequest.SerializeToString,
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Reprocess(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.ingest.v1.IngestService/Reprocess',
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessRequest.SerializeToString,
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessResponse.FromString,
             options,
             channel_credentials,
             insecure,

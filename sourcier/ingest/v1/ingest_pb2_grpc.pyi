@@ -33,6 +33,22 @@ class IngestServiceStub:
     """Creates a collection."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_ingest_pb2.DeleteCollectionRequest, _ingest_pb2.DeleteCollectionResponse]
     """Deletes a collection with all its documents; deleting what does not exist succeeds."""
+    UpdateCollection: _aio.UnaryUnaryMultiCallable[_ingest_pb2.UpdateCollectionRequest, _ingest_pb2.UpdateCollectionResponse]
+    """Changes how a collection's documents are cut from now on, and how long they are kept; those it holds are cut again by
+    `Reprocess`. What is absent stays as it is.
+    """
+    ListDeadLetters: _aio.UnaryUnaryMultiCallable[_ingest_pb2.ListDeadLettersRequest, _ingest_pb2.ListDeadLettersResponse]
+    """Lists dead letters, newest first."""
+    GetDeadLetter: _aio.UnaryUnaryMultiCallable[_ingest_pb2.GetDeadLetterRequest, _ingest_pb2.GetDeadLetterResponse]
+    """Returns one dead letter."""
+    ReplayDeadLetters: _aio.UnaryUnaryMultiCallable[_ingest_pb2.ReplayDeadLettersRequest, _ingest_pb2.ReplayDeadLettersResponse]
+    """Sends dead letters through the stage that gave up, again. One that was replayed before is left alone."""
+    DiscardDeadLetters: _aio.UnaryUnaryMultiCallable[_ingest_pb2.DiscardDeadLettersRequest, _ingest_pb2.DiscardDeadLettersResponse]
+    """Closes dead letters without trying again."""
+    Reconcile: _aio.UnaryStreamMultiCallable[_ingest_pb2.ReconcileRequest, _ingest_pb2.ReconcileResponse]
+    """Compares the watched buckets with the manifest and takes in what differs; streams how far it is."""
+    Reprocess: _aio.UnaryUnaryMultiCallable[_ingest_pb2.ReprocessRequest, _ingest_pb2.ReprocessResponse]
+    """Sends the documents of a collection through the pipeline again, from a stage on."""
 
 class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
     """Accepts documents, tells how far they are, deletes them, and owns the collections they belong to.
@@ -95,5 +111,63 @@ class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_ingest_pb2.DeleteCollectionRequest, _abc.Awaitable[_ingest_pb2.DeleteCollectionResponse]],
     ) -> _abc.Awaitable[_ingest_pb2.DeleteCollectionResponse]:
         """Deletes a collection with all its documents; deleting what does not exist succeeds."""
+
+    @_abc_1.abstractmethod
+    def UpdateCollection(
+        self,
+        request: _ingest_pb2.UpdateCollectionRequest,
+        context: _aio.ServicerContext[_ingest_pb2.UpdateCollectionRequest, _abc.Awaitable[_ingest_pb2.UpdateCollectionResponse]],
+    ) -> _abc.Awaitable[_ingest_pb2.UpdateCollectionResponse]:
+        """Changes how a collection's documents are cut from now on, and how long they are kept; those it holds are cut again by
+        `Reprocess`. What is absent stays as it is.
+        """
+
+    @_abc_1.abstractmethod
+    def ListDeadLetters(
+        self,
+        request: _ingest_pb2.ListDeadLettersRequest,
+        context: _aio.ServicerContext[_ingest_pb2.ListDeadLettersRequest, _abc.Awaitable[_ingest_pb2.ListDeadLettersResponse]],
+    ) -> _abc.Awaitable[_ingest_pb2.ListDeadLettersResponse]:
+        """Lists dead letters, newest first."""
+
+    @_abc_1.abstractmethod
+    def GetDeadLetter(
+        self,
+        request: _ingest_pb2.GetDeadLetterRequest,
+        context: _aio.ServicerContext[_ingest_pb2.GetDeadLetterRequest, _abc.Awaitable[_ingest_pb2.GetDeadLetterResponse]],
+    ) -> _abc.Awaitable[_ingest_pb2.GetDeadLetterResponse]:
+        """Returns one dead letter."""
+
+    @_abc_1.abstractmethod
+    def ReplayDeadLetters(
+        self,
+        request: _ingest_pb2.ReplayDeadLettersRequest,
+        context: _aio.ServicerContext[_ingest_pb2.ReplayDeadLettersRequest, _abc.Awaitable[_ingest_pb2.ReplayDeadLettersResponse]],
+    ) -> _abc.Awaitable[_ingest_pb2.ReplayDeadLettersResponse]:
+        """Sends dead letters through the stage that gave up, again. One that was replayed before is left alone."""
+
+    @_abc_1.abstractmethod
+    def DiscardDeadLetters(
+        self,
+        request: _ingest_pb2.DiscardDeadLettersRequest,
+        context: _aio.ServicerContext[_ingest_pb2.DiscardDeadLettersRequest, _abc.Awaitable[_ingest_pb2.DiscardDeadLettersResponse]],
+    ) -> _abc.Awaitable[_ingest_pb2.DiscardDeadLettersResponse]:
+        """Closes dead letters without trying again."""
+
+    @_abc_1.abstractmethod
+    def Reconcile(
+        self,
+        request: _ingest_pb2.ReconcileRequest,
+        context: _aio.ServicerContext[_ingest_pb2.ReconcileRequest, _abc.AsyncIterator[_ingest_pb2.ReconcileResponse]],
+    ) -> _abc.AsyncIterator[_ingest_pb2.ReconcileResponse]:
+        """Compares the watched buckets with the manifest and takes in what differs; streams how far it is."""
+
+    @_abc_1.abstractmethod
+    def Reprocess(
+        self,
+        request: _ingest_pb2.ReprocessRequest,
+        context: _aio.ServicerContext[_ingest_pb2.ReprocessRequest, _abc.Awaitable[_ingest_pb2.ReprocessResponse]],
+    ) -> _abc.Awaitable[_ingest_pb2.ReprocessResponse]:
+        """Sends the documents of a collection through the pipeline again, from a stage on."""
 
 def add_IngestServiceServicer_to_server(servicer: IngestServiceServicer, server: _aio.Server) -> None: ...
