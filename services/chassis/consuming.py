@@ -5,7 +5,11 @@
 | returns | acknowledged, and the acknowledgement confirmed |
 | raises Superseded | acknowledged: a newer version does the work |
 | raises a retryable or an unknown error | delivered again after a growing delay with jitter |
+| meets an outage again and again | put at the end of its queue with attempts anew, for `OUTAGE_SECONDS_MAX` |
 | raises any other error, or attempts are spent | a dead letter, then acknowledged |
+
+A part of the system that is away, or full, is no document's fault: without the third line an outage of PostgreSQL of
+half a minute, or a full disk, would give everything under way a dead letter.
 """
 
 from __future__ import annotations
@@ -22,20 +26,21 @@ from typing import Generic, TypeVar
 
 import nats.errors
 import nats.js.errors
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 from services.chassis import subjects, telemetry
-from services.chassis.errors import ServiceError, Superseded
+from services.chassis.errors import ResourceExhausted, ServiceError, Superseded, Unavailable
+from services.chassis.failpoints import failpoint
 from services.chassis.ids import new_id
-from services.chassis.jetstream import ACK_WAIT_SECONDS, JetStream
-from services.chassis.subjects import Subject
+from services.chassis.jetstream import JetStream
+from services.chassis.subjects import Payload, Subject
 from sourcier.events.v1 import events_pb2
 
 logger = logging.getLogger(__name__)
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=Payload)
 
 DELIVERIES_MAX = 8
 FETCH_SECONDS = 2.0
@@ -46,22 +51,34 @@ NAK_DELAY_SECONDS_MAX = 5.0
 """A delayed nak holds one of `max_ack_pending` places; longer delays belong in the outbox."""
 
 
+OUTAGE_SECONDS_MAX = 900.0
+"""How long a message is kept going while something it needs cannot be reached."""
+FIRST_SEEN_HEADER = "Sourcier-First-Seen"
+"""When a message that was put at the end of its queue was first published, in seconds since 1970."""
+
+
 class Disposition(StrEnum):
     """What becomes of a message whose handler raised."""
 
     ACKNOWLEDGE = "acknowledged"
     RETRY = "retried"
+    RENEW = "renewed"
     DEAD_LETTER = "dead_lettered"
 
 
-def disposition(error: BaseException, *, deliveries: int, deliveries_max: int = DELIVERIES_MAX) -> Disposition:
+def disposition(
+    error: BaseException, *, deliveries: int, deliveries_max: int = DELIVERIES_MAX, age_seconds: float = 0.0
+) -> Disposition:
     """Map an error to what becomes of its message; the one mapping, tested over every subclass."""
     if isinstance(error, Superseded):
         return Disposition.ACKNOWLEDGE
-    permanent = isinstance(error, ServiceError) and not error.retryable
-    if permanent or deliveries >= deliveries_max:
+    if isinstance(error, ServiceError) and not error.retryable:
         return Disposition.DEAD_LETTER
-    return Disposition.RETRY
+    if deliveries < deliveries_max:
+        return Disposition.RETRY
+    if isinstance(error, Unavailable | ResourceExhausted) and age_seconds < OUTAGE_SECONDS_MAX:
+        return Disposition.RENEW
+    return Disposition.DEAD_LETTER
 
 
 def retry_delay_seconds(deliveries: int) -> float:
@@ -76,6 +93,8 @@ class Delivery:
 
     attempt: int
     lane: str
+    identity: str = ""
+    """The same at each delivery of a message: what is published for it is published once."""
 
 
 class Consumer(Generic[M]):
@@ -89,11 +108,16 @@ class Consumer(Generic[M]):
         stage: str,
         concurrency: dict[str, int],
         handle: Callable[[M, Delivery], Awaitable[None]],
+        suffix: str = "",
     ) -> None:
-        """Prepare to consume; `concurrency` is by lane, or by "" for a subject without lanes."""
+        """Prepare to consume; `concurrency` is by lane, or by "" for a subject without lanes.
+
+        With a suffix, only messages whose subject ends with it.
+        """
         self.name = stage
         self._jetstream = jetstream
         self._subject = subject
+        self._suffix = suffix
         self._concurrency = concurrency
         self._handle = handle
         # The stage that reads dead letters has nowhere to put its own: giving one up would lose a document.
@@ -115,12 +139,17 @@ class Consumer(Generic[M]):
         while not stopping.is_set():
             try:
                 subscription = await self._subscribe(lane)
-            except (TimeoutError, nats.js.errors.Error, nats.errors.Error, ServiceError) as error:
-                logger.warning("%s cannot subscribe: %s", self.name, error)
+            except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error, ServiceError) as error:
+                logger.warning("%s cannot subscribe: %s", self.name, error or type(error))
                 await _pause(stopping, 1.0)
                 continue
             try:
                 await self._fetch_until_lost(subscription, lane, slots, group, stopping)
+            except Exception:  # outermost loop of the lane's task
+                # What a client library raises while its server restarts is not all on one list, and a lane that ended
+                # would end the process with what the others hold.
+                logger.exception("%s lost its consumer, subscribing again", self.name)
+                await _pause(stopping, 1.0)
             finally:
                 await _unsubscribe(subscription)
         # Every slot free again means that nothing is in hand.
@@ -129,7 +158,9 @@ class Consumer(Generic[M]):
 
     async def _subscribe(self, lane: str) -> JetStreamContext.PullSubscription:
         await self._jetstream.ensure_streams()
-        stream, durable = await self._jetstream.ensure_durable(self._subject, stage=self.name, lane=lane)
+        stream, durable = await self._jetstream.ensure_durable(
+            self._subject, stage=self.name, lane=lane, suffix=self._suffix
+        )
         return await self._jetstream.context.pull_subscribe_bind(durable, stream=stream)
 
     async def _fetch_until_lost(
@@ -149,7 +180,7 @@ class Consumer(Generic[M]):
                 if message is None and time.monotonic() - checked_at > CHECK_SECONDS:
                     await subscription.consumer_info()
                     checked_at = time.monotonic()
-            except (TimeoutError, nats.js.errors.Error, nats.errors.Error) as error:
+            except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
                 logger.warning("%s lost its consumer, subscribing again: %s", self.name, error or type(error))
                 await _pause(stopping, 0.5)
                 return
@@ -169,7 +200,8 @@ class Consumer(Generic[M]):
     async def _work(self, message: Msg, lane: str) -> None:
         started = time.monotonic()
         gauge = telemetry.messages_in_hand.labels(self.name)
-        delivery = Delivery(message.metadata.num_delivered or 1, lane)
+        delivery = Delivery(message.metadata.num_delivered or 1, lane, str(message.metadata.sequence.stream))
+        await failpoint("consume.after-fetch")
         with gauge.track_inprogress():
             try:
                 outcome = await self._work_and_settle(message, delivery)
@@ -190,14 +222,19 @@ class Consumer(Generic[M]):
                 if delivery.attempt > self._deliveries_max:
                     # Attempts spent by crashes or ack time-outs alone: the handler never got to count them.
                     raise _AttemptsSpent()
-                async with _heartbeat(message):
+                async with _heartbeat(message, every_seconds=self._jetstream.limits.ack_wait_seconds / 3):
                     await self._handle(parsed, delivery)
             except Exception as caught:  # outermost loop of a message's task
                 return await self._settle_failed(message, parsed, delivery, _innermost(caught))
+            if await failpoint("consume.before-acknowledge"):
+                return "unconfirmed"  # as if the acknowledgement had been lost
+            telemetry.message_attempts.labels(self.name).observe(delivery.attempt)
             return await _acknowledge(message, "done")
 
     async def _settle_failed(self, message: Msg, parsed: M | None, delivery: Delivery, error: Exception) -> str:
-        decision = disposition(error, deliveries=delivery.attempt, deliveries_max=self._deliveries_max)
+        decision = disposition(
+            error, deliveries=delivery.attempt, deliveries_max=self._deliveries_max, age_seconds=_age_seconds(message)
+        )
         known = isinstance(error, ServiceError)
         logger.log(
             logging.INFO if decision is Disposition.ACKNOWLEDGE else logging.WARNING,
@@ -207,15 +244,26 @@ class Consumer(Generic[M]):
         if decision is Disposition.RETRY:
             await _nak(message, retry_delay_seconds(delivery.attempt))
             return decision.value
-        if decision is Disposition.DEAD_LETTER:
-            try:
+        try:
+            if decision is Disposition.RENEW:
+                await self._renew(message, delivery)
+            elif decision is Disposition.DEAD_LETTER:
                 await self._bury(message, parsed, delivery, error)
-            except ServiceError as unburied:
-                # No letter, no acknowledgement: it comes again.
-                logger.warning("%s: dead letter not written: %s", self.name, unburied)
-                await _nak(message, NAK_DELAY_SECONDS_MAX)
-                return Disposition.RETRY.value
+        except ServiceError as unsettled:
+            # Neither a letter nor a copy, so no acknowledgement: it comes again.
+            logger.warning("%s: %s not written: %s", self.name, decision.value, unsettled)
+            await _nak(message, NAK_DELAY_SECONDS_MAX)
+            return Disposition.RETRY.value
+        telemetry.message_attempts.labels(self.name).observe(delivery.attempt)
         return await _acknowledge(message, decision.value)
+
+    async def _renew(self, message: Msg, delivery: Delivery) -> None:
+        """Publish the message once more; the copy's deliveries are counted from one."""
+        first_seen = f"{time.time() - _age_seconds(message):.3f}"
+        await self._jetstream.publish_payload(
+            message.subject, message.data, message_id=f"renewed-{self.name}-{delivery.identity}",
+            headers={FIRST_SEEN_HEADER: first_seen},
+        )
 
     async def _bury(self, message: Msg, parsed: M | None, delivery: Delivery, error: Exception) -> None:
         known = error if isinstance(error, ServiceError) else ServiceError()
@@ -225,7 +273,7 @@ class Consumer(Generic[M]):
         )
         letter.failed_at.GetCurrentTime()
         version = getattr(parsed, "version", None)
-        tenant = message.subject.rsplit(".", 1)[-1]
+        tenant = self._subject.tenant_of(message.subject)
         if isinstance(version, events_pb2.VersionReference):
             letter.version.CopyFrom(version)
             tenant = version.tenant
@@ -235,6 +283,7 @@ class Consumer(Generic[M]):
             return
         identity = f"{message.metadata.stream}-{message.metadata.sequence.stream}"
         await self._jetstream.publish(dead, letter, tenant=tenant, message_id=f"dead-{self.name}-{identity}")
+        telemetry.dead_letters_total.labels(self.name, known.reason).inc()
 
 
 class _Malformed(ServiceError):
@@ -252,8 +301,9 @@ class _AttemptsSpent(ServiceError):
 class _heartbeat:  # noqa: N801 - reads as a statement: `async with _heartbeat(message)`
     """Tell the server that the work goes on; if the telling dies, the work is cancelled before the ack wait ends."""
 
-    def __init__(self, message: Msg) -> None:
+    def __init__(self, message: Msg, *, every_seconds: float) -> None:
         self._message = message
+        self._every_seconds = every_seconds
         self._group = asyncio.TaskGroup()
         self._task: asyncio.Task[None] | None = None
 
@@ -268,14 +318,21 @@ class _heartbeat:  # noqa: N801 - reads as a statement: `async with _heartbeat(m
 
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(ACK_WAIT_SECONDS / 3)
+            await asyncio.sleep(self._every_seconds)
             await self._message.in_progress()
 
 
-def _request_id(message: Msg, parsed: Message) -> str:
+def _request_id(message: Msg, parsed: Payload) -> str:
     """Return the request a message came from: the relay publishes outside of any, the version knows."""
     header = (message.headers or {}).get(telemetry.REQUEST_ID_KEY)
     return header or str(getattr(getattr(parsed, "version", None), "request_id", ""))
+
+
+def _age_seconds(message: Msg) -> float:
+    """Return how long ago a message, or the one it is a copy of, was published."""
+    first_seen = (message.headers or {}).get(FIRST_SEEN_HEADER)
+    published = float(first_seen) if first_seen else message.metadata.timestamp.timestamp()
+    return max(time.time() - published, 0.0)
 
 
 def _innermost(error: Exception) -> Exception:
@@ -295,7 +352,7 @@ async def _fetch_one(subscription: JetStreamContext.PullSubscription) -> Msg | N
 async def _acknowledge(message: Msg, outcome: str) -> str:
     try:
         await message.ack_sync(timeout=5)
-    except (TimeoutError, nats.errors.Error) as error:
+    except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
         # The work is done and idempotent: a second delivery finds it so.
         logger.warning("acknowledgement not confirmed: %s", error or type(error))
         return "unconfirmed"
@@ -305,14 +362,14 @@ async def _acknowledge(message: Msg, outcome: str) -> str:
 async def _nak(message: Msg, delay_seconds: float) -> None:
     try:
         await message.nak(delay=delay_seconds)
-    except nats.errors.Error as error:
+    except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
         logger.warning("nak not sent, the ack wait does it: %s", error)
 
 
 async def _unsubscribe(subscription: JetStreamContext.PullSubscription) -> None:
     try:
         await subscription.unsubscribe()
-    except nats.errors.Error as error:
+    except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
         logger.debug("unsubscribe: %s", error)
 
 

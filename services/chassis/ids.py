@@ -27,6 +27,19 @@ def is_id(text: str) -> bool:
     return True
 
 
-def chunk_id(*, document_id: str, content_sha256: bytes, configuration_digest: str, position: int) -> str:
-    """Return the chunk's UUIDv5: the same document, content, configuration and position give the same id."""
-    return str(uuid.uuid5(CHUNK_NAMESPACE, f"{document_id}:{content_sha256.hex()}:{configuration_digest}:{position}"))
+def chunk_id(
+    *, tenant: str, collection: str, source: str, content_sha256: bytes, configuration_digest: str, position: int
+) -> str:
+    """Return the chunk's UUIDv5, which follows from the corpus and its settings alone.
+
+    The same content under the same source of a collection of the same name, cut alike, has the same ids in every
+    installation; `configuration_digest` is that of the chunking.
+    """
+    named = "\n".join((tenant, collection, source, content_sha256.hex(), configuration_digest, str(position)))
+    return str(uuid.uuid5(CHUNK_NAMESPACE, named))
+
+
+def age_seconds(identifier: str) -> float:
+    """Return how long ago a UUIDv7 was made: its first 48 bits are milliseconds since 1970 (RFC 9562, 5.7)."""
+    made_at = (uuid.UUID(identifier).int >> 80) / 1000
+    return max(time.time() - made_at, 0.0)

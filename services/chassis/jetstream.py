@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 import nats
 import nats.errors
 import nats.js.errors
-from google.protobuf.message import Message
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
@@ -30,7 +29,7 @@ from nats.js.api import (
 
 from services.chassis import subjects, telemetry
 from services.chassis.errors import FailedPrecondition, ResourceExhausted, TooLarge, Unavailable
-from services.chassis.subjects import Stream, Subject
+from services.chassis.subjects import Payload, QueueLimits, Stream, Subject
 
 logger = logging.getLogger(__name__)
 
@@ -39,9 +38,7 @@ CONNECT_SECONDS = 15.0
 PUBLISH_SECONDS = 10.0
 FULL_WAIT_SECONDS = 600.0
 """How long a publisher waits for room in a full hop before its own message is delivered again."""
-ACK_WAIT_SECONDS = 30.0
 ACK_PENDING_MAX = 1_000
-DUPLICATE_WINDOW_SECONDS = 120.0
 
 _NAME_IN_USE = 10058
 """JetStream's code for a stream of this name with another configuration."""
@@ -52,8 +49,11 @@ _FULL_CODES = frozenset({10047, 10077, 10076, 10074, 10054})
 class JetStream:
     """A connection to NATS with its streams in place; use it as an async context manager."""
 
-    def __init__(self, *, url: str, prefix: str, replicas: int = 1, name: str) -> None:
+    def __init__(
+        self, *, url: str, prefix: str, replicas: int = 1, name: str, limits: QueueLimits | None = None
+    ) -> None:
         self.prefix = prefix
+        self.limits = limits or QueueLimits()
         self._url = url
         self._replicas = replicas
         self._name = name
@@ -121,11 +121,11 @@ class JetStream:
                 f"JetStream refuses the stream {config.name}: {error.description}; delete the stream if it belongs to "
                 "nobody else, or choose another SOURCIER_SUBJECT_PREFIX"
             ) from error
-        except (TimeoutError, nats.js.errors.Error, nats.errors.Error) as error:
+        except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
             raise Unavailable(f"JetStream did not create the stream {config.name}: {error or type(error)}; is "
                               "JetStream on?") from error
 
-    def _stream_config(self, stream: Stream, held: Sequence[Subject[Message]]) -> StreamConfig:
+    def _stream_config(self, stream: Stream, held: Sequence[Subject[Payload]]) -> StreamConfig:
         return StreamConfig(
             name=subjects.stream_name(self.prefix, stream),
             subjects=[subject.pattern(self.prefix) for subject in held],
@@ -134,24 +134,60 @@ class JetStream:
             # The default would drop work that nobody has done yet.
             discard=DiscardPolicy.NEW if stream.work_queue else DiscardPolicy.OLD,
             discard_new_per_subject=stream.work_queue,
-            max_msgs_per_subject=stream.messages_per_subject_max,
-            max_bytes=stream.bytes_max,
+            max_msgs_per_subject=stream.messages_per_subject_max or self.limits.messages_per_subject_max,
+            max_bytes=self.limits.bytes_max,
             max_age=stream.age_seconds_max,
-            duplicate_window=DUPLICATE_WINDOW_SECONDS,
+            duplicate_window=self.limits.duplicate_window_seconds,
             num_replicas=self._replicas,
         )
 
-    async def ensure_durable(self, subject: Subject[Message], *, stage: str, lane: str = "") -> tuple[str, str]:
-        """Create the durable consumer of a stage and lane; return the names of its stream and of itself."""
+    async def stream_states(self) -> list[tuple[str, str, int]]:
+        """Return name, time of creation and last sequence of each work queue, made where it is missing."""
+        await self.ensure_streams()
+        states = []
+        for stream, _ in subjects.streams():
+            if not stream.work_queue:
+                continue
+            name = subjects.stream_name(self.prefix, stream)
+            try:
+                described = await self.context.stream_info(name)
+            except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
+                raise Unavailable(f"JetStream does not describe {name}: {error or type(error)}") from error
+            states.append((name, str(described.created), described.state.last_seq))
+        return states
+
+    async def queue_depths(self) -> dict[str, int]:
+        """Return how many messages wait or are in hand, by durable consumer of the work queues."""
+        depths = {}
+        for stream, _ in subjects.streams():
+            if not stream.work_queue:
+                continue
+            name = subjects.stream_name(self.prefix, stream)
+            try:
+                for consumer in await self.context.consumers_info(name):
+                    depths[consumer.name] = (consumer.num_pending or 0) + (consumer.num_ack_pending or 0)
+            except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
+                raise Unavailable(f"JetStream does not describe {name}: {error or type(error)}") from error
+        return depths
+
+    async def ensure_durable(
+        self, subject: Subject[Payload], *, stage: str, lane: str = "", suffix: str = ""
+    ) -> tuple[str, str]:
+        """Create the durable consumer of a stage, a lane and a suffix; return the names of its stream and of itself.
+
+        Without a suffix it takes the messages of all of them.
+        """
         assert subject.stream is not None
         stream = subjects.stream_name(self.prefix, subject.stream)
-        durable = f"{stage}_{lane}" if lane else stage
+        durable = "_".join(part for part in (stage, lane, suffix) if part)
+        if suffix:
+            await self._remove_unsuffixed(stream, f"{stage}_{lane}" if lane else stage)
         config = ConsumerConfig(
             durable_name=durable,
-            filter_subject=subject.pattern(self.prefix, lane),
+            filter_subject=subject.pattern(self.prefix, lane, suffix),
             ack_policy=AckPolicy.EXPLICIT,
             deliver_policy=DeliverPolicy.ALL,
-            ack_wait=ACK_WAIT_SECONDS,
+            ack_wait=self.limits.ack_wait_seconds,
             # Unlimited: after the last delivery a message would stay in the queue for ever; the worker counts instead.
             max_deliver=-1,
             max_ack_pending=ACK_PENDING_MAX,
@@ -160,24 +196,42 @@ class JetStream:
         await self.context.add_consumer(stream, config)
         return stream, durable
 
+    async def _remove_unsuffixed(self, stream: str, durable: str) -> None:
+        """Remove the durable that an older release had for all suffixes, and what waits under its subjects.
+
+        The server refuses two durables of a work queue whose filters overlap. Nobody would fetch what is left under
+        subjects without a suffix; its documents are released again, as those of any lost message.
+        """
+        try:
+            old = await self.context.consumer_info(stream, durable)
+        except nats.js.errors.NotFoundError:
+            return
+        logger.warning("removing the durable of an older release", extra={"durable": durable})
+        await self.context.delete_consumer(stream, durable)
+        if old.config.filter_subject:
+            await self.context.purge_stream(stream, subject=old.config.filter_subject)
+
     async def publish(
-        self, subject: Subject[Message], message: Message, *, tenant: str, lane: str = "", message_id: str
+        self, subject: Subject[Payload], message: Payload, *, tenant: str, lane: str = "", suffix: str = "",
+        message_id: str,
     ) -> None:
         """Publish and wait for the server's acknowledgement; wait for room in a full hop, never drop.
 
         `message_id` only spares the next stage a duplicate: inbox and staged keys are the guarantee.
         """
-        address = subject.address(self.prefix, tenant=tenant, lane=lane)
+        address = subject.address(self.prefix, tenant=tenant, lane=lane, suffix=suffix)
         await self.publish_payload(address, message.SerializeToString(), message_id=message_id)
 
-    async def publish_payload(self, address: str, payload: bytes, *, message_id: str) -> None:
+    async def publish_payload(
+        self, address: str, payload: bytes, *, message_id: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         """Publish what is serialised already, as the outbox keeps it; the address carries the prefix."""
         if len(payload) > subjects.BODY_BYTES_MAX:
             raise TooLarge(f"a message of {len(payload)} bytes for {address} is over {subjects.BODY_BYTES_MAX}")
-        headers = {"Nats-Msg-Id": message_id, telemetry.REQUEST_ID_KEY: telemetry.current_request_id()}
+        sent = {"Nats-Msg-Id": message_id, telemetry.REQUEST_ID_KEY: telemetry.current_request_id(), **(headers or {})}
         try:
             async with asyncio.timeout(FULL_WAIT_SECONDS):
-                await self._publish_when_room(address, payload, headers)
+                await self._publish_when_room(address, payload, sent)
         except TimeoutError as error:
             raise ResourceExhausted(f"the queue {address} stayed full") from error
 
@@ -191,12 +245,12 @@ class JetStream:
                 if error.err_code not in _FULL_CODES:
                     raise Unavailable(f"JetStream refused a message: {error}") from error
                 logger.warning("queue full, waiting", extra={"subject": address})
-            except (nats.js.errors.Error, nats.errors.Error) as error:
+            except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
                 raise Unavailable(f"JetStream did not take a message: {error or type(error)}") from error
             await asyncio.sleep(delay_seconds)
             delay_seconds = min(delay_seconds * 2, 5.0)
 
-    async def tell(self, subject: Subject[Message], message: Message, *, tenant: str, suffix: str) -> None:
+    async def tell(self, subject: Subject[Payload], message: Payload, *, tenant: str, suffix: str) -> None:
         """Publish on core NATS: nobody may be listening, nothing is stored."""
         try:
             await self._client.publish(
@@ -206,7 +260,7 @@ class JetStream:
             logger.warning("progress not told: %s", error)
 
     async def listen(
-        self, subject: Subject[Message], *, tenant: str, suffix: str, heard: Callable[[Msg], Awaitable[None]]
+        self, subject: Subject[Payload], *, tenant: str, suffix: str, heard: Callable[[Msg], Awaitable[None]]
     ) -> Callable[[], Awaitable[None]]:
         """Call `heard` for each message told on a subject; return what ends it."""
         subscription = await self._client.subscribe(

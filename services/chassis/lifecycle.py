@@ -129,3 +129,13 @@ async def _work(worker: Worker, stopping: asyncio.Event) -> None:
     await worker.run(stopping)
     if not stopping.is_set():
         raise RuntimeError(f"the task {worker.name} ended although nobody asked it to")
+
+
+async def first_of(*events: asyncio.Event, seconds: float) -> None:
+    """Wait until one of the events is set, or so long."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -22,6 +22,8 @@ MANIFEST_FILE = "manifest.json"
 MANIFEST_SCHEMA = 1
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 READ_BYTES = 1 << 20
+PRECISION_SEPARATOR = "@"
+"""`multilingual-e5-small@int8` is that model in this precision alone, a space of its own."""
 
 
 def default_root(environment: Mapping[str, str]) -> Path:
@@ -69,10 +71,19 @@ class Manifest:
     """Digest of the method and the texts that mean and weights were made with."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Anything else worth knowing; nothing in the services depends on it."""
+    precision: str = ""
+    """The one variant that was asked for by name; empty where any will do. Never part of the file."""
+
+    @property
+    def label(self) -> str:
+        """The name by which the model was asked for."""
+        return f"{self.name}{PRECISION_SEPARATOR}{self.precision}" if self.precision else self.name
 
     @property
     def space_id(self) -> str:
         """Name the embedding space: the same for every precision, another one when vectors stop being comparable.
+
+        A model asked for in one precision has a space of its own, to compare precisions and to move between them.
 
         The token mean enters through `token_statistics`, the recipe it was computed by, not through its bytes: two
         processors round the same mean differently, and their vectors are comparable all the same.
@@ -83,9 +94,9 @@ class Manifest:
             self.files[file].sha256 for file in (self.token_mean, self.token_weights) if file
         ]
         identity = [self.name, self.revision, self.dimension, self.query_prefix, self.passage_prefix, self.pooling,
-                    statistics]
+                    statistics, *([self.precision] if self.precision else [])]
         digest = hashlib.sha256(json.dumps(identity, ensure_ascii=False).encode()).hexdigest()
-        slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")[:40].rstrip("-")
+        slug = re.sub(r"[^a-z0-9]+", "-", self.label.lower()).strip("-")[:40].rstrip("-")
         return f"{slug}-{digest[:8]}"
 
 
@@ -132,15 +143,24 @@ class ModelStore:
 
     def describe(self, name: str) -> Manifest:
         """Return a model's manifest without reading its files; ModelInvalid when the model is not there."""
-        return read_manifest(self._folder(name))
+        return self.describe_model(name).manifest
+
+    def describe_model(self, name: str) -> Model:
+        """Return a model without reading its files; ModelInvalid when it is not there, or not in this precision."""
+        name, separator, precision = name.partition(PRECISION_SEPARATOR)
+        folder = self._folder(name)
+        manifest = read_manifest(folder)
+        if separator and precision not in manifest.variants:
+            known = ", ".join(sorted(manifest.variants)) or "none"
+            raise ModelInvalid(f"{name} has no variant {precision!r}; it has {known}", model=name)
+        return Model(path=folder, manifest=replace(manifest, precision=precision))
 
     def load(self, name: str) -> Model:
         """Return the model, every file verified; ModelInvalid says what is wrong and how to fetch it again."""
-        folder = self._folder(name)
-        manifest = read_manifest(folder)
-        for file, expected in manifest.files.items():
-            verify_file(folder / file, expected=expected, model=name)
-        return Model(path=folder, manifest=manifest)
+        model = self.describe_model(name)
+        for file, expected in model.manifest.files.items():
+            verify_file(model.path / file, expected=expected, model=model.manifest.name)
+        return model
 
     def _folder(self, name: str) -> Path:
         # The name may come from a setting: it must not lead out of the root.
@@ -217,6 +237,7 @@ def manifest_from_json(document: Mapping[str, Any]) -> Manifest:
 def manifest_to_json(manifest: Manifest) -> dict[str, Any]:
     """Return the JSON object of a manifest, the inverse of `manifest_from_json`."""
     document: dict[str, Any] = {"schema": MANIFEST_SCHEMA, **vars(manifest)}
+    del document["precision"]
     document["files"] = {
         name: {"sha256": entry.sha256, "size_bytes": entry.size_bytes} for name, entry in sorted(manifest.files.items())
     }

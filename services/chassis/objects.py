@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
-from datetime import timedelta
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import BaseError as ObstoreError
+from obstore.exceptions import InvalidPathError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import ObjectStore as Backend
 from obstore.store import S3Store, from_url
 
-from services.chassis.errors import FailedPrecondition, NotFound, Unavailable
+from services.chassis.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    ServiceError,
+    Unavailable,
+)
 
 PART_BYTES = 5 * 1024 * 1024
 """S3's smallest part; also what one upload holds in memory per part in flight."""
 
 
+LIST_PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredObject:
+    """What a store says of an object."""
+
+    key: str
+    etag: str
+    """Without quotes; it changes with the content."""
+    size_bytes: int
+    last_modified: datetime
+
+
 class ObjectStore:
-    """A bucket, or a folder, of the service's own."""
+    """A bucket, or a folder."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -84,6 +107,45 @@ class ObjectStore:
             raise FailedPrecondition(f"the object {key} is not the one that was stored: its SHA-256 differs")
         return body
 
+    async def head(self, key: str) -> StoredObject | None:
+        """Return what the store says of an object; None where it holds none."""
+        try:
+            return _stored(await obstore.head_async(self._backend, key))
+        except FileNotFoundError:
+            return None
+        except (ObstoreError, OSError) as error:
+            raise _not_given(key, error) from error
+
+    async def open_stream(self, key: str) -> tuple[StoredObject, AsyncIterator[bytes]] | None:
+        """Return an object and its body in pieces, both of one moment; None where the store holds none."""
+        try:
+            result = await obstore.get_async(self._backend, key)
+        except FileNotFoundError:
+            return None
+        except (ObstoreError, OSError) as error:
+            raise _not_given(key, error) from error
+
+        async def pieces() -> AsyncIterator[bytes]:
+            try:
+                async for piece in result.stream(min_chunk_size=1024 * 1024):
+                    yield bytes(piece)
+            except (ObstoreError, OSError) as error:
+                raise _not_given(key, error) from error
+
+        return _stored(result.meta), pieces()
+
+    async def list_pages(self, prefix: str = "", *, after: str = "") -> AsyncIterator[list[StoredObject]]:
+        """Yield what lies under a prefix, `LIST_PAGE` at a time, in the store's own order, from after a key on."""
+        # A prefix of object_store is whole segments, so the rest of it is compared here.
+        folder = prefix.rpartition("/")[0]
+        try:
+            async for page in obstore.list(
+                self._backend, folder or None, offset=after or None, chunk_size=LIST_PAGE
+            ):
+                yield [_stored(meta) for meta in page if meta["path"].startswith(prefix)]
+        except (ObstoreError, OSError) as error:
+            raise Unavailable(f"the object store did not list “{prefix}”: {_short(error)}") from error
+
     async def delete(self, *keys: str) -> None:
         """Delete objects; those that do not exist are as good as deleted."""
         for key in keys:
@@ -93,6 +155,12 @@ class ObjectStore:
                 continue
             except (ObstoreError, OSError) as error:
                 raise Unavailable(f"the object store did not delete {key}: {_short(error)}") from error
+
+
+    async def delete_prefix(self, prefix: str) -> None:
+        """Delete all that lies under a prefix, which ends with a slash."""
+        async for page in self.list_pages(prefix):
+            await self.delete(*(found.key for found in page))
 
 
 class _Upload:
@@ -109,6 +177,21 @@ class _Upload:
     ) -> None:
         if error is None:
             await self._writer.close()
+
+
+def _stored(meta: Mapping[str, Any]) -> StoredObject:
+    return StoredObject(
+        key=meta["path"], etag=(meta["e_tag"] or "").strip('"'), size_bytes=meta["size"],
+        last_modified=meta["last_modified"],
+    )
+
+
+def _not_given(key: str, error: Exception) -> ServiceError:
+    if isinstance(error, InvalidPathError):
+        return InvalidArgument(f"the key {key!r} cannot be read: {_short(error)}; rename the object", field="key")
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError):
+        return PermissionDenied(f"the object store does not let us read {key}: {_short(error)}")
+    return Unavailable(f"the object store did not give {key}: {_short(error)}")
 
 
 def _short(error: Exception) -> str:

@@ -210,7 +210,17 @@ async def _drain(requests: AsyncIterator[Any]) -> None:
         async with asyncio.timeout(LINGER_SECONDS):
             while True:
                 async with asyncio.timeout(LINGER_IDLE_SECONDS):
-                    await anext(iterator)
+                    await _next(iterator)
+
+
+async def _next(iterator: AsyncIterator[Any]) -> None:
+    while True:
+        try:
+            await anext(iterator)
+            return
+        except RuntimeError:
+            # A relay whose own call was refused still waits for the sender's next message: two cannot read at once.
+            await asyncio.sleep(0.01)
 
 
 def _stream_handler(behavior: Callable[..., Any], method: str, request_id: str) -> Callable[..., Any]:

@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from services.chassis.subjects import QueueLimits
+
 S = TypeVar("S", bound="ServiceSettings")
 
 
@@ -50,6 +52,23 @@ class NatsSettings(BaseSettings):
     nats_url: SecretStr = shared("NATS_URL")
     subject_prefix: str = shared("SUBJECT_PREFIX", "sourcier.v1.", pattern=r"^([A-Za-z0-9_-]+\.)*$")
     stream_replicas: int = shared("STREAM_REPLICAS", 1, ge=1, le=5)
+    """Copies of each stream; 3 on a cluster, so that one server's loss loses nothing."""
+    queue_messages_max: int = shared("QUEUE_MESSAGES_MAX", 20_000, ge=1)
+    """Most messages that wait for a stage, per lane and tenant."""
+    queue_bytes_max: int = shared("QUEUE_BYTES_MAX", 4 * 1024**3, ge=1024**2)
+    """Most bytes of a stream."""
+    duplicate_window_seconds: float = shared("DUPLICATE_WINDOW_SECONDS", 120.0, ge=1, le=3600)
+    """How long the broker remembers message ids."""
+    ack_wait_seconds: float = shared("ACK_WAIT_SECONDS", 30.0, ge=1, le=3600)
+    """How long a message is left to a worker that says nothing of it."""
+
+    @property
+    def queue_limits(self) -> QueueLimits:
+        """The bounds of streams and durables."""
+        return QueueLimits(
+            messages_per_subject_max=self.queue_messages_max, bytes_max=self.queue_bytes_max,
+            duplicate_window_seconds=self.duplicate_window_seconds, ack_wait_seconds=self.ack_wait_seconds,
+        )
 
 
 class PostgresSettings(BaseSettings):

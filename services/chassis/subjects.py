@@ -6,12 +6,11 @@ next message can never ack the one it holds. Bounds are per subject, so that one
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
-
-from google.protobuf.message import Message
+from typing import Generic, Protocol, Self, TypeVar
 
 from services.chassis.errors import InvalidArgument
 from sourcier.events.v1 import events_pb2
@@ -24,8 +23,23 @@ BODY_BYTES_MAX = 512 * 1024
 DAY_SECONDS = 24 * 3600.0
 
 TENANT_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
+SUFFIX_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
-M_co = TypeVar("M_co", bound=Message, covariant=True)
+
+class Payload(Protocol):
+    """What can travel: a protobuf message, or a store's own notification."""
+
+    @classmethod
+    def FromString(cls, body: bytes, /) -> Self:  # noqa: N802 - protobuf's name
+        """Read a body; raise DecodeError where it is none."""
+        ...
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
+        """Return the body."""
+        ...
+
+
+M_co = TypeVar("M_co", bound=Payload, covariant=True)
 
 
 class VersionedMessage(Protocol):
@@ -45,8 +59,8 @@ class Stream:
     work_queue: bool
     age_seconds_max: float = 0.0
     """0 keeps messages until they are acknowledged."""
-    messages_per_subject_max: int = 20_000
-    bytes_max: int = 4 * 1024**3
+    messages_per_subject_max: int = 0
+    """0 takes the installation's limit."""
 
 
 @dataclass(frozen=True)
@@ -60,29 +74,69 @@ class Subject(Generic[M_co]):
     consumers: tuple[str, ...]
     laned: bool = False
     suffixed: bool = False
-    """Whether an identifier follows the tenant."""
+    """Whether an identifier follows the tenant: one token, by which consumers may choose."""
+    tenanted: bool = True
+    """Whether a tenant follows; a bucket's notifications belong to the tenant that the bucket's rule names."""
 
     def address(self, prefix: str, *, tenant: str, lane: str = "", suffix: str = "") -> str:
         """Return the subject to publish to."""
         tokens = [self.name]
         if self.laned:
             tokens.append(checked_lane(lane))
-        tokens.append(checked_tenant(tenant))
+        if self.tenanted:
+            tokens.append(checked_tenant(tenant))
         if self.suffixed:
-            tokens.append(suffix)
+            tokens.append(checked_suffix(suffix, of=self.name))
         return prefix + ".".join(tokens)
 
-    def pattern(self, prefix: str, lane: str = "") -> str:
-        """Return the subject to subscribe to: one lane of all tenants, or all lanes."""
+    def pattern(self, prefix: str, lane: str = "", suffix: str = "") -> str:
+        """Return the subject to subscribe to: one lane of all tenants, or all lanes; one suffix, or all."""
         tokens = [self.name]
         if self.laned:
             tokens.append(lane or "*")
-        tokens.append("*")
-        if self.suffixed:
+        if self.tenanted:
             tokens.append("*")
+        if self.suffixed:
+            tokens.append(checked_suffix(suffix, of=self.name) if suffix else "*")
         return prefix + ".".join(tokens)
 
+    def tenant_of(self, address: str) -> str:
+        """Return the tenant of an address of this subject."""
+        return address.rsplit(".", 2 if self.suffixed else 1)[1]
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLimits:
+    """The bounds of streams and durables; every process of an installation has the same (docs/adr/0007)."""
+
+    messages_per_subject_max: int = 20_000
+    """Of a work queue, per lane and tenant; publishers wait where it is full."""
+    bytes_max: int = 4 * 1024**3
+    """Of each stream."""
+    duplicate_window_seconds: float = 120.0
+    """How long the server remembers message ids: it only spares work, the keys in PostgreSQL are the guarantee."""
+    ack_wait_seconds: float = 30.0
+    """How long a message whose worker says nothing is left to it; who works on says so three times as often."""
+
+
+class RawNotification:
+    """A bucket notification as the store sent it: JSON of the store's own shape, read by the intake alone."""
+
+    def __init__(self, body: bytes) -> None:
+        """Keep the body."""
+        self.body = body
+
+    @classmethod
+    def FromString(cls, body: bytes, /) -> Self:  # noqa: N802 - the name that protobuf's messages have
+        """Take any body: one that cannot be read is the intake's to refuse."""
+        return cls(body)
+
+    def SerializeToString(self) -> bytes:  # noqa: N802
+        """Return the body."""
+        return self.body
+
+
+OBJECTS = Stream("OBJECTS", work_queue=False, age_seconds_max=7 * DAY_SECONDS, messages_per_subject_max=10_000_000)
 RECEIVED = Stream("RECEIVED", work_queue=True)
 PARSED = Stream("PARSED", work_queue=True)
 READY = Stream("READY", work_queue=True)
@@ -90,11 +144,17 @@ EMBEDDED = Stream("EMBEDDED", work_queue=True)
 CHANGES = Stream("CHANGES", work_queue=False, age_seconds_max=7 * DAY_SECONDS, messages_per_subject_max=1_000_000)
 DEAD = Stream("DEAD", work_queue=False, age_seconds_max=30 * DAY_SECONDS, messages_per_subject_max=1_000_000)
 
+BUCKET_NOTIFICATION = Subject(
+    "bucket.notification", RawNotification, OBJECTS, "bucket notifier, webhook", ("intake",), tenanted=False
+)
 DOCUMENT_RECEIVED = Subject(
     "document.received", events_pb2.DocumentReceived, RECEIVED, "dispatcher", ("parse",), laned=True
 )
 DOCUMENT_PARSED = Subject("document.parsed", events_pb2.DocumentParsed, PARSED, "parse", ("chunk",), laned=True)
-CHUNKS_READY = Subject("chunks.ready", events_pb2.ChunksReady, READY, "chunk", ("embed",), laned=True)
+# The suffix is the space's token: each embed service takes the work of its own space and no other's.
+CHUNKS_READY = Subject(
+    "chunks.ready", events_pb2.ChunksReady, READY, "chunk", ("embed",), laned=True, suffixed=True
+)
 CHUNKS_EMBEDDED = Subject("chunks.embedded", events_pb2.ChunksEmbedded, EMBEDDED, "embed", ("index",), laned=True)
 DOCUMENT_INDEXED = Subject("document.indexed", events_pb2.DocumentIndexed, CHANGES, "index", ())
 DOCUMENT_DELETED = Subject("document.deleted", events_pb2.DocumentDeleted, CHANGES, "index", ())
@@ -104,17 +164,17 @@ DEAD_EMBED = Subject("dead.embed", events_pb2.DeadLetter, DEAD, "embed", ("failu
 DEAD_INDEX = Subject("dead.index", events_pb2.DeadLetter, DEAD, "index", ("failures",))
 PROGRESS = Subject("progress", events_pb2.JobProgress, None, "workers", ("WatchJob",), suffixed=True)
 
-TABLE: tuple[Subject[Message], ...] = (
-    DOCUMENT_RECEIVED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_EMBEDDED, DOCUMENT_INDEXED, DOCUMENT_DELETED,
-    DEAD_PARSE, DEAD_CHUNK, DEAD_EMBED, DEAD_INDEX, PROGRESS,
+TABLE: tuple[Subject[Payload], ...] = (
+    BUCKET_NOTIFICATION, DOCUMENT_RECEIVED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_EMBEDDED, DOCUMENT_INDEXED,
+    DOCUMENT_DELETED, DEAD_PARSE, DEAD_CHUNK, DEAD_EMBED, DEAD_INDEX, PROGRESS,
 )
 
 DEAD_BY_STAGE = {"parse": DEAD_PARSE, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED, "index": DEAD_INDEX}
 
 
-def streams() -> Iterator[tuple[Stream, list[Subject[Message]]]]:
+def streams() -> Iterator[tuple[Stream, list[Subject[Payload]]]]:
     """Yield every stream with the subjects it stores."""
-    by_stream: dict[Stream, list[Subject[Message]]] = {}
+    by_stream: dict[Stream, list[Subject[Payload]]] = {}
     for subject in TABLE:
         if subject.stream is not None:
             by_stream.setdefault(subject.stream, []).append(subject)
@@ -131,6 +191,20 @@ def checked_tenant(tenant: str) -> str:
     if not TENANT_PATTERN.fullmatch(tenant):
         raise InvalidArgument(f"tenant {tenant!r} is not 1 to 40 characters of a-z, 0-9 and '-'", field="tenant")
     return tenant
+
+
+def space_token(space_id: str) -> str:
+    """Return what stands for an embedding space in subjects and durable names, which allow no dots."""
+    return hashlib.sha256(space_id.encode()).hexdigest()[:12]
+
+
+def checked_suffix(suffix: str, *, of: str) -> str:
+    """Return the suffix, or refuse what would not be one NATS token."""
+    if not SUFFIX_PATTERN.fullmatch(suffix):
+        raise InvalidArgument(
+            f"the suffix of {of} is {suffix!r}; it is 1 to 64 characters of A-Z, a-z, 0-9, '_' and '-'", field="suffix"
+        )
+    return suffix
 
 
 def checked_lane(lane: str) -> str:

@@ -36,8 +36,44 @@ message_seconds = Histogram(
     "sourcier_message_seconds", "Time a message was worked on, by stage.", ["stage"], buckets=DURATION_BUCKETS
 )
 messages_in_hand = Gauge("sourcier_messages_in_hand", "Messages being worked on, by stage.", ["stage"])
+message_attempts = Histogram(
+    "sourcier_message_attempts", "How often a message had been delivered when it was settled, by stage.", ["stage"],
+    buckets=(1, 2, 3, 4, 6, 8, 16),
+)
+dead_letters_total = Counter(
+    "sourcier_dead_letters_total", "Documents given up, by stage and reason.", ["stage", "reason"]
+)
+queue_messages = Gauge(
+    "sourcier_queue_messages", "Messages that wait or are in hand, by durable consumer.", ["consumer"]
+)
+queue_oldest_seconds = Gauge(
+    "sourcier_queue_oldest_seconds", "Age of the oldest document under way, by lane, 0 where there is none.", ["lane"]
+)
+freshness_seconds = Histogram(
+    "sourcier_freshness_seconds", "From a document's acceptance to the moment it can be found, by lane.", ["lane"],
+    buckets=(0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 900, 3600),
+)
+bucket_events_total = Counter(
+    "sourcier_bucket_events_total", "Bucket notifications read, by outcome: taken, ignored or unreadable.", ["outcome"]
+)
+objects_total = Counter(
+    "sourcier_objects_total", "Objects the store was asked about, by what became of them.", ["outcome"]
+)
+object_seconds = Histogram(
+    "sourcier_object_seconds", "From the hint that an object changed to its acceptance.", buckets=DURATION_BUCKETS
+)
+reconciled_total = Counter(
+    "sourcier_reconciled_total", "Objects that a comparison with the bucket found different, by kind.", ["kind"]
+)
+expired_documents_total = Counter(
+    "sourcier_expired_documents_total", "Documents removed because they were older than their collection keeps them."
+)
+broker_losses_total = Counter("sourcier_broker_losses_total", "Times the broker was found to have lost messages.")
 degradations_total = Counter(
     "sourcier_degradations_total", "Work done in a lesser way than asked, by stage and reason.", ["stage", "reason"]
+)
+notifications_total = Counter(
+    "sourcier_bucket_notifications_total", "Bucket notifications sent to the webhook, by outcome.", ["outcome"]
 )
 
 

@@ -139,3 +139,24 @@ def test_other_kinds_have_no_space() -> None:
 def test_the_usual_place_follows_xdg() -> None:
     assert default_root({"XDG_CACHE_HOME": "/c"}) == Path("/c/sourcier/models")
     assert default_root({"HOME": "/h"}) == Path("/h/.cache/sourcier/models")
+
+
+def test_a_precision_by_name_is_a_space_of_its_own(tmp_path: Path) -> None:
+    put(tmp_path, manifest(variants={"fp32": "model.onnx", "int8": "model.onnx"}))
+    store = ModelStore(tmp_path)
+    any_precision, fp32, int8 = (
+        store.load(f"multilingual-e5-small{suffix}").manifest for suffix in ("", "@fp32", "@int8")
+    )
+    assert any_precision.space_id == manifest().space_id
+    assert len({entry.space_id for entry in (any_precision, fp32, int8)}) == 3
+    assert int8.label == "multilingual-e5-small@int8"
+    assert int8.space_id.startswith("multilingual-e5-small-int8-")
+    assert store.describe("multilingual-e5-small@fp32").space_id == fp32.space_id
+    assert manifest_to_json(int8) == manifest_to_json(any_precision)
+
+
+@pytest.mark.parametrize("name", ["multilingual-e5-small@bf16", "multilingual-e5-small@"])
+def test_a_precision_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
+    put(tmp_path, manifest())
+    with pytest.raises(ModelInvalid, match="it has fp32"):
+        ModelStore(tmp_path).load(name)

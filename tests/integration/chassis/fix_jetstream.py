@@ -18,6 +18,7 @@ from services.chassis.jetstream import JetStream
 from services.chassis.subjects import CHUNKS_READY, Subject
 from sourcier.events.v1 import events_pb2
 
+SUFFIX = "space"
 Handler = Callable[[events_pb2.ChunksReady, Delivery], Awaitable[None]]
 
 
@@ -49,7 +50,7 @@ async def publish(
     for number in numbers:
         await jetstream.publish(
             CHUNKS_READY, ready(number, tenant=tenant, request_id=request_id), tenant=tenant, lane=lane,
-            message_id=new_id(),
+            suffix=SUFFIX, message_id=new_id(),
         )
 
 
@@ -108,14 +109,17 @@ async def letters(jetstream: JetStream, count: int, *, stage: str = "embed") -> 
 
 
 def hasten(
-    monkeypatch: pytest.MonkeyPatch, *, ack_wait: float | None = None, delay: float = 0.02, check: float | None = None
+    monkeypatch: pytest.MonkeyPatch, jetstream: JetStream | None = None, *, ack_wait: float | None = None,
+    delay: float = 0.02, check: float | None = None,
 ) -> None:
     """Make the consume loop's patience a test's; the ack wait reaches the server with the durable."""
     monkeypatch.setattr(consuming, "FETCH_SECONDS", 0.3)
     monkeypatch.setattr(consuming, "NAK_DELAY_SECONDS_MAX", delay)
     if ack_wait is not None:
-        monkeypatch.setattr("services.chassis.jetstream.ACK_WAIT_SECONDS", ack_wait)
-        monkeypatch.setattr(consuming, "ACK_WAIT_SECONDS", ack_wait)
+        assert jetstream is not None
+        monkeypatch.setattr(
+            jetstream, "limits", dataclasses.replace(jetstream.limits, ack_wait_seconds=ack_wait)
+        )
     if check is not None:
         monkeypatch.setattr(consuming, "CHECK_SECONDS", check)
 

@@ -15,6 +15,7 @@ from services.chassis.jetstream import JetStream
 from services.chassis.subjects import CHUNKS_READY, DEAD_EMBED
 from sourcier.events.v1 import events_pb2
 from tests.integration.chassis.fix_jetstream import (
+    SUFFIX,
     consumer_info,
     consuming_with,
     eventually,
@@ -99,7 +100,7 @@ async def test_a_permanent_error_is_a_dead_letter_at_once(jetstream: JetStream) 
     )
     assert letter.version.version_id == "v"
     assert events_pb2.ChunksReady.FromString(letter.payload) == ready(1)
-    assert letter.subject == CHUNKS_READY.address(jetstream.prefix, tenant="acme")
+    assert letter.subject == CHUNKS_READY.address(jetstream.prefix, tenant="acme", suffix=SUFFIX)
 
 
 async def test_an_error_that_does_not_heal_is_a_dead_letter_once_attempts_are_spent(jetstream: JetStream) -> None:
@@ -117,7 +118,7 @@ async def test_attempts_that_no_handler_could_count_are_counted(
     jetstream: JetStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that crashes on a message never raises: its deliveries end by the ack wait alone."""
-    hasten(monkeypatch, ack_wait=0.5)
+    hasten(monkeypatch, jetstream, ack_wait=0.5)
     await publish(jetstream, 1)
     stream, durable = await jetstream.ensure_durable(CHUNKS_READY, stage="embed", lane="interactive")
     subscription = await jetstream.context.pull_subscribe_bind(durable, stream=stream)
@@ -136,7 +137,7 @@ async def test_attempts_that_no_handler_could_count_are_counted(
 
 async def test_a_message_that_cannot_be_read_is_a_dead_letter(jetstream: JetStream) -> None:
     handler = Recorder()
-    address = CHUNKS_READY.address(jetstream.prefix, tenant="acme")
+    address = CHUNKS_READY.address(jetstream.prefix, tenant="acme", suffix=SUFFIX)
     async with consuming_with(jetstream, handler):
         await jetstream.publish_payload(address, b"\xff\xff no protobuf", message_id="bad")
         await publish(jetstream, 2)
@@ -201,7 +202,7 @@ async def test_the_stage_of_dead_letters_never_gives_up_on_what_may_heal(jetstre
 async def test_a_heartbeat_keeps_the_message_of_a_slow_handler(
     jetstream: JetStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hasten(monkeypatch, ack_wait=0.6)
+    hasten(monkeypatch, jetstream, ack_wait=0.6)
     seen: list[int] = []
 
     async def handle(message: events_pb2.ChunksReady, delivery: Delivery) -> None:
@@ -217,7 +218,7 @@ async def test_a_heartbeat_keeps_the_message_of_a_slow_handler(
 async def test_a_heartbeat_that_dies_ends_the_work_before_another_worker_begins(
     nats_url: str, jetstream: JetStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hasten(monkeypatch, ack_wait=1.5)
+    hasten(monkeypatch, jetstream, ack_wait=1.5)
     started, ended = asyncio.Event(), asyncio.Event()
     at: dict[str, float] = {}
 
@@ -231,7 +232,7 @@ async def test_a_heartbeat_that_dies_ends_the_work_before_another_worker_begins(
             ended.set()
 
     async with (
-        JetStream(url=nats_url, prefix=jetstream.prefix, name="cut off") as cut_off,
+        JetStream(url=nats_url, prefix=jetstream.prefix, name="cut off", limits=jetstream.limits) as cut_off,
         consuming_with(cut_off, hang),
     ):
         await publish(jetstream, 1)

@@ -17,7 +17,7 @@ from services.chassis.errors import ResourceExhausted, ServiceError, TooLarge, U
 from services.chassis.jetstream import JetStream
 from services.chassis.subjects import CHUNKS_READY, PROGRESS, READY
 from sourcier.events.v1 import events_pb2
-from tests.integration.chassis.fix_jetstream import eventually, publish, ready, stream_messages
+from tests.integration.chassis.fix_jetstream import SUFFIX, eventually, publish, ready, stream_messages
 
 
 def name_of(jetstream: JetStream, stream: subjects.Stream = READY) -> str:
@@ -54,7 +54,7 @@ async def test_a_stream_of_an_older_release_is_brought_up_to_date_with_its_messa
     await limit_ready(jetstream, 7)
     await jetstream.ensure_streams()
     info = await jetstream.context.stream_info(name_of(jetstream))
-    assert info.config.max_msgs_per_subject == READY.messages_per_subject_max
+    assert info.config.max_msgs_per_subject == jetstream.limits.messages_per_subject_max
     assert info.state.messages == 1
 
 
@@ -88,7 +88,7 @@ async def test_a_broker_that_is_not_there_is_said_without_its_password(monkeypat
 
 async def test_the_same_message_id_is_stored_once(jetstream: JetStream) -> None:
     for _ in range(3):
-        await jetstream.publish(CHUNKS_READY, ready(), tenant="acme", lane="bulk", message_id="same")
+        await jetstream.publish(CHUNKS_READY, ready(), tenant="acme", lane="bulk", suffix=SUFFIX, message_id="same")
     assert await stream_messages(jetstream) == 1
 
 
@@ -133,7 +133,7 @@ async def test_a_stream_that_is_gone_is_unavailable(jetstream: JetStream) -> Non
 async def test_a_body_over_the_limit_is_refused_before_it_resets_the_connection(jetstream: JetStream) -> None:
     for size, fits in ((subjects.BODY_BYTES_MAX, True), (subjects.BODY_BYTES_MAX + 1, False)):
         sent = jetstream.publish_payload(
-            CHUNKS_READY.address(jetstream.prefix, tenant="acme"), b"x" * size, message_id=str(size)
+            CHUNKS_READY.address(jetstream.prefix, tenant="acme", suffix=SUFFIX), b"x" * size, message_id=str(size)
         )
         if fits:
             await sent

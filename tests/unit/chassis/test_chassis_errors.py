@@ -12,6 +12,7 @@ from services.chassis import channels, errors
 from services.chassis.consuming import (
     DELIVERIES_MAX,
     NAK_DELAY_SECONDS_MAX,
+    OUTAGE_SECONDS_MAX,
     Disposition,
     disposition,
     retry_delay_seconds,
@@ -63,12 +64,16 @@ def test_unknown_errors_tell_nothing_of_themselves() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("deliveries", [1, DELIVERIES_MAX - 1, DELIVERIES_MAX, DELIVERIES_MAX + 5])
-def test_every_error_has_a_disposition(kind: type[ServiceError], deliveries: int) -> None:
-    decided = disposition(kind(), deliveries=deliveries)
+@pytest.mark.parametrize("age_seconds", [0.0, OUTAGE_SECONDS_MAX])
+def test_every_error_has_a_disposition(kind: type[ServiceError], deliveries: int, age_seconds: float) -> None:
+    decided = disposition(kind(), deliveries=deliveries, age_seconds=age_seconds)
     if issubclass(kind, errors.Superseded):
         assert decided is Disposition.ACKNOWLEDGE
     elif kind.retryable and deliveries < DELIVERIES_MAX:
         assert decided is Disposition.RETRY
+    elif issubclass(kind, errors.Unavailable | errors.ResourceExhausted) and age_seconds == 0:
+        # An outage is no document's fault.
+        assert decided is Disposition.RENEW
     else:
         assert decided is Disposition.DEAD_LETTER
 

@@ -19,10 +19,13 @@ def test_created_ids_differ() -> None:
 
 
 def test_chunk_ids_depend_on_everything_that_makes_a_chunk_and_on_nothing_else() -> None:
-    base = {"document_id": new_id(), "content_sha256": b"\x01" * 32, "configuration_digest": "c", "position": 0}
+    base = {
+        "tenant": "acme", "collection": "docs", "source": "a.md", "content_sha256": b"\x01" * 32,
+        "configuration_digest": "c", "position": 0,
+    }
     variants = [
-        base, base | {"document_id": new_id()}, base | {"content_sha256": b"\x02" * 32},
-        base | {"configuration_digest": "d"}, base | {"position": 1},
+        base, base | {"tenant": "other"}, base | {"collection": "notes"}, base | {"source": "b.md"},
+        base | {"content_sha256": b"\x02" * 32}, base | {"configuration_digest": "d"}, base | {"position": 1},
     ]
     made = [chunk_id(**variant) for variant in variants]  # type: ignore[arg-type]
     assert len(set(made)) == len(variants)

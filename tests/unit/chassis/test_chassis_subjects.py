@@ -6,14 +6,24 @@ import pytest
 
 from services.chassis import subjects
 from services.chassis.errors import InvalidArgument
-from services.chassis.subjects import BODY_BYTES_MAX, CHUNKS_READY, DOCUMENT_INDEXED, LANES, PROGRESS, TABLE
+from services.chassis.subjects import (
+    BODY_BYTES_MAX,
+    CHUNKS_READY,
+    DOCUMENT_INDEXED,
+    DOCUMENT_PARSED,
+    LANES,
+    PROGRESS,
+    TABLE,
+    space_token,
+)
 
 PREFIX = "test.v1."
 
 
 def test_an_address_is_name_lane_tenant_and_suffix() -> None:
-    assert CHUNKS_READY.address(PREFIX, tenant="acme", lane="bulk") == "test.v1.chunks.ready.bulk.acme"
-    assert CHUNKS_READY.address(PREFIX, tenant="acme") == "test.v1.chunks.ready.interactive.acme"
+    assert DOCUMENT_PARSED.address(PREFIX, tenant="acme", lane="bulk") == "test.v1.document.parsed.bulk.acme"
+    assert DOCUMENT_PARSED.address(PREFIX, tenant="acme") == "test.v1.document.parsed.interactive.acme"
+    assert CHUNKS_READY.address(PREFIX, tenant="acme", suffix="ab") == "test.v1.chunks.ready.interactive.acme.ab"
     assert DOCUMENT_INDEXED.address(PREFIX, tenant="acme") == "test.v1.document.indexed.acme"
     assert PROGRESS.address(PREFIX, tenant="acme", suffix="job") == "test.v1.progress.acme.job"
 
@@ -21,15 +31,39 @@ def test_an_address_is_name_lane_tenant_and_suffix() -> None:
 @pytest.mark.parametrize("tenant", ["", "a.b", "a b", "*", ">", "ACME", "é", "a" * 41, "a\n"])
 def test_a_tenant_is_one_token(tenant: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
-        CHUNKS_READY.address(PREFIX, tenant=tenant, lane="bulk")
+        CHUNKS_READY.address(PREFIX, tenant=tenant, lane="bulk", suffix="ab")
     assert refused.value.field == "tenant"
 
 
 @pytest.mark.parametrize("lane", ["fast", "*", "bulk.x"])
 def test_a_lane_is_one_of_two(lane: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
-        CHUNKS_READY.address(PREFIX, tenant="acme", lane=lane)
+        CHUNKS_READY.address(PREFIX, tenant="acme", lane=lane, suffix="ab")
     assert refused.value.field == "lane"
+
+
+@pytest.mark.parametrize("suffix", ["", "a.b", "*", ">", "a b", "é", "a" * 65])
+def test_a_suffix_is_one_token(suffix: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        CHUNKS_READY.address(PREFIX, tenant="acme", suffix=suffix)
+    assert refused.value.field == "suffix"
+
+
+def test_a_suffix_narrows_a_pattern() -> None:
+    assert CHUNKS_READY.pattern(PREFIX, "bulk") == "test.v1.chunks.ready.bulk.*.*"
+    assert CHUNKS_READY.pattern(PREFIX, "bulk", "ab") == "test.v1.chunks.ready.bulk.*.ab"
+
+
+@pytest.mark.parametrize("subject", [CHUNKS_READY, DOCUMENT_PARSED, DOCUMENT_INDEXED], ids=lambda subject: subject.name)
+def test_an_address_tells_its_tenant(subject: subjects.Subject) -> None:  # type: ignore[type-arg]
+    assert subject.tenant_of(subject.address(PREFIX, tenant="acme", suffix="ab")) == "acme"
+
+
+@pytest.mark.parametrize("space_id", ["multilingual-e5-small-ff671f68", "model v1.5/é", ""])
+def test_any_space_has_a_token_of_its_own(space_id: str) -> None:
+    token = space_token(space_id)
+    assert CHUNKS_READY.address(PREFIX, tenant="acme", suffix=token).endswith(f".acme.{token}")
+    assert token != space_token(space_id + "x")
 
 
 def _matches(pattern: str, address: str) -> bool:
