@@ -88,7 +88,10 @@ class _VersionState:
     space_id: str
     dimension: int
     vectors_table: str
-    previous_vectors_table: str | None
+    held: bool
+    """Whether the collection needs vectors of this space; else it was switched since, and the space given up."""
+    vectors_tables: list[str]
+    """Those of all spaces: the version before may have vectors in several."""
 
 
 def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
@@ -167,24 +170,27 @@ async def _commit(connection: Connection, prepared: PreparedBatch, state: _Versi
     """Put the version in the place of the one before it; return its number of chunks."""
     batch = prepared.batch
     version = batch.version
-    await ensure_partition(connection, vectors_table=state.vectors_table, tenant=version.tenant)
+    if state.held:
+        await ensure_partition(connection, vectors_table=state.vectors_table, tenant=version.tenant)
     values = _batch_values(batch)
     columns = _columns(prepared)
     async with connection.pipeline():
         await connection.execute(SHOW_ALL_ENTRIES)
         await connection.execute(statements.RECORD_REMOVED_LEXEMES, values)
-        for table in {state.vectors_table, state.previous_vectors_table} - {None}:
-            await connection.execute(_of_table(statements.DELETE_VECTORS, str(table)), values)
+        for table in state.vectors_tables:
+            await connection.execute(_of_table(statements.DELETE_VECTORS, table), values)
         await connection.execute(statements.DELETE_ENTRIES, values)
         await connection.execute(statements.DELETE_CHUNKS, values)
         if batch.batch_count > 1:
             for statement in (statements.MOVE_CHUNKS, statements.MOVE_ENTRIES):
                 await connection.execute(statement, values)
-            await connection.execute(_of_table(statements.MOVE_VECTORS, state.vectors_table), values)
+            if state.held:
+                await connection.execute(_of_table(statements.MOVE_VECTORS, state.vectors_table), values)
         if batch.chunks:
             for statement in (statements.INSERT_CHUNKS, statements.INSERT_ENTRIES):
                 await connection.execute(statement, columns)
-            await connection.execute(_of_table(statements.INSERT_VECTORS, state.vectors_table), columns)
+            if state.held:
+                await connection.execute(_of_table(statements.INSERT_VECTORS, state.vectors_table), columns)
         await connection.execute(statements.RECORD_ADDED_LEXEMES, values)
         switched = await connection.execute(statements.SWITCH_DOCUMENT, values)
         for statement in statements.AFTER_SWITCH:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from services.index.spaces import ensure_partition, get_space, vectors_tables
 
 DEFAULT_COLLECTION = "default"
 NAME_CHARACTERS_MAX = 200
+RETENTION_DAYS_MAX = 36_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Collection:
     lane: str
     chunking: Chunking
     created_at: datetime
+    retention_days: int = 0
+    """Days a document is kept after it was indexed last; 0 keeps it until it is deleted."""
     document_count: int = 0
     chunk_count: int = 0
 
@@ -55,23 +58,43 @@ class CollectionDeletion:
     document_count: int = 0
     original_keys: tuple[str, ...] = ()
     """Keys of the originals to remove from the object store."""
+    contents: tuple[bytes, ...] = ()
+    """SHA-256 of what no other collection of the tenant holds: its artefacts are to be removed, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionUpdate:
+    """What a change did."""
+
+    chunking: Chunking
+    outdated_count: int
+    """Documents that can be found and were cut otherwise."""
+    retention_days: int
 
 
 async def create_collection(
-    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str = "bulk"
+    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str = "bulk",
+    retention_days: int = 0,
 ) -> Collection:
     """Create a collection; raise `AlreadyExists` or `InvalidArgument`."""
-    created = await _insert(connection, tenant=tenant, name=name, space_id=space_id, chunking=chunking, lane=lane)
+    created = await _insert(
+        connection, tenant=tenant, name=name, space_id=space_id, chunking=chunking, lane=lane,
+        retention_days=retention_days,
+    )
     if not created:
         raise AlreadyExists(f"There is already a collection {name!r}.", field="name")
     return await get_collection(connection, tenant=tenant, name=name)
 
 
 async def ensure_collection(
-    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str = "bulk"
+    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str = "bulk",
+    retention_days: int = 0,
 ) -> Collection:
     """Return the collection of this name, made with these settings where it does not exist."""
-    await _insert(connection, tenant=tenant, name=name, space_id=space_id, chunking=chunking, lane=lane)
+    await _insert(
+        connection, tenant=tenant, name=name, space_id=space_id, chunking=chunking, lane=lane,
+        retention_days=retention_days,
+    )
     return await get_collection(connection, tenant=tenant, name=name)
 
 
@@ -93,6 +116,35 @@ async def list_collections(
     return pagination.make_page(found, page_size=page_size, key=lambda collection: collection.collection_id)
 
 
+async def lock_collection(connection: Connection, *, tenant: str, name: str) -> Collection:
+    """Return a collection whose settings nobody else changes before this transaction ends; raise `NotFound`."""
+    await connection.execute(LOCK_SETTINGS, {"tenant": tenant, "name": name or DEFAULT_COLLECTION})
+    return await get_collection(connection, tenant=tenant, name=name)
+
+
+async def update_collection(
+    connection: Connection, *, tenant: str, name: str, chunking: Chunking, retention_days: int,
+    configuration_digest: str,
+) -> CollectionUpdate:
+    """Cut and keep a collection's documents otherwise from now on; raise `NotFound` or `InvalidArgument`.
+
+    Those it holds stay as they are cut; how long they are kept is the same for all.
+    """
+    values = {
+        "tenant": tenant, "name": name, "digest": configuration_digest,
+        "retention_days": _checked_retention(retention_days), **asdict(chunking),
+    }
+    cursor = await connection.execute(UPDATE, values)
+    row = await cursor.fetchone()
+    if row is None:
+        raise NotFound(f"There is no collection {name!r}.", field="collection")
+    cursor = await connection.execute(COUNT_OUTDATED, values | {"collection_id": row[0]})
+    counted = await cursor.fetchone()
+    return CollectionUpdate(
+        chunking, outdated_count=0 if counted is None else counted[0], retention_days=retention_days
+    )
+
+
 async def delete_collection(connection: Connection, *, tenant: str, name: str) -> CollectionDeletion:
     """Delete a collection with all it holds; deleting what is not there succeeds."""
     cursor = await connection.execute(LOCK, {"tenant": tenant, "name": name})
@@ -104,22 +156,28 @@ async def delete_collection(connection: Connection, *, tenant: str, name: str) -
     locked = await connection.execute(LOCK_DOCUMENTS, values)
     cursor = await connection.execute(ORIGINALS, values)
     originals = tuple(key for (key,) in await cursor.fetchall())
+    cursor = await connection.execute(CONTENTS, values)
+    contents = tuple(bytes(sha256) for (sha256,) in await cursor.fetchall())
     await connection.execute(SHOW_ALL_ENTRIES)
     for table in await vectors_tables(connection):
         await connection.execute(sql.SQL(DELETE_VECTORS).format(table=sql.Identifier(table)), values)
     for statement in (DELETE_ENTRIES, DELETE_CHUNKS, DELETE_STAGED, DELETE_CHANGES, CANCEL_JOBS, DELETE_COLLECTION):
         await connection.execute(statement, values)
-    return CollectionDeletion(existed=True, document_count=locked.rowcount, original_keys=originals)
+    return CollectionDeletion(
+        existed=True, document_count=locked.rowcount, original_keys=originals, contents=contents
+    )
 
 
 async def _insert(
-    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str
+    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str,
+    retention_days: int,
 ) -> bool:
     if not TENANT_PATTERN.fullmatch(tenant):
         raise InvalidArgument("A tenant is 1 to 40 characters of a-z, 0-9 and hyphen.", field="tenant")
     if not name.strip() or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
         message = f"A collection's name is 1 to {NAME_CHARACTERS_MAX} printable characters."
         raise InvalidArgument(message, field="name")
+    _checked_retention(retention_days)
     space = await get_space(connection, space_id)
     await connection.execute(INSERT_TENANT, (tenant,))
     await ensure_partition(connection, vectors_table=space.vectors_table, tenant=tenant)
@@ -134,9 +192,19 @@ async def _insert(
         "target": chunking.target,
         "overlap": chunking.overlap,
         "maximum": chunking.maximum,
+        "retention_days": retention_days,
     }
     cursor = await connection.execute(INSERT, values)
     return cursor.rowcount == 1
+
+
+def _checked_retention(retention_days: int) -> int:
+    if not 0 <= retention_days <= RETENTION_DAYS_MAX:
+        raise InvalidArgument(
+            f"retention_days cannot be {retention_days}: use 1 to {RETENTION_DAYS_MAX:,} days, or 0 to keep documents "
+            "until they are deleted.", field="retention_days",
+        )
+    return retention_days
 
 
 async def _select(
@@ -150,7 +218,7 @@ async def _select(
 def _collection(
     collection_id: str, tenant: str, number: int, name: str, space_id: str, lane: str, created_at: datetime, *rest: Any
 ) -> Collection:
-    *chunking, document_count, chunk_count = rest
+    *chunking, retention_days, document_count, chunk_count = rest
     return Collection(
         collection_id=collection_id,
         tenant=tenant,
@@ -160,6 +228,7 @@ def _collection(
         lane=lane,
         chunking=Chunking(*chunking),
         created_at=created_at,
+        retention_days=retention_days,
         document_count=document_count,
         chunk_count=chunk_count,
     )
@@ -169,15 +238,15 @@ INSERT_TENANT = "insert into tenants (tenant) values (%s) on conflict do nothing
 
 INSERT = """
 insert into collections (collection_id, tenant, name, space_id, lane, chunking_method, chunking_unit, chunking_target,
-                         chunking_overlap, chunking_maximum)
+                         chunking_overlap, chunking_maximum, retention_days)
 values (%(collection_id)s, %(tenant)s, %(name)s, %(space_id)s, %(lane)s, %(method)s, %(unit)s, %(target)s,
-        %(overlap)s, %(maximum)s)
+        %(overlap)s, %(maximum)s, %(retention_days)s)
 on conflict (tenant, name) do nothing
 """
 
 SELECT = """
 select collection_id, tenant, number, name, space_id, lane, created_at,
-       chunking_method, chunking_unit, chunking_target, chunking_overlap, chunking_maximum,
+       chunking_method, chunking_unit, chunking_target, chunking_overlap, chunking_maximum, retention_days,
        held.documents, held.chunks
 from collections as collection
 cross join lateral (
@@ -194,6 +263,27 @@ order by collection_id
 limit %(limit)s
 """
 
+# Two changes at once are one after the other; documents are accepted meanwhile, which a lock `for update` would stop.
+LOCK_SETTINGS = """
+select from collections where tenant = %(tenant)s and name = %(name)s for no key update
+"""
+
+UPDATE = """
+update collections
+set chunking_method = %(method)s, chunking_unit = %(unit)s, chunking_target = %(target)s,
+    chunking_overlap = %(overlap)s, chunking_maximum = %(maximum)s, retention_days = %(retention_days)s
+where tenant = %(tenant)s and name = %(name)s
+returning collection_id
+"""
+
+COUNT_OUTDATED = """
+select count(*)::int
+from documents as document
+join document_versions as version on version.version_id = document.current_version
+where document.tenant = %(tenant)s and document.collection_id = %(collection_id)s
+  and version.configuration_digest <> %(digest)s
+"""
+
 LOCK = "select collection_id from collections where tenant = %(tenant)s and name = %(name)s for update"
 LOCK_DOCUMENTS = """
 select from documents
@@ -205,6 +295,16 @@ ORIGINALS = """
 select distinct original_key
 from document_versions
 where tenant = %(tenant)s and collection_id = %(collection_id)s
+"""
+CONTENTS = """
+select distinct content_sha256
+from document_versions as version
+where tenant = %(tenant)s and collection_id = %(collection_id)s
+  and not exists (
+      select from document_versions as other
+      where other.tenant = version.tenant and other.content_sha256 = version.content_sha256
+        and other.collection_id <> version.collection_id
+  )
 """
 DELETE_VECTORS = "delete from {table} where tenant = %(tenant)s and collection_id = %(collection_id)s"
 DELETE_ENTRIES = "delete from lexical_entries where tenant = %(tenant)s and collection_id = %(collection_id)s"

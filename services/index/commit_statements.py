@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
+from services.index.space_builds import HELD
+
 SELECT_NUMBER = "select number from collections where tenant = %s and collection_id = %s"
 
 LOCK_DOCUMENT = "select from documents where tenant = %(tenant)s and document_id = %(document_id)s for update"
 
-SELECT_VERSION = """
+SELECT_VERSION = f"""
 select version.state, version.batch_count, version.staged, document.current_generation, version.space_id,
-       space.dimension, space.vectors_table, previous_space.vectors_table
+       space.dimension, space.vectors_table, {HELD.format(space="version.space_id")},
+       array(select vectors_table from embedding_spaces where state <> 'retired' order by space_id)
 from document_versions as version
 join documents as document using (document_id)
+join collections as collection on collection.collection_id = version.collection_id
 join embedding_spaces as space on space.space_id = version.space_id
-left join document_versions as previous on previous.version_id = document.current_version
-left join embedding_spaces as previous_space on previous_space.space_id = previous.space_id
 where version.tenant = %(tenant)s and version.version_id = %(version_id)s
 """
 
@@ -172,8 +174,25 @@ from documents as document
 where job_id = %(job_id)s and document.document_id = %(document_id)s
 """
 
+# Nobody can replay what a newer version has overtaken.
 CLOSE_DEAD_LETTERS = """
-update dead_letters set state = 'replayed' where version_id = %(version_id)s and state = 'open'
+update dead_letters
+set state = case when version_id = %(version_id)s then 'replayed' else 'discarded' end
+where document_id = %(document_id)s and generation <= %(generation)s and state = 'open'
+"""
+
+# The collection needs vectors of another space, too: it was switched since the version was accepted, or is on its way.
+NOTE_GAP = """
+insert into space_gaps (document_id, tenant, collection_id)
+select version.document_id, version.tenant, version.collection_id
+from document_versions as version
+join collections as collection using (collection_id)
+where version.version_id = %(version_id)s
+  and (collection.space_id <> version.space_id or exists (
+      select from space_builds as build
+      where build.collection_id = version.collection_id and build.state in ('building', 'ready', 'live', 'failed')
+  ))
+on conflict (document_id) do update set noted_at = clock_timestamp()
 """
 
 AFTER_SWITCH = (
@@ -183,4 +202,5 @@ AFTER_SWITCH = (
     FINISH_VERSION,
     COMPLETE_JOB,
     CLOSE_DEAD_LETTERS,
+    NOTE_GAP,
 )

@@ -51,8 +51,11 @@ class Deletion:
     """What a deletion did."""
 
     existed: bool
+    collection_id: str = ""
     original_keys: tuple[str, ...] = ()
     """Keys of the originals to remove from the object store."""
+    contents: tuple[bytes, ...] = ()
+    """SHA-256 of what no other document of the tenant holds: its artefacts are to be removed, too."""
 
 
 async def get_document(connection: Connection, *, tenant: str, document_id: str) -> Document:
@@ -93,6 +96,8 @@ async def delete_document(connection: Connection, *, tenant: str, document_id: s
     values["collection_id"] = row[0]
     cursor = await connection.execute(ORIGINALS, values)
     originals = tuple(key for (key,) in await cursor.fetchall())
+    cursor = await connection.execute(CONTENTS, values)
+    contents = tuple(bytes(sha256) for (sha256,) in await cursor.fetchall())
     tables = await vectors_tables(connection)
     async with connection.pipeline():
         await connection.execute(SHOW_ALL_ENTRIES)
@@ -101,7 +106,9 @@ async def delete_document(connection: Connection, *, tenant: str, document_id: s
             await connection.execute(sql.SQL(statements.DELETE_VECTORS).format(table=sql.Identifier(table)), values)
         for statement in (statements.DELETE_ENTRIES, statements.DELETE_CHUNKS, DELETE_STAGED, CANCEL_JOBS, DELETE):
             await connection.execute(statement, values)
-    return Deletion(existed=True, original_keys=originals)
+    return Deletion(
+        existed=True, collection_id=str(values["collection_id"]), original_keys=originals, contents=contents
+    )
 
 
 async def _select(
@@ -154,6 +161,17 @@ where tenant = %(tenant)s and document_id = %(document_id)s
   and not exists (
       select from document_versions as other
       where other.tenant = version.tenant and other.original_key = version.original_key
+        and other.document_id <> version.document_id
+  )
+"""
+
+CONTENTS = """
+select distinct content_sha256
+from document_versions as version
+where tenant = %(tenant)s and document_id = %(document_id)s
+  and not exists (
+      select from document_versions as other
+      where other.tenant = version.tenant and other.content_sha256 = version.content_sha256
         and other.document_id <> version.document_id
   )
 """

@@ -67,7 +67,8 @@ async def get_passages(
         query = sql.SQL(SELECT).format(codes=sql.SQL("''::bytea as token_codes"), vectors=sql.SQL(""))
     else:
         join = sql.SQL(JOIN_VECTORS).format(table=sql.Identifier(vectors_table))
-        query = sql.SQL(SELECT).format(codes=sql.SQL("vector.token_codes"), vectors=join)
+        codes = sql.SQL("coalesce(vector.token_codes, ''::bytea) as token_codes")
+        query = sql.SQL(SELECT).format(codes=codes, vectors=join)
     # Binary: as text, the codes would be sent as twice as many hexadecimal digits.
     async with connection.cursor(row_factory=class_row(Passage), binary=True) as cursor:
         await cursor.execute(query, {"tenant": tenant, "chunk_ids": list(chunk_ids)})
@@ -94,7 +95,8 @@ join collections as collection on collection.collection_id = document.collection
 where chunk.tenant = %(tenant)s and chunk.chunk_id = any(%(chunk_ids)s::uuid[])
 """
 
-JOIN_VECTORS = "join {table} as vector on vector.tenant = %(tenant)s and vector.chunk_id = chunk.chunk_id"
+# Left: a passage that a word found may be on its way into a space that the collection was just switched to.
+JOIN_VECTORS = "left join {table} as vector on vector.tenant = %(tenant)s and vector.chunk_id = chunk.chunk_id"
 
 SELECT_IDS = """
 select chunk_id from chunks

@@ -50,18 +50,16 @@ async def find_scope(
     collections: Sequence[str],
     filters: Filters,
     stems: Sequence[str] = (),
+    space_id: str = "",
 ) -> Scope:
     """Look up the collections by name; raise `NotFound`, or `SpaceMismatch` where they do not share a space."""
-    values = {"tenant": tenant, "names": list(collections), "stems": list(stems)} | filters.parameters()
+    values: dict[str, Any] = {
+        "tenant": tenant, "names": list(collections), "stems": list(stems), "space_id": space_id,
+    } | filters.parameters()
     cursor = await connection.execute(SELECT_COLLECTIONS, values)
     rows = await cursor.fetchall()
-    missing = set(collections) - {name for name, *_ in rows}
-    if missing or not rows:
-        raise NotFound(f"There is no collection {', '.join(sorted(missing))}.", field="collections")
-    spaces = {tuple(space) for _, _, _, _, _, *space in rows}
-    if len(spaces) > 1:
-        raise SpaceMismatch("The collections are of different embedding spaces; search them apart.")
-    space_id, dimension, vectors_table = spaces.pop()
+    _check_found(collections, {name for name, *_ in rows})
+    space_id, dimension, vectors_table = _only_one({tuple(space) for _, _, _, _, _, *space in rows})
     passages = sum(count for _, _, _, count, *_ in rows)
     frequencies: Counter[str] = Counter()
     for _, _, _, _, counts, *_ in rows:
@@ -80,11 +78,34 @@ async def find_scope(
     )
 
 
+async def find_space(connection: Connection, *, tenant: str, collections: Sequence[str]) -> str:
+    """Return the id of the collections' space; raise `NotFound`, or `SpaceMismatch` where they do not share one."""
+    cursor = await connection.execute(SELECT_SPACES, {"tenant": tenant, "names": list(collections)})
+    rows = await cursor.fetchall()
+    _check_found(collections, {name for name, _ in rows})
+    (space_id,) = _only_one({(space_id,) for _, space_id in rows})
+    return str(space_id)
+
+
+def _check_found(collections: Sequence[str], found: set[str]) -> None:
+    missing = set(collections) - found
+    if missing or not found:
+        raise NotFound(f"There is no collection {', '.join(sorted(missing))}.", field="collections")
+
+
+def _only_one(spaces: set[tuple[Any, ...]]) -> tuple[Any, ...]:
+    if len(spaces) > 1:
+        raise SpaceMismatch("The collections are of different embedding spaces; search them apart.")
+    return spaces.pop()
+
+
 async def _count_matching(connection: Connection, values: dict[str, Any]) -> int:
     cursor = await connection.execute(COUNT_MATCHING, values)
     row = await cursor.fetchone()
     return 0 if row is None else int(row[0])
 
+
+SELECT_SPACES = "select name, space_id from collections where tenant = %(tenant)s and name = any(%(names)s)"
 
 # Materialised: behind row-level security, an index serves plain columns but no expression that is not leakproof.
 SELECT_COLLECTIONS = """
@@ -105,9 +126,9 @@ occurring as (
     group by frequency.collection_id
 )
 select name, collection_id, number, greatest(coalesce(passages, 0), 0), coalesce(frequencies, '{}'),
-       space_id, dimension, vectors_table
+       embedding_spaces.space_id, dimension, vectors_table
 from wanted
-join embedding_spaces using (space_id)
+join embedding_spaces on embedding_spaces.space_id = coalesce(nullif(%(space_id)s::text, ''), wanted.space_id)
 left join collection_statistics using (collection_id)
 left join occurring using (collection_id)
 """

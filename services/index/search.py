@@ -16,7 +16,7 @@ from services.index.filters import Filters
 from services.index.fusion import fuse
 from services.index.lexical import search_lexical
 from services.index.passages import Passage, get_passages
-from services.index.scope import Scope, find_scope
+from services.index.scope import Scope, find_scope, find_space
 
 LIMIT_MAX = 1_000
 QUESTION_CHARACTERS_MAX = 20_000
@@ -62,6 +62,8 @@ class SearchRequest:
     """Never use an approximate index."""
     with_codes: bool = False
     """Return the passages' token codes."""
+    space_id: str = ""
+    """Search in this space, beside the one that the collections answer from; empty for that one."""
 
     def __post_init__(self) -> None:
         """Raise `InvalidArgument` for a limit out of bounds."""
@@ -99,6 +101,12 @@ async def fused(
         return await _results(connection, request, scope, dense_hits=dense_hits, lexical_hits=lexical_hits)
 
 
+async def space_of(database: Database, request: SearchRequest) -> str:
+    """Return the id of the space that a search would be in; raise `NotFound`, `SpaceMismatch`."""
+    async with database.transaction(tenant=request.tenant, read_only=True) as connection:
+        return await find_space(connection, tenant=request.tenant, collections=request.collections)
+
+
 async def passages(database: Database, *, tenant: str, chunk_ids: Sequence[str]) -> list[Passage]:
     """Return passages by id, in order, without those that no longer exist."""
     async with database.transaction(tenant=tenant, read_only=True) as connection:
@@ -109,7 +117,8 @@ async def _scope(
     connection: Connection, request: SearchRequest, *, stems: Sequence[str] = (), vector: QuestionVector | None = None
 ) -> Scope:
     scope = await find_scope(
-        connection, tenant=request.tenant, collections=request.collections, filters=request.filters, stems=stems
+        connection, tenant=request.tenant, collections=request.collections, filters=request.filters, stems=stems,
+        space_id=request.space_id,
     )
     if vector is not None:
         scope.check_vector(space_id=vector.space_id, dimension=vector.dimension)

@@ -7,6 +7,7 @@ index once it outgrows exact scans: until then inserting costs no graph, and a s
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -48,6 +49,19 @@ class StoredSpace(EmbeddingSpace):
     vectors_table: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class UsedSpace:
+    """A space and who uses it."""
+
+    space_id: str
+    model: str
+    revision: str
+    dimension: int
+    state: str
+    collections: list[str]
+    """Names of a tenant's collections, in order."""
+
+
 async def ensure_space(connection: Connection, space: EmbeddingSpace) -> StoredSpace:
     """Make the space and its table unless they exist; raise `SpaceMismatch` where the stored constants differ."""
     await connection.execute(LOCK, (f"sourcier.space.{space.space_id}",))
@@ -79,9 +93,32 @@ async def get_space(connection: Connection, space_id: str) -> StoredSpace:
     return space
 
 
+async def find_space_id(connection: Connection, *, name: str, preferred: Sequence[str] = ()) -> str:
+    """Return the id of a space named by its id or its model, `preferred` ones first; raise `NotFound`."""
+    cursor = await connection.execute(FIND, {"name": name, "preferred": list(preferred)})
+    row = await cursor.fetchone()
+    if row is not None:
+        return str(row[0])
+    cursor = await connection.execute("select model from embedding_spaces where state <> 'retired' order by model")
+    known = ", ".join(dict.fromkeys(str(model) for (model,) in await cursor.fetchall()))
+    raise NotFound(
+        f"There is no embedding space and no model {name!r}; there are {known or 'none'}. Name the model in "
+        "SOURCIER_EMBED_MODELS and start the services anew.", field="space",
+    )
+
+
+async def list_spaces(connection: Connection, *, tenant: str) -> list[UsedSpace]:
+    """Return every space with the names of the tenant's collections that answer from it."""
+    async with connection.cursor(row_factory=class_row(UsedSpace)) as cursor:
+        await cursor.execute(LIST, {"tenant": tenant})
+        return await cursor.fetchall()
+
+
 async def vectors_tables(connection: Connection) -> tuple[str, ...]:
-    """Return the tables of all spaces."""
-    cursor = await connection.execute("select vectors_table from embedding_spaces order by space_id")
+    """Return the tables of all spaces that are in use or may be."""
+    cursor = await connection.execute(
+        "select vectors_table from embedding_spaces where state <> 'retired' order by space_id"
+    )
     return tuple(table for (table,) in await cursor.fetchall())
 
 
@@ -166,12 +203,29 @@ from embedding_spaces
 where space_id = %s
 """
 
+FIND = """
+select space_id
+from embedding_spaces
+where space_id = %(name)s or model = %(name)s
+order by space_id = %(name)s desc, space_id = any(%(preferred)s) desc, created_at desc
+limit 1
+"""
+
+LIST = """
+select space_id, model, revision, dimension, state, array(
+    select name from collections where tenant = %(tenant)s and collections.space_id = space.space_id order by name
+) as collections
+from embedding_spaces as space
+order by space_id
+"""
+
 INSERT = """
 insert into embedding_spaces (space_id, model, revision, dimension, query_prefix, passage_prefix, pooling,
                               token_mean_sha256, token_weights, state, vectors_table)
 values (%(space_id)s, %(model)s, %(revision)s, %(dimension)s, %(query_prefix)s, %(passage_prefix)s, %(pooling)s,
         %(token_mean_sha256)s, %(token_weights)s, %(state)s, %(vectors_table)s)
-on conflict (space_id) do nothing
+on conflict (space_id) do update set state = excluded.state, retired_at = null
+where embedding_spaces.state = 'retired'
 """
 
 # Plain: a toasted halfvec(1024) scans five times slower. External: codes are bits, and do not compress.

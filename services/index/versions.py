@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from psycopg.rows import class_row
@@ -78,6 +79,11 @@ class WaitingVersion(VersionReference):
     content_type: str
     title: str
     source: str
+    collection: str
+    """The collection's name."""
+    start_stage: str
+    """The first stage whose work is needed: `parse`, `chunk` or `embed`."""
+    parse_again: bool
     chunking_method: str
     chunking_unit: str
     chunking_target: int
@@ -92,6 +98,8 @@ async def accept(connection: Connection, new: NewVersion) -> Acceptance:
     superseded: only the newest is worth the work.
     """
     values = _values(new)
+    # Until this version is recorded nobody may take its content for one that nobody needs.
+    await connection.execute(SHARE_CONTENT, values)
     cursor = await connection.execute(LOCK_DOCUMENT, values)
     row = await cursor.fetchone()
     assert row is not None
@@ -120,14 +128,25 @@ async def release(connection: Connection, *, in_flight_max: int, limit: int) -> 
         return await waiting.fetchall()
 
 
-async def stalled(connection: Connection, *, older_than_seconds: float, limit: int) -> list[WaitingVersion]:
+async def stalled(
+    connection: Connection, *, older_than_seconds: float, limit: int, before: datetime | None = None
+) -> list[WaitingVersion]:
     """Return versions released so long ago that their messages may be lost, and note them as released again.
+
+    With `before`, all that were released before it: the broker is known to have lost messages then.
 
     The caller puts their messages into the outbox in the same transaction: the record is here, not in the broker.
     """
     async with connection.cursor(row_factory=class_row(WaitingVersion)) as waiting:
-        await waiting.execute(RELEASE_AGAIN, {"older_than_seconds": older_than_seconds, "limit": limit})
+        values = {"older_than_seconds": older_than_seconds, "before": before, "limit": limit}
+        await waiting.execute(RELEASE_AGAIN, values)
         return await waiting.fetchall()
+
+
+async def oldest_under_way(connection: Connection) -> dict[str, float]:
+    """Return how long the oldest document that is not yet found or given up has waited, in seconds by lane."""
+    cursor = await connection.execute(OLDEST)
+    return {str(lane): float(seconds) for lane, seconds in await cursor.fetchall()}
 
 
 async def _known(connection: Connection, values: dict[str, Any]) -> Acceptance | None:
@@ -178,6 +197,10 @@ def _reference(values: Mapping[str, Any]) -> VersionReference:
     )
 
 
+SHARE_CONTENT = """
+select pg_advisory_xact_lock_shared(hashtextextended(%(tenant)s || encode(%(content_sha256)b, 'hex'), 0))
+"""
+
 # The update changes nothing: it locks a row that is there, and waits for whoever is inserting or deleting it.
 LOCK_DOCUMENT = """
 insert into documents (document_id, tenant, collection_id, source, title, filename, content_type, size_bytes,
@@ -188,6 +211,7 @@ on conflict (tenant, collection_id, source) do update set source = excluded.sour
 returning document_id, last_generation
 """
 
+# In whatever space: vectors that the collection's own lacks are made of the chunks that are there.
 SELECT_NEWEST = """
 select version_id, generation, job_id, state
 from document_versions as version
@@ -196,7 +220,6 @@ where document_id = %(document_id)s
   and state in ('accepted', 'released', 'committed')
   and content_sha256 = %(content_sha256)b
   and configuration_digest = %(configuration_digest)s
-  and space_id = %(space_id)s
   and version.title = %(title)s
 """
 
@@ -247,8 +270,9 @@ values (%(job_id)s, %(tenant)s, %(collection_id)s, %(document_id)s, %(version_id
 WAITING_COLUMNS = """
     version.tenant, version.collection_id, version.document_id, version.version_id, version.generation,
     version.job_id, version.lane, version.request_id, version.space_id, version.original_key, version.content_sha256,
-    version.size_bytes, version.filename, version.content_type, version.title, document.source,
-    chunking_method, chunking_unit, chunking_target, chunking_overlap, chunking_maximum
+    version.size_bytes, version.filename, version.content_type, version.title, document.source, start_stage,
+    collection.name as collection, parse_again, chunking_method, chunking_unit, chunking_target, chunking_overlap,
+    chunking_maximum
 """
 
 # By tenant and lane first, so that the cost is that of the tenants, however long one's backlog is.
@@ -274,7 +298,9 @@ with chosen as materialized (
     limit %(limit)s
 )
 update document_versions as version
-set state = 'released', released_at = now()
+set state = 'released', released_at = now(),
+    -- The collection may have been switched to another space while the version waited.
+    space_id = collection.space_id
 from chosen, documents as document, collections as collection
 where version.version_id = chosen.version_id
   and version.state = 'accepted'
@@ -283,11 +309,19 @@ where version.version_id = chosen.version_id
 returning {WAITING_COLUMNS}
 """
 
+OLDEST = """
+select lane, extract(epoch from now() - min(created_at))
+from document_versions
+where state in ('accepted', 'released')
+group by lane
+"""
+
 RELEASE_AGAIN = f"""
 with chosen as materialized (
     select version_id
     from document_versions
-    where state = 'released' and released_at < now() - make_interval(secs => %(older_than_seconds)s)
+    where state = 'released'
+      and released_at < coalesce(%(before)s::timestamptz, now() - make_interval(secs => %(older_than_seconds)s))
     order by released_at
     limit %(limit)s
     for update skip locked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -119,7 +120,9 @@ async def test_a_version_given_up_is_a_dead_letter_and_a_failed_job(database: Da
         page = await dead_letters.list_dead_letters(connection, tenant="acme")
         document = await documents.get_document(connection, tenant="acme", document_id=version.document_id)
     assert (job.status, job.error_code, job.error_message) == ("failed", "DOCUMENT_ENCRYPTED", "It has a password.")
-    assert (letter.stage, letter.attempts, letter.payload, letter.state) == ("parse", 5, b"p", "open")
+    assert (letter.stage, letter.attempts, letter.payload_bytes, letter.state) == ("parse", 5, 1, "open")
+    assert (letter.collection, letter.source, letter.filename, letter.original_key) == (
+        "default", "a.txt", "a.txt", "originals/a.txt")
     assert page.items == (letter,)
     assert (document.current_version, document.newest_state) == (None, "failed")
     assert (await writer.accept("a.txt", "a")).outcome == "accepted"
@@ -134,11 +137,14 @@ async def test_a_replayed_batch_completes_the_version(database: Database, writer
     # Batches under way when the version was given up still count.
     await writer.stage(version, ["two"], batch_no=2, batch_count=3, first_index=2)
     async with database.transaction(tenant="acme") as connection:
-        letter = await dead_letters.replay(connection, tenant="acme", dead_letter_id=letter_id)
-        assert await dead_letters.replay(connection, tenant="acme", dead_letter_id=letter_id) is None
+        replayed = [
+            await dead_letters.replay(connection, tenant="acme", dead_letter_id=letter_id, address="{}.{}".format)
+            for _ in range(2)
+        ]
         job = await jobs.get_job(connection, tenant="acme", job_id=version.job_id)
-    assert letter is not None
-    assert (letter.payload, job.status) == (b"p", "pending")
+        (sent,) = await outbox.take(connection, limit=10)
+    assert (replayed, job.status) == ([True, False], "pending")
+    assert (sent.subject, sent.payload) == ("parse.bulk", b"p")
     staging = await writer.stage(version, ["one"], batch_no=1, batch_count=3, first_index=1)
     assert staging.outcome == "committed"
     assert await writer.texts(version.document_id) == ["zero", "one", "two"]
@@ -155,6 +161,41 @@ async def test_a_discarded_version_takes_no_more_batches(database: Database, wri
     with pytest.raises(Superseded):
         await writer.stage(version, ["one"], batch_no=1, batch_count=2, first_index=1)
     assert await writer.count("staged_chunks") == 0
+
+
+async def test_a_discard_spares_a_version_that_another_letter_opened_again(database: Database, writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "a")).version
+    await release(database, in_flight_max=1)
+    await writer.stage(version, ["zero"], batch_no=0, batch_count=3)
+    one, two = [
+        await fail(database, version, dataclasses.replace(FAILURE, stage="embed", payload=payload))
+        for payload in (b"1", b"2")
+    ]
+    assert one is not None
+    assert two is not None
+    async with database.transaction(tenant="acme") as connection:
+        assert await dead_letters.replay(connection, tenant="acme", dead_letter_id=one, address="{}.{}".format)
+        assert [
+            await dead_letters.discard(connection, tenant="acme", dead_letter_id=letter) for letter in (two, two, one)
+        ] == [True, False, False]
+    for number, text in ((1, "one"), (2, "two")):
+        staging = await writer.stage(version, [text], batch_no=number, batch_count=3, first_index=number)
+    assert staging.outcome == "committed"
+    assert await writer.texts(version.document_id) == ["zero", "one", "two"]
+
+
+async def test_a_letter_closed_long_ago_discards_nothing(database: Database, writer: Writer) -> None:
+    """It was replayed and failed again: another letter is open, and its version is not to be given up by this one."""
+    version = (await writer.accept("a.txt", "a")).version
+    first = await fail(database, version)
+    assert first is not None
+    async with database.transaction(tenant="acme") as connection:
+        assert await dead_letters.replay(connection, tenant="acme", dead_letter_id=first, address="{}.{}".format)
+    second = await fail(database, version)
+    assert second is not None
+    async with database.transaction(tenant="acme") as connection:
+        assert not await dead_letters.discard(connection, tenant="acme", dead_letter_id=first)
+        assert await dead_letters.replay(connection, tenant="acme", dead_letter_id=second, address="{}.{}".format)
 
 
 async def test_the_outbox_gives_each_message_to_one_relay_until_it_is_sent(database: Database) -> None:

@@ -82,7 +82,9 @@ class Writer:
         chunks = tuple(
             IndexedChunk(
                 chunk_id=chunk_id(
-                    document_id=version.document_id,
+                    tenant=version.tenant,
+                    collection=version.collection_id,
+                    source=version.document_id,
                     content_sha256=version.version_id.encode(),
                     configuration_digest="1",
                     position=first_index + place,

@@ -1,0 +1,136 @@
+"""The build manifest of a collection: what its index was made of and with, kept up to date beside the commit path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.rows import class_row
+
+from services.chassis.errors import FailedPrecondition, NotFound
+from services.chassis.postgres import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class BuildManifest:
+    """A collection's manifest (SPEC I13)."""
+
+    collection: str
+    built_at: datetime
+    parser_version: str
+    chunking_method: str
+    chunking_unit: str
+    chunking_target: int
+    chunking_overlap: int
+    chunking_maximum: int
+    space_id: str
+    model: str
+    revision: str
+    dimension: int
+    document_count: int
+    chunk_count: int
+    corpus_sha256: str
+    """Hexadecimal; of sources, contents and how they were cut, in the order of the sources."""
+
+
+async def record_changed(connection: Connection, *, parser_version: str, limit: int) -> int:
+    """Write the manifests of collections that changed since theirs; in a transaction of `ALL_TENANTS`."""
+    cursor = await connection.execute(RECORD, {"parser_version": parser_version, "limit": limit})
+    return cursor.rowcount
+
+
+async def get_manifest(connection: Connection, *, tenant: str, collection: str) -> BuildManifest:
+    """Return a collection's manifest; raise `NotFound`, or `FailedPrecondition` in the seconds before it is written."""
+    async with connection.cursor(row_factory=class_row(BuildManifest)) as cursor:
+        await cursor.execute(SELECT, {"tenant": tenant, "collection": collection})
+        manifest = await cursor.fetchone()
+    if manifest is not None:
+        return manifest
+    found = await connection.execute(EXISTS, {"tenant": tenant, "collection": collection})
+    if await found.fetchone() is None:
+        raise NotFound(f"There is no collection {collection!r}.", field="collection")
+    raise FailedPrecondition(
+        f"The manifest of the collection {collection!r} is not written yet; try again in a moment.", field="collection"
+    )
+
+
+async def models_not_loaded(connection: Connection, *, space_ids: Sequence[str]) -> list[tuple[str, str, str, int]]:
+    """Return model, revision and space that collections are in and that are not loaded, and how many they are."""
+    cursor = await connection.execute(NOT_LOADED, {"space_ids": list(space_ids)})
+    return [
+        (str(model), str(revision), str(space_id), int(count))
+        for model, revision, space_id, count in await cursor.fetchall()
+    ]
+
+
+RECORD = """
+with held as (
+    select collection.collection_id, count(document.document_id) as documents,
+           coalesce(sum(document.chunk_count), 0)::bigint as chunks, max(document.updated_at) as updated_at
+    from collections as collection
+    left join documents as document
+      on document.collection_id = collection.collection_id and document.current_version is not null
+    group by collection.collection_id
+),
+changed as materialized (
+    select held.*
+    from held
+    join collections as collection using (collection_id)
+    left join build_manifests as manifest using (collection_id)
+    where manifest.collection_id is null
+       or (manifest.document_count, manifest.chunk_count, manifest.corpus_updated_at, manifest.space_id,
+           manifest.chunking_method, manifest.chunking_unit, manifest.chunking_target, manifest.chunking_overlap,
+           manifest.chunking_maximum, manifest.parser_version)
+          is distinct from
+          (held.documents, held.chunks, held.updated_at, collection.space_id, collection.chunking_method,
+           collection.chunking_unit, collection.chunking_target, collection.chunking_overlap,
+           collection.chunking_maximum, %(parser_version)s)
+    limit %(limit)s
+)
+insert into build_manifests (collection_id, tenant, parser_version, chunking_method, chunking_unit, chunking_target,
+                             chunking_overlap, chunking_maximum, space_id, model, revision, dimension, document_count,
+                             chunk_count, corpus_sha256, corpus_updated_at)
+select collection.collection_id, collection.tenant, %(parser_version)s, chunking_method, chunking_unit,
+       chunking_target, chunking_overlap, chunking_maximum, space.space_id, space.model, space.revision,
+       space.dimension, changed.documents, changed.chunks, corpus.digest, changed.updated_at
+from changed
+join collections as collection using (collection_id)
+join embedding_spaces as space on space.space_id = collection.space_id
+cross join lateral (
+    select encode(sha256(convert_to(coalesce(string_agg(
+               document.source || ' ' || encode(version.content_sha256, 'hex') || ' ' || version.configuration_digest,
+               e'\\n' order by document.source collate "C"
+           ), ''), 'UTF8')), 'hex') as digest
+    from documents as document
+    join document_versions as version on version.version_id = document.current_version
+    where document.collection_id = collection.collection_id
+) as corpus
+on conflict (collection_id) do update
+set built_at = now(), parser_version = excluded.parser_version, chunking_method = excluded.chunking_method,
+    chunking_unit = excluded.chunking_unit, chunking_target = excluded.chunking_target,
+    chunking_overlap = excluded.chunking_overlap, chunking_maximum = excluded.chunking_maximum,
+    space_id = excluded.space_id, model = excluded.model, revision = excluded.revision,
+    dimension = excluded.dimension, document_count = excluded.document_count, chunk_count = excluded.chunk_count,
+    corpus_sha256 = excluded.corpus_sha256, corpus_updated_at = excluded.corpus_updated_at
+"""
+
+SELECT = """
+select collection.name as collection, built_at, parser_version, manifest.chunking_method, manifest.chunking_unit,
+       manifest.chunking_target, manifest.chunking_overlap, manifest.chunking_maximum, manifest.space_id, model,
+       revision, dimension, document_count, chunk_count, corpus_sha256
+from build_manifests as manifest
+join collections as collection using (collection_id)
+where manifest.tenant = %(tenant)s and collection.name = %(collection)s
+"""
+
+EXISTS = "select 1 from collections where tenant = %(tenant)s and name = %(collection)s"
+
+NOT_LOADED = """
+select model, revision, space_id, count(*)
+from collections
+join embedding_spaces as space using (space_id)
+where space_id <> all(%(space_ids)s)
+group by model, revision, space_id
+order by model, revision
+"""

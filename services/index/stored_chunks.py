@@ -1,0 +1,89 @@
+"""Chunks as they are stored, to be embedded again without cutting their document again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from psycopg.rows import class_row
+
+from services.chassis.postgres import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A passage, without its vectors."""
+
+    chunk_id: str
+    chunk_index: int
+    text: str
+    start_character: int
+    end_character: int
+    token_count: int
+    page: int
+    heading_path: Sequence[str]
+    language: str
+
+
+async def of_document(
+    connection: Connection, *, tenant: str, document_id: str, content_sha256: bytes, configuration_digest: str
+) -> tuple[str, list[StoredChunk]]:
+    """Return the title and the chunks of a document's current version.
+
+    No chunks where that version is of another content, or was cut otherwise.
+    """
+    values = {
+        "tenant": tenant, "document_id": document_id, "content_sha256": content_sha256,
+        "configuration_digest": configuration_digest,
+    }
+    cursor = await connection.execute(SELECT_TITLE, values)
+    row = await cursor.fetchone()
+    if row is None:
+        return "", []
+    async with connection.cursor(row_factory=class_row(StoredChunk)) as chunks:
+        await chunks.execute(SELECT_CHUNKS, values)
+        return str(row[0]), await chunks.fetchall()
+
+
+async def draw_headings(
+    connection: Connection, *, tenant: str, collection_id: str, count: int
+) -> list[tuple[str, str]]:
+    """Return so many headings of a collection's chunks, drawn at random, each with its document's id.
+
+    A chunk without headings gives its document's title; no text comes twice.
+    """
+    values = {"tenant": tenant, "collection_id": collection_id, "count": count}
+    cursor = await connection.execute(DRAW, values)
+    return [(str(document_id), str(text)) for document_id, text in await cursor.fetchall()]
+
+
+SELECT_TITLE = """
+select document.title
+from documents as document
+join document_versions as version on version.version_id = document.current_version
+where document.tenant = %(tenant)s and document.document_id = %(document_id)s
+  and version.content_sha256 = %(content_sha256)b and version.configuration_digest = %(configuration_digest)s
+"""
+
+SELECT_CHUNKS = """
+select chunk_id, chunk_index, text, start_character, end_character, token_count, page, heading_path, language
+from chunks
+where tenant = %(tenant)s and document_id = %(document_id)s
+order by chunk_index
+"""
+
+DRAW = """
+select document_id, text
+from (
+    select distinct on (text) document_id, text
+    from (
+        select document.document_id, coalesce(nullif(chunk.heading_path ->> -1, ''), document.title) as text
+        from documents as document
+        join chunks as chunk using (document_id)
+        where document.tenant = %(tenant)s and document.collection_id = %(collection_id)s
+    ) as heading
+    where text <> ''
+) as heading
+order by random()
+limit %(count)s
+"""

@@ -1,0 +1,137 @@
+"""What nobody needs any more: versions that were overtaken or closed, with the files that only they needed, and
+documents older than their collection keeps them.
+
+A version's files go first, then the rows that name them: a crash in between leaves rows, and the next sweep finds them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from psycopg.rows import class_row
+
+from services.chassis.postgres import Connection
+from services.index.commit_statements import LOCK_DOCUMENT
+
+
+@dataclass(frozen=True, slots=True)
+class OverVersion:
+    """A version that will never be worked on again."""
+
+    version_id: str
+    tenant: str
+    original_key: str
+    content_sha256: bytes
+    original_needed: bool
+    """Whether another version, of any document, has the same original."""
+    content_needed: bool
+    """Whether another version of the tenant has the same content."""
+
+
+async def over_versions(connection: Connection, *, older_than_seconds: float, limit: int) -> list[OverVersion]:
+    """Return versions that ended so long ago, oldest first, each locked, and its content against being taken in."""
+    async with connection.cursor(row_factory=class_row(OverVersion), binary=True) as cursor:
+        await cursor.execute(SELECT, {"older_than_seconds": older_than_seconds, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def forget_versions(connection: Connection, version_ids: list[str]) -> None:
+    """Remove the rows of versions whose files are gone; what was staged for them goes with them."""
+    values = {"version_ids": version_ids}
+    for statement in (DELETE_STAGED, CLOSE_DEAD_LETTERS, DELETE):
+        await connection.execute(statement, values)
+
+
+async def forget_expired(connection: Connection, *, jobs_seconds: float, letters_seconds: float) -> None:
+    """Remove the records of jobs and of closed dead letters that ended long ago."""
+    await connection.execute(DELETE_JOBS, {"older_than_seconds": jobs_seconds})
+    await connection.execute(DELETE_LETTERS, {"older_than_seconds": letters_seconds})
+
+
+async def expired_documents(connection: Connection, *, limit: int) -> list[tuple[str, str]]:
+    """Return tenant and id of documents older than their collection keeps them."""
+    cursor = await connection.execute(EXPIRED, {"limit": limit})
+    return [(str(tenant), str(document_id)) for tenant, document_id in await cursor.fetchall()]
+
+
+async def lock_expired(connection: Connection, *, tenant: str, document_id: str) -> bool:
+    """Lock a document against a new version, and tell whether it is still older than its collection keeps it."""
+    values = {"tenant": tenant, "document_id": document_id}
+    await connection.execute(LOCK_DOCUMENT, values)
+    # A statement of its own: it sees what was committed while the lock was waited for.
+    cursor = await connection.execute(STILL_EXPIRED, values)
+    return await cursor.fetchone() is not None
+
+
+# The lock is the one that accepting takes: a content that is being taken in again is left for the next sweep.
+SELECT = """
+select version_id, tenant, original_key, content_sha256,
+       exists (
+           select from document_versions as other
+           where other.tenant = version.tenant and other.original_key = version.original_key
+             and other.version_id <> version.version_id
+       ) as original_needed,
+       exists (
+           select from document_versions as other
+           where other.tenant = version.tenant and other.content_sha256 = version.content_sha256
+             and other.version_id <> version.version_id
+       ) as content_needed
+from document_versions as version
+where state in ('superseded', 'failed')
+  and finished_at < now() - make_interval(secs => %(older_than_seconds)s)
+  and (state = 'superseded' or exists (
+      select from documents
+      where documents.document_id = version.document_id and documents.current_generation > version.generation
+  ))
+  and pg_try_advisory_xact_lock(hashtextextended(tenant || encode(content_sha256, 'hex'), 0))
+order by finished_at
+limit %(limit)s
+for update of version skip locked
+"""
+
+DELETE_STAGED = "delete from staged_chunks where version_id = any(%(version_ids)s::uuid[])"
+
+CLOSE_DEAD_LETTERS = """
+update dead_letters set state = 'discarded' where version_id = any(%(version_ids)s::uuid[]) and state = 'open'
+"""
+
+DELETE = "delete from document_versions where version_id = any(%(version_ids)s::uuid[])"
+
+DELETE_JOBS = """
+delete from jobs
+where job_id in (
+    select job_id from jobs
+    where status in ('completed', 'failed') and finished_at < now() - make_interval(secs => %(older_than_seconds)s)
+      and not exists (select from document_versions as version where version.job_id = jobs.job_id)
+    limit 1000
+)
+"""
+
+DELETE_LETTERS = """
+delete from dead_letters
+where dead_letter_id in (
+    select dead_letter_id from dead_letters
+    where state <> 'open' and failed_at < now() - make_interval(secs => %(older_than_seconds)s)
+    limit 1000
+)
+"""
+
+# A version under way is what somebody sent of late, whatever the age of the one that answers.
+_OF_EXPIRED = """
+from collections as collection
+join documents as document on document.tenant = collection.tenant
+                          and document.collection_id = collection.collection_id
+where collection.retention_days > 0
+  and document.updated_at < now() - make_interval(days => collection.retention_days)
+  and not exists (
+      select from document_versions as version
+      where version.document_id = document.document_id and version.state in ('accepted', 'released')
+  )
+"""
+
+EXPIRED = f"select document.tenant, document.document_id {_OF_EXPIRED} limit %(limit)s"
+
+STILL_EXPIRED = f"""
+select document.document_id {_OF_EXPIRED}
+  and document.tenant = %(tenant)s and document.document_id = %(document_id)s
+"""

@@ -1,0 +1,92 @@
+"""Build manifests: written when something changed, alike for the same corpus and settings, told from what is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from services.chassis.errors import FailedPrecondition, NotFound
+from services.chassis.postgres import ALL_TENANTS, Database
+from services.index import manifests, space_builds, spaces
+from services.index.manifests import BuildManifest
+from tests.integration.index.writer import CHUNKING, SPACE, Writer
+
+TEXTS = ["Le pont fut ouvert en automne.", "Le tunnel reste fermé."]
+
+
+async def record(database: Database, parser_version: str = "1.2") -> int:
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        return await manifests.record_changed(connection, parser_version=parser_version, limit=10)
+
+
+async def get(database: Database, collection: str = "default", *, tenant: str = "acme") -> BuildManifest:
+    async with database.transaction(tenant=tenant, read_only=True) as connection:
+        return await manifests.get_manifest(connection, tenant=tenant, collection=collection)
+
+
+async def test_a_manifest_says_what_the_index_was_made_of_and_with(database: Database, writer: Writer) -> None:
+    await writer.index("a.txt", TEXTS)
+    with pytest.raises(FailedPrecondition, match="not written yet"):
+        await get(database)
+    assert await record(database) == 1
+    manifest = await get(database)
+    assert (manifest.document_count, manifest.chunk_count, manifest.parser_version) == (1, 2, "1.2")
+    assert (manifest.space_id, manifest.model, manifest.revision, manifest.dimension) == (
+        SPACE.space_id, SPACE.model, SPACE.revision, SPACE.dimension
+    )
+    assert (manifest.chunking_method, manifest.chunking_target) == (CHUNKING.method, CHUNKING.target)
+    assert len(manifest.corpus_sha256) == 64
+    with pytest.raises(NotFound):
+        await get(database, "unknown")
+    with pytest.raises(NotFound):
+        await get(database, tenant="other")
+
+
+async def test_it_is_written_anew_only_when_something_changed(database: Database, writer: Writer) -> None:
+    await writer.index("a.txt", TEXTS)
+    assert [await record(database), await record(database)] == [1, 0]
+    first = await get(database)
+    await writer.index("a.txt", [TEXTS[0], "Le tunnel est ouvert."])
+    assert [await record(database), await record(database)] == [1, 0]
+    second = await get(database)
+    assert second.corpus_sha256 != first.corpus_sha256
+    assert [await record(database, "1.3"), await record(database, "1.3")] == [1, 0]
+    assert (await get(database)).corpus_sha256 == second.corpus_sha256
+
+
+async def test_the_same_corpus_has_the_same_digest_in_whatever_order_it_came(
+    database: Database, writer: Writer
+) -> None:
+    sources = ("a.txt", "b.txt", "é.txt")
+    for collection, order in (("one", sources), ("two", sources[::-1])):
+        for source in order:
+            await writer.index(source, TEXTS, collection=collection)
+    await writer.collection("empty")
+    assert await record(database) == 3
+    assert (await get(database, "one")).corpus_sha256 == (await get(database, "two")).corpus_sha256
+    assert (await get(database, "empty")).document_count == 0
+    assert (await get(database, "empty")).corpus_sha256 != (await get(database, "one")).corpus_sha256
+
+
+async def test_models_that_are_not_loaded_are_named(database: Database, writer: Writer) -> None:
+    await writer.index("a.txt", TEXTS)
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        assert await manifests.models_not_loaded(connection, space_ids=[SPACE.space_id]) == []
+        assert await manifests.models_not_loaded(connection, space_ids=["other"]) == [
+            (SPACE.model, SPACE.revision, SPACE.space_id, 1)
+        ]
+
+
+async def test_a_switch_is_in_the_manifest_at_once(database: Database, writer: Writer) -> None:
+    await writer.collection()
+    await record(database)
+    wide = replace(SPACE, space_id="wide-space", model="wide", dimension=24)
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        await spaces.ensure_space(connection, wide)
+    async with database.transaction(tenant="acme") as connection:
+        await space_builds.begin(connection, tenant="acme", collection="default", space_id=wide.space_id)
+        await space_builds.switch(connection, tenant="acme", collection="default", force=True)
+    manifest = await get(database)
+    assert (manifest.space_id, manifest.model, manifest.dimension) == (wide.space_id, "wide", 24)
+    assert await record(database) == 0
