@@ -27,7 +27,7 @@ async def main(settings: EmbedSettings, stopping: Stopping) -> None:
         Batcher(encoder, streams=encoder.streams, queue_tokens_max=settings.queue_tokens_max,
                 batch_tokens_max=settings.batch_tokens_max) as batcher,
         JetStream(url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix,
-                  replicas=settings.stream_replicas, name="embed") as jetstream,
+                  replicas=settings.stream_replicas, limits=settings.queue_limits, name="embed") as jetstream,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
                concurrent_calls_max=settings.concurrent_calls_max) as server,
     ):

@@ -26,6 +26,11 @@ def open_engine(model: Model, *, name: str, threads: int, streams: int) -> Infer
     if name == "auto":
         name = _choose(model)
     engine, _, precision = name.partition("-")
+    if model.manifest.precision not in ("", precision):
+        raise FailedPrecondition(
+            f"SOURCIER_EMBED_ENGINE={name} does not run {model.manifest.label}; leave it out, or choose an engine of "
+            f"{model.manifest.precision}"
+        )
     if precision not in model.manifest.variants:
         raise FailedPrecondition(
             f"the model {model.manifest.name} has no {precision} file; fetch it again with "
@@ -38,7 +43,7 @@ def open_engine(model: Model, *, name: str, threads: int, streams: int) -> Infer
 
 
 def _choose(model: Model) -> str:
-    if "int8" not in model.manifest.variants:
+    if "int8" not in model.manifest.variants or model.manifest.precision == "fp32":
         return "onnxruntime-fp32"
     return "openvino-int8" if os.uname().machine == "x86_64" else "onnxruntime-int8"
 

@@ -73,7 +73,7 @@ class EmbedServer(embed_pb2_grpc.EmbedServiceServicer):
         """Name the space, the model and its limits."""
         manifest = self._model.manifest
         return embed_pb2.DescribeResponse(
-            space_id=self._model.space_id, model=manifest.name, revision=manifest.revision,
+            space_id=self._model.space_id, model=manifest.label, revision=manifest.revision,
             dimension=manifest.dimension, token_limit=manifest.token_limit, query_prefix=manifest.query_prefix,
             passage_prefix=manifest.passage_prefix, pooling=manifest.pooling,
             engine=self._batcher.encoder.engine.name, texts_max=TEXTS_MAX,

@@ -15,7 +15,7 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
     model_config = settings_config("embed")
 
     model: str = "multilingual-e5-small"
-    """The model's folder in the model store."""
+    """The model's folder in the model store; with `@int8` or `@fp32`, that precision as a space of its own."""
     engine: Literal["auto", "openvino-int8", "onnxruntime-int8", "onnxruntime-fp32"] = "auto"
     """How the model is run; `auto` chooses by the processor and by what the model store holds."""
     threads: int = Field(default=0, ge=0, le=256)
@@ -28,7 +28,7 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
     """Most tokens waiting; more are refused with RESOURCE_EXHAUSTED on gRPC, and wait in JetStream otherwise."""
     query_cache_size: int = Field(default=1000, ge=0, le=1_000_000)
     """Questions whose embeddings are remembered."""
-    interactive_slots: int = Field(default=2, ge=1, le=64)
+    interactive_slots: int = Field(default=4, ge=1, le=64)
     """Batches of the interactive lane in hand at once."""
-    bulk_slots: int = Field(default=4, ge=0, le=64)
-    """Batches of the bulk lane in hand at once."""
+    bulk_slots: int = Field(default=16, ge=0, le=64)
+    """Batches of the bulk lane in hand at once: with fewer the model waits for the next ones, and sorts less well."""

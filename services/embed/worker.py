@@ -7,6 +7,7 @@ import numpy as np
 from services.chassis import subjects
 from services.chassis.consuming import Consumer, Delivery
 from services.chassis.errors import SpaceMismatch
+from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
 from services.embed.batcher import Batcher, Priority
 from sourcier.events.v1 import events_pb2
@@ -22,15 +23,17 @@ def embed_consumer(
     """Return the consumer of batches of chunks, with slots reserved for the interactive lane."""
 
     async def handle(ready: events_pb2.ChunksReady, delivery: Delivery) -> None:
-        await embed_batch(jetstream, batcher, ready, lane=delivery.lane)
+        await embed_batch(jetstream, batcher, ready, delivery)
 
     return Consumer(
         jetstream, subjects.CHUNKS_READY, stage=STAGE, concurrency={"interactive": interactive, "bulk": bulk},
-        handle=handle,
+        handle=handle, suffix=subjects.space_token(batcher.encoder.model.space_id),
     )
 
 
-async def embed_batch(jetstream: JetStream, batcher: Batcher, ready: events_pb2.ChunksReady, *, lane: str) -> None:
+async def embed_batch(
+    jetstream: JetStream, batcher: Batcher, ready: events_pb2.ChunksReady, delivery: Delivery
+) -> None:
     """Embed one batch and publish it; raise SpaceMismatch when it belongs to another model's space."""
     model = batcher.encoder.model
     if ready.space_id != model.space_id:
@@ -40,11 +43,11 @@ async def embed_batch(jetstream: JetStream, batcher: Batcher, ready: events_pb2.
         )
     encoded = await batcher.embed(
         [chunk.embedding_text or chunk.text for chunk in ready.chunks],
-        prefix=model.manifest.passage_prefix, priority=_PRIORITIES[lane], wait=True, field="chunks",
+        prefix=model.manifest.passage_prefix, priority=_PRIORITIES[delivery.lane], wait=True, field="chunks",
     )
     embedded = events_pb2.ChunksEmbedded(
         version=ready.version, space_id=ready.space_id, batch_no=ready.batch_no, batch_count=ready.batch_count,
-        title=ready.title, source=ready.source, chunking=ready.chunking,
+        title=ready.title, source=ready.source, chunking=ready.chunking, rebuild=ready.rebuild,
         chunks=[
             events_pb2.EmbeddedChunk(
                 chunk=chunk, vector=entry.vector.astype(np.float16).tobytes(), token_codes=entry.token_codes
@@ -52,7 +55,9 @@ async def embed_batch(jetstream: JetStream, batcher: Batcher, ready: events_pb2.
             for chunk, entry in zip(ready.chunks, encoded, strict=True)
         ],
     )
+    await failpoint("embed.after-work")
     await jetstream.publish(
-        subjects.CHUNKS_EMBEDDED, embedded, tenant=ready.version.tenant, lane=lane,
-        message_id=f"{ready.version.version_id}-embedded-{ready.batch_no}",
+        subjects.CHUNKS_EMBEDDED, embedded, tenant=ready.version.tenant, lane=delivery.lane,
+        message_id=f"{ready.version.version_id}-embedded-{ready.batch_no}-{delivery.identity}",
     )
+    await failpoint("embed.after-publish")

@@ -19,9 +19,8 @@ ByteArray = npt.NDArray[np.uint8]
 NO_OVERLAP = -1.0
 """The score of a passage without informative tokens, and of any passage to a question without them."""
 
-PRODUCT_MAX = (1 << 19) - 1
-"""Multiplications in one matrix product: up to here OpenBLAS stays on the thread that calls. Waking its others costs
-more than the product, and on a busy machine ten times as much (a request has a thread of its own already)."""
+ROWS_MAX = 16_384
+"""Rows of one product: bounds the memory of the unpacked bits, four bytes each."""
 
 
 class LateInteractionRanker:
@@ -38,25 +37,31 @@ class LateInteractionRanker:
         total_weight = float(question.weights.sum())
         if total_weight <= 0:
             return scores
-        count, dimension = question.vectors.shape
-        vectors = np.ascontiguousarray(question.vectors.T)
-        sums = question.vectors.sum(axis=1)
-        block_rows = max(PRODUCT_MAX // (count * dimension), 1)
-        for place, candidate in enumerate(candidates):
-            codes = _rows(candidate, dimension)
-            if len(codes) == 0:
-                continue
-            best = np.max([_best(codes[start : start + block_rows], vectors)
-                           for start in range(0, len(codes), block_rows)], axis=0)
-            # With signs s = 2b − 1, q·s = 2 q·b − Σq: the bits are used as they are, no matrix of signs is made.
-            scores[place] = question.weights @ (2.0 * best - sums) / (np.sqrt(dimension) * total_weight)
+        _, dimension = question.vectors.shape
+        rows = [_rows(candidate, dimension) for candidate in candidates]
+        places = [place for place, codes in enumerate(rows) if len(codes)]
+        if not places:
+            return scores
+        best = _best([rows[place] for place in places], np.ascontiguousarray(question.vectors.T))
+        # With signs s = 2b − 1, q·s = 2 q·b − Σq: the bits are used as they are, no matrix of signs is made.
+        cosines = (2.0 * best - question.vectors.sum(axis=1)) / np.sqrt(dimension)
+        scores[places] = cosines @ question.weights / total_weight
         return scores
 
 
-def _best(codes: ByteArray, vectors: FloatArray) -> FloatArray:
-    """Return each question token's largest product with the bits of a row."""
-    bits = np.unpackbits(codes, axis=1).astype(np.float32)
-    best: FloatArray = (bits @ vectors).max(axis=0)
+def _best(passages: Sequence[ByteArray], vectors: FloatArray) -> FloatArray:
+    """Return each question token's largest product with the bits of a row, by passage: (passages, question tokens).
+
+    One product for all passages: a product each costs more in calls than in arithmetic.
+    """
+    lengths = [len(codes) for codes in passages]
+    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+    codes = np.concatenate(passages)
+    products = np.empty((len(codes), vectors.shape[1]), dtype=np.float32)
+    for start in range(0, len(codes), ROWS_MAX):
+        bits = np.unpackbits(codes[start : start + ROWS_MAX], axis=1).astype(np.float32)
+        np.matmul(bits, vectors, out=products[start : start + ROWS_MAX])
+    best: FloatArray = np.maximum.reduceat(products, starts, axis=0)
     return best
 
 

@@ -11,12 +11,13 @@ import pytest
 import pytest_asyncio
 
 from services.chassis import subjects
+from services.chassis.consuming import Delivery
 from services.chassis.ids import new_id
 from services.chassis.jetstream import JetStream
 from services.chassis.subjects import CHUNKS_READY
 from services.embed.batcher import Batcher
 from services.embed.encoder import Encoder
-from services.embed.worker import embed_consumer
+from services.embed.worker import embed_batch, embed_consumer
 from sourcier.events.v1 import events_pb2
 from tests.integration.chassis.fix_jetstream import connected, eventually, hasten, letters, stream_messages
 from tests.unit.embed.fix_embedding import DIMENSION, TOKEN_LIMIT, ArithmeticEngine, text_of, write_encoder
@@ -51,8 +52,9 @@ def batch(encoder: Encoder, *texts: str, number: int = 0, count: int = 1, **fiel
     )
 
 
-async def send(jetstream: JetStream, message: events_pb2.ChunksReady, *, lane: str = "bulk") -> None:
-    await jetstream.publish(CHUNKS_READY, message, tenant="acme", lane=lane, message_id=new_id())
+async def send(jetstream: JetStream, batcher: Batcher, message: events_pb2.ChunksReady, *, lane: str = "bulk") -> None:
+    await jetstream.publish(CHUNKS_READY, message, tenant="acme", lane=lane,
+                            suffix=subjects.space_token(batcher.encoder.model.space_id), message_id=new_id())
 
 
 async def embedded(jetstream: JetStream, count: int) -> list[events_pb2.ChunksEmbedded]:
@@ -69,7 +71,7 @@ async def embedded(jetstream: JetStream, count: int) -> list[events_pb2.ChunksEm
 async def test_a_batch_is_embedded_and_handed_on_whole(jetstream: JetStream, batcher: Batcher) -> None:
     sent = batch(batcher.encoder, "le chat dort", "le chien mange", number=2, count=5)
     sent.chunks[1].embedding_text = "congés : le chien mange"
-    await send(jetstream, sent)
+    await send(jetstream, batcher, sent)
     (found,) = await embedded(jetstream, 1)
     assert [entry.chunk for entry in found.chunks] == list(sent.chunks)
     for field in ("version", "space_id", "batch_no", "batch_count", "title", "source", "chunking"):
@@ -87,7 +89,7 @@ async def test_each_lane_stays_its_lane(jetstream: JetStream, batcher: Batcher) 
     for lane in subjects.LANES:
         sent = batch(batcher.encoder, "mot")
         sent.version.version_id = lane
-        await send(jetstream, sent, lane=lane)
+        await send(jetstream, batcher, sent, lane=lane)
     await embedded(jetstream, 2)
     name = subjects.stream_name(jetstream.prefix, subjects.EMBEDDED)
     info = await jetstream.context.stream_info(name, subjects_filter=">")
@@ -96,20 +98,18 @@ async def test_each_lane_stays_its_lane(jetstream: JetStream, batcher: Batcher) 
     }
 
 
-async def test_a_batch_that_comes_twice_is_handed_on_once(jetstream: JetStream, batcher: Batcher) -> None:
+async def test_a_batch_that_is_delivered_twice_is_handed_on_once(jetstream: JetStream, batcher: Batcher) -> None:
     sent = batch(batcher.encoder, "le chat dort")
-    await send(jetstream, sent)
-    await send(jetstream, sent)
-
-    async def done() -> bool:
-        return await stream_messages(jetstream) == 0
-
-    await eventually(done)
+    for attempt in (1, 2):
+        await embed_batch(jetstream, batcher, sent, Delivery(attempt, "bulk", "17"))
     assert await stream_messages(jetstream, subjects.EMBEDDED) == 1
+    # The same batch in another message was sent on purpose: a replay must not be swallowed.
+    await embed_batch(jetstream, batcher, sent, Delivery(1, "bulk", "18"))
+    assert await stream_messages(jetstream, subjects.EMBEDDED) == 2
 
 
 async def test_a_batch_of_another_space_is_a_dead_letter(jetstream: JetStream, batcher: Batcher) -> None:
-    await send(jetstream, batch(batcher.encoder, "mot", space_id="other-space"))
+    await send(jetstream, batcher, batch(batcher.encoder, "mot", space_id="other-space"))
     (letter,) = await letters(jetstream, 1)
     assert letter.reason == "SPACE_MISMATCH"
     assert "other-space" in letter.message
@@ -117,7 +117,7 @@ async def test_a_batch_of_another_space_is_a_dead_letter(jetstream: JetStream, b
 
 
 async def test_a_chunk_over_the_models_limit_is_a_dead_letter(jetstream: JetStream, batcher: Batcher) -> None:
-    await send(jetstream, batch(batcher.encoder, "mot", text_of(TOKEN_LIMIT)))
+    await send(jetstream, batcher, batch(batcher.encoder, "mot", text_of(TOKEN_LIMIT)))
     (letter,) = await letters(jetstream, 1)
     assert letter.reason == "INVALID_ARGUMENT"
     assert f"the model reads {TOKEN_LIMIT}" in letter.message
@@ -127,7 +127,7 @@ async def test_an_engine_that_fails_once_is_tried_again(jetstream: JetStream, ba
     engine = batcher.encoder.engine
     assert isinstance(engine, ArithmeticEngine)
     engine.error = RuntimeError("out of memory")
-    await send(jetstream, batch(batcher.encoder, "mot"))
+    await send(jetstream, batcher, batch(batcher.encoder, "mot"))
     async with asyncio.timeout(10):
         await asyncio.to_thread(engine.entered.acquire)
     engine.error = None

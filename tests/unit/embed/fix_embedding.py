@@ -25,7 +25,7 @@ MEAN = np.linspace(-0.5, 0.5, DIMENSION, dtype=np.float32)
 class ArithmeticEngine:
     """Gives each token a vector of its own, moved by the other tokens that the mask shows it."""
 
-    def __init__(self, *, streams: int = 1) -> None:
+    def __init__(self, *, streams: int = 1, dimension: int = DIMENSION) -> None:
         self.name = "arithmetic"
         self.streams = streams
         self.shapes: list[tuple[int, int]] = []
@@ -34,7 +34,7 @@ class ArithmeticEngine:
         self.gate.set()
         self.entered = threading.Semaphore(0)
         self.error: Exception | None = None
-        self._table = np.random.default_rng(7).normal(size=(len(VOCABULARY), DIMENSION)).astype(np.float32)
+        self._table = np.random.default_rng(7).normal(size=(len(VOCABULARY), dimension)).astype(np.float32)
 
     def run(self, input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
         """Return a hidden state that depends on the token and on what is not padding."""
@@ -60,7 +60,8 @@ def write_model(folder: Path, **fields: object) -> Model:
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
     tokenizer.save(str(folder / "tokenizer.json"))
-    np.save(folder / "token_mean.npy", MEAN)
+    dimension = int(str(fields.get("dimension", DIMENSION)))
+    np.save(folder / "token_mean.npy", np.linspace(-0.5, 0.5, dimension, dtype=np.float32))
     np.save(folder / "token_weights.npy", WEIGHTS)
     described = {
         "name": "test-model", "kind": "embedding", "revision": "1", "source": "", "licence": "", "exporter": "",
