@@ -8,37 +8,38 @@ from services.chassis import lifecycle
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import Stopping
 from services.chassis.models import ModelStore
-from services.chassis.objects import ObjectStore
 from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings, migrate
 from services.chassis.serving import Server
 from services.index import migrations
-from services.index.spaces import EmbeddingSpace, ensure_space
-from services.ingest.intake import Intake
+from services.index.spaces import ensure_space
+from services.ingest import counted_spaces
 from services.ingest.parsing.limits import ParsingLimits
-from services.ingest.relay import Relay
+from services.ingest.parts import assemble, own_store
 from services.ingest.sandbox import ParserPool
 from services.ingest.server import IngestServer
 from services.ingest.settings import IngestSettings
-from services.ingest.tokens import TokenCounter
+from services.ingest.space_server import SpaceServer
+from services.ingest.transfer_server import TransferServer
 from services.ingest.worker import pipeline
-from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.ingest.v1 import (
+    ingest_pb2,
+    ingest_pb2_grpc,
+    spaces_pb2,
+    spaces_pb2_grpc,
+    transfer_pb2,
+    transfer_pb2_grpc,
+)
 
-WEIGHTS_ORIGIN = "tokenizer unigram scores"
 SERVICE_NAME = ingest_pb2.DESCRIPTOR.services_by_name["IngestService"].full_name
+SPACE_SERVICE_NAME = spaces_pb2.DESCRIPTOR.services_by_name["SpaceService"].full_name
+TRANSFER_SERVICE_NAME = transfer_pb2.DESCRIPTOR.services_by_name["TransferService"].full_name
 
 
 async def main(settings: IngestSettings, stopping: Stopping) -> None:
     """Open what the service needs, in order, and serve until told to stop."""
-    store = ModelStore(settings.models_root)
-    manifest = store.describe(settings.embed_model)
-    tokens = TokenCounter.load(
-        store.root / settings.embed_model / "tokenizer.json", token_limit=manifest.token_limit,
-        passage_prefix=manifest.passage_prefix,
-    )
-    objects = ObjectStore.open(
-        url=settings.s3_url, bucket=settings.s3_bucket, access_key=settings.s3_access_key.get_secret_value(),
-        secret_key=settings.s3_secret_key.get_secret_value(), region=settings.s3_region,
-    )
+    loaded = counted_spaces.load(ModelStore(settings.models_root), settings.embed_model_names)
+    default, *further = (counted for _, counted in loaded)
+    objects = own_store(settings)
     postgres_url = settings.postgres_url.get_secret_value()
     await migrate(postgres_url, migrations.FOLDER, schema=settings.schema_name)
     async with AsyncExitStack() as opened:
@@ -46,15 +47,12 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
             url=postgres_url, schema=settings.schema_name, connections_max=settings.connections_max
         )))
         async with database.transaction(tenant=ALL_TENANTS) as connection:
-            await ensure_space(connection, EmbeddingSpace(
-                space_id=manifest.space_id, model=manifest.name, revision=manifest.revision,
-                dimension=manifest.dimension, query_prefix=manifest.query_prefix,
-                passage_prefix=manifest.passage_prefix, pooling=manifest.pooling,
-                token_mean_sha256=manifest.token_statistics, token_weights=WEIGHTS_ORIGIN,
-            ))
+            for space, _ in loaded:
+                await ensure_space(connection, space)
+            await counted_spaces.tell_not_loaded(connection, [space.space_id for space, _ in loaded])
         jetstream = await opened.enter_async_context(JetStream(
             url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix,
-            replicas=settings.stream_replicas, name="ingest",
+            replicas=settings.stream_replicas, limits=settings.queue_limits, name="ingest",
         ))
         parsers = None
         if "parse" in settings.stage_names:
@@ -67,20 +65,15 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
             listen=settings.listen, grace_seconds=settings.grace_seconds,
             concurrent_calls_max=settings.concurrent_calls_max,
         ))
-        relay = Relay(
-            database, jetstream, in_flight_max=settings.in_flight_max, stalled_seconds=settings.stalled_seconds
+        parts = assemble(
+            settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
+            tokens=default.tokens, space_id=default.space_id, dimension=default.dimension, further_spaces=further,
         )
-        intake = Intake(
-            database, objects, relay, space_id=manifest.space_id, passage_limit=tokens.passage_limit,
-            document_bytes_max=settings.document_bytes_max,
-        )
-        server.add(ingest_pb2_grpc.add_IngestServiceServicer_to_server,
-                   IngestServer(intake, database, objects, jetstream), SERVICE_NAME)
-        workers = pipeline(
-            settings, database=database, jetstream=jetstream, objects=objects, relay=relay, parsers=parsers,
-            tokens=tokens, space_id=manifest.space_id, dimension=manifest.dimension,
-        )
-        await lifecycle.serve(server, workers, stopping)
+        server.add(ingest_pb2_grpc.add_IngestServiceServicer_to_server, IngestServer(parts), SERVICE_NAME)
+        server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(parts), SPACE_SERVICE_NAME)
+        server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server, TransferServer(parts),
+                   TRANSFER_SERVICE_NAME)
+        await lifecycle.serve(server, pipeline(parts), stopping)
 
 
 if __name__ == "__main__":

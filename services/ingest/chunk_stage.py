@@ -7,16 +7,21 @@ from collections.abc import Iterator, Sequence
 
 from services.chassis import ids, subjects
 from services.chassis.consuming import Consumer, Delivery
-from services.chassis.errors import SpaceMismatch
+from services.chassis.errors import InvalidArgument
+from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
 from services.chassis.objects import ObjectStore
+from services.chassis.postgres import Database
+from services.index import stored_chunks
 from services.index.language import detect
+from services.index.stored_chunks import StoredChunk
 from services.ingest.chunking.chunks import Chunk
-from services.ingest.chunking.cutting import cut
+from services.ingest.chunking.cutting import Contexts, cut
+from services.ingest.counted_spaces import CountedSpaces
 from services.ingest.documents import ParsedDocument
 from services.ingest.messages import chunking_configuration
 from services.ingest.progress import CHUNKED, Progress
-from services.ingest.tokens import TokenCounter
+from services.ingest.tokens import Tokens
 from sourcier.events.v1 import events_pb2
 
 STAGE = "chunk"
@@ -32,19 +37,17 @@ class ChunkStage:
     def __init__(
         self,
         jetstream: JetStream,
+        database: Database,
         objects: ObjectStore,
-        tokens: TokenCounter,
         progress: Progress,
         *,
-        space_id: str,
-        dimension: int,
+        spaces: CountedSpaces,
     ) -> None:
         self._jetstream = jetstream
+        self._database = database
         self._objects = objects
-        self._tokens = tokens
         self._progress = progress
-        self._space_id = space_id
-        self._dimension = dimension
+        self._spaces = spaces
 
     def consumer(self, *, slots: int) -> Consumer[events_pb2.DocumentParsed]:
         """Return the consumer, with slots for each lane."""
@@ -58,14 +61,10 @@ class ChunkStage:
 
     async def handle(self, parsed: events_pb2.DocumentParsed, delivery: Delivery) -> None:
         """Cut one document and publish its batches."""
-        if parsed.space_id != self._space_id:
-            raise SpaceMismatch(
-                f"the collection's space is {parsed.space_id}, this process counts the tokens of {self._space_id}; "
-                "start an ingest service whose SOURCIER_EMBED_MODEL is the space's model, then replay"
-            )
-        artefact = await self._objects.get(parsed.artefact.key, sha256=parsed.artefact.sha256)
-        title, chunks = await asyncio.to_thread(self._cut, artefact, parsed)
-        batches = list(batched(chunks, dimension=self._dimension))
+        space = self._spaces.of(parsed.space_id)
+        title, chunks = await self._chunks(parsed, space.tokens)
+        batches = list(batched(chunks, dimension=space.dimension))
+        await failpoint("chunk.after-work")
         await self._progress.advance(parsed.version, CHUNKED)
         configuration_digest = chunking_configuration(parsed.chunking).digest()
         for batch_no, batch in enumerate(batches):
@@ -84,13 +83,59 @@ class ChunkStage:
                 ready,
                 tenant=parsed.version.tenant,
                 lane=parsed.version.lane,
-                message_id=f"{parsed.version.version_id}-ready-{batch_no}-{delivery.attempt}",
+                suffix=subjects.space_token(parsed.space_id),
+                message_id=f"{parsed.version.version_id}-ready-{batch_no}-{delivery.identity}",
+            )
+            await failpoint("chunk.between-batches")
+
+    async def _chunks(self, parsed: events_pb2.DocumentParsed, tokens: Tokens) -> tuple[str, list[Chunk]]:
+        if parsed.start_stage == "embed":
+            title, stored = await self._stored(parsed)
+            if stored:
+                return title, await asyncio.to_thread(with_contexts, title, stored, tokens)
+        artefact = await self._objects.get(parsed.artefact.key, sha256=parsed.artefact.sha256)
+        return await asyncio.to_thread(_cut, artefact, parsed, tokens)
+
+    async def _stored(self, parsed: events_pb2.DocumentParsed) -> tuple[str, list[StoredChunk]]:
+        version = parsed.version
+        async with self._database.transaction(tenant=version.tenant, read_only=True) as connection:
+            return await stored_chunks.of_document(
+                connection, tenant=version.tenant, document_id=version.document_id,
+                content_sha256=parsed.content_sha256,
+                configuration_digest=chunking_configuration(parsed.chunking).digest(),
             )
 
-    def _cut(self, artefact: bytes, parsed: events_pb2.DocumentParsed) -> tuple[str, list[Chunk]]:
-        document = ParsedDocument.from_bytes(artefact)
-        chunks = cut(document, chunking_configuration(parsed.chunking), self._tokens, detect_language=detect)
-        return document.title, chunks
+
+def with_contexts(title: str, stored: Sequence[StoredChunk], tokens: Tokens) -> list[Chunk]:
+    """Return stored chunks ready to be embedded, measured by the space's own tokens: they may be another model's.
+
+    Raise InvalidArgument for one that the model cannot read whole.
+    """
+    contexts = Contexts(title, tokens)
+    chunks = []
+    for chunk in stored:
+        token_count = tokens.count(chunk.text)
+        if token_count > tokens.passage_limit:
+            raise InvalidArgument(
+                f"the passage {chunk.chunk_id} of “{title}” has {token_count} tokens, the space's model reads "
+                f"{tokens.passage_limit}; cut the collection's documents shorter first (`sourcier collections update`, "
+                "then `sourcier reprocess --from chunk`)", field="chunking.maximum",
+            )
+        chunks.append(Chunk(
+            index=chunk.chunk_index, text=chunk.text, start_character=chunk.start_character,
+            end_character=chunk.end_character, token_count=token_count, page=chunk.page,
+            heading_path=tuple(chunk.heading_path), language=chunk.language,
+            embedding_text=contexts.embedding_text(
+                chunk.text, heading_path=tuple(chunk.heading_path), token_count=token_count
+            ),
+        ))
+    return chunks
+
+
+def _cut(artefact: bytes, parsed: events_pb2.DocumentParsed, tokens: Tokens) -> tuple[str, list[Chunk]]:
+    document = ParsedDocument.from_bytes(artefact).named(title=parsed.title, filename=parsed.filename)
+    chunks = cut(document, chunking_configuration(parsed.chunking), tokens, detect_language=detect)
+    return document.title, chunks
 
 
 def batched(chunks: Sequence[Chunk], *, dimension: int) -> Iterator[list[Chunk]]:
@@ -118,7 +163,9 @@ def embedded_bytes(chunk: Chunk, *, dimension: int) -> int:
 def _message(chunk: Chunk, parsed: events_pb2.DocumentParsed, configuration_digest: str) -> events_pb2.Chunk:
     return events_pb2.Chunk(
         chunk_id=ids.chunk_id(
-            document_id=parsed.version.document_id,
+            tenant=parsed.version.tenant,
+            collection=parsed.collection,
+            source=parsed.source,
             content_sha256=parsed.content_sha256,
             configuration_digest=configuration_digest,
             position=chunk.index,

@@ -9,12 +9,15 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import PurePath
 
 from services.chassis.errors import DocumentMalformed
+from services.ingest.cleaning import clean_line
 
-ARTEFACT_VERSION = 1
+ARTEFACT_VERSION = 2
+TITLE_CHARACTERS_MAX = 250
 
 
 class BlockKind(StrEnum):
@@ -54,6 +57,15 @@ class ParsedDocument:
     """Pages, slides or sheets; 0 where the format has none."""
     format: str
     warnings: tuple[str, ...] = field(default=())
+    titled: bool = True
+    """Whether the title is the document's own; otherwise it is its file's name, and not that of a copy's."""
+
+    def named(self, *, title: str, filename: str) -> ParsedDocument:
+        """Return the document with the title its sender gave it, its own, or its file's name, in this order."""
+        title = clean_line(title)
+        if not title and not self.titled:
+            title = clean_line(PurePath(filename).stem) or clean_line(filename)
+        return replace(self, title=title[:TITLE_CHARACTERS_MAX].strip()) if title else self
 
     def block_text(self, block: Block) -> str:
         """Return the block's characters."""
@@ -64,6 +76,7 @@ class ParsedDocument:
         body = {
             "version": ARTEFACT_VERSION,
             "title": self.title,
+            "titled": self.titled,
             "text": self.text,
             "format": self.format,
             "page_count": self.page_count,
@@ -90,6 +103,7 @@ class ParsedDocument:
             )
             return cls(
                 title=body["title"],
+                titled=body["titled"],
                 text=body["text"],
                 blocks=blocks,
                 page_count=body["page_count"],

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 
+from google.protobuf.message import DecodeError
+
 from services.chassis import subjects
 from services.chassis.consuming import Consumer, Delivery
 from services.chassis.jetstream import JetStream
 from services.chassis.postgres import Database
-from services.index import dead_letters
+from services.index import dead_letters, space_upkeep
 from services.index.dead_letters import Failure
 from services.ingest.messages import version_reference
 from services.ingest.progress import Progress
@@ -39,6 +41,8 @@ class FailureStage:
         if not letter.version.version_id:
             logger.error("a dead letter without a version", extra={"subject": letter.subject, "stage": letter.stage})
             return
+        if await self._of_build(letter):
+            return
         failure = Failure(
             stage=letter.stage,
             reason=letter.reason,
@@ -51,3 +55,24 @@ class FailureStage:
             await dead_letters.fail_version(connection, version_reference(letter.version), failure)
         self._relay.wake()
         await self._progress.tell(tenant=letter.version.tenant, job_id=letter.version.job_id)
+
+    async def _of_build(self, letter: events_pb2.DeadLetter) -> bool:
+        """Note the reason at the build where the letter is one of a build's: its version stands as it is."""
+        try:
+            message: events_pb2.ChunksReady | events_pb2.ChunksEmbedded
+            if letter.stage == "embed":
+                message = events_pb2.ChunksReady.FromString(letter.payload)
+            elif letter.stage == "index":
+                message = events_pb2.ChunksEmbedded.FromString(letter.payload)
+            else:
+                return False
+        except DecodeError:
+            return False
+        if message.rebuild:
+            version = letter.version
+            async with self._database.transaction(tenant=version.tenant) as connection:
+                await space_upkeep.note_error(
+                    connection, tenant=version.tenant, collection_id=version.collection_id,
+                    space_id=message.space_id, error=f"{letter.message} [{letter.reason}]",
+                )
+        return message.rebuild

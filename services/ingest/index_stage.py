@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from services.chassis import subjects
+from services.chassis import subjects, telemetry
 from services.chassis.consuming import Consumer, Delivery
+from services.chassis.failpoints import failpoint
+from services.chassis.ids import age_seconds
 from services.chassis.jetstream import JetStream
 from services.chassis.postgres import Database
-from services.index import batches, outbox
+from services.index import batches, outbox, rebuilding
 from services.index.batches import Batch, IndexedChunk, Staging
 from services.index.outbox import OutboxMessage
+from services.index.rebuilding import ChunkVectors
 from services.ingest.messages import version_reference
 from services.ingest.progress import Progress
 from services.ingest.relay import Relay
@@ -42,8 +45,11 @@ class IndexStage:
         )
 
     async def handle(self, embedded: events_pb2.ChunksEmbedded, delivery: Delivery) -> None:
-        """Stage one batch, and commit its version if it was the last one missing."""
+        """Stage one batch, and commit its version if it was the last one missing; or add vectors to a stored one."""
         version = embedded.version
+        if embedded.rebuild:
+            await self._add_vectors(embedded)
+            return
         batch = _batch(embedded)
         async with self._database.transaction(tenant=version.tenant) as connection:
             number = await batches.collection_number(
@@ -55,11 +61,25 @@ class IndexStage:
             staging = await batches.stage_batch(connection, prepared)
             if staging.outcome == "committed":
                 await outbox.put(connection, self._indexed(version, staging))
+            await failpoint("index.before-commit")
+        await failpoint("index.after-commit")
         if staging.outcome == "committed":
             logger.info("indexed", extra={"document_id": version.document_id, "chunks": staging.chunk_count})
+            telemetry.freshness_seconds.labels(version.lane).observe(age_seconds(version.version_id))
             # Its place in the pipeline is free for the next document.
             self._relay.wake()
         await self._progress.tell(tenant=version.tenant, job_id=version.job_id)
+
+    async def _add_vectors(self, embedded: events_pb2.ChunksEmbedded) -> None:
+        chunks = [
+            ChunkVectors(entry.chunk.chunk_id, entry.vector, entry.token_codes) for entry in embedded.chunks
+        ]
+        async with self._database.transaction(tenant=embedded.version.tenant) as connection:
+            await rebuilding.write_vectors(
+                connection, version=version_reference(embedded.version), space_id=embedded.space_id, chunks=chunks
+            )
+            await failpoint("index.before-commit")
+        await failpoint("index.after-commit")
 
     def _indexed(self, version: events_pb2.VersionReference, staging: Staging) -> OutboxMessage:
         indexed = events_pb2.DocumentIndexed(version=version, chunk_count=staging.chunk_count)

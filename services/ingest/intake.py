@@ -9,7 +9,7 @@ from services.chassis import telemetry
 from services.chassis.errors import DocumentEmpty, DocumentTooLarge, InvalidArgument
 from services.chassis.ids import new_id
 from services.chassis.objects import ObjectStore
-from services.chassis.postgres import Database
+from services.chassis.postgres import Connection, Database
 from services.index import collections, versions
 from services.index.collections import DEFAULT_COLLECTION, Chunking, Collection
 from services.index.versions import Acceptance, NewVersion
@@ -48,29 +48,33 @@ class Intake:
         self._relay = relay
         self._space_id = space_id
         self._passage_limit = passage_limit
-        self._document_bytes_max = document_bytes_max
+        self.document_bytes_max = document_bytes_max
 
     async def create_collection(
-        self, *, tenant: str, name: str, configuration: ChunkingConfiguration
+        self, *, tenant: str, name: str, configuration: ChunkingConfiguration, retention_days: int = 0
     ) -> Collection:
         """Create a collection whose chunks fit the model; raise InvalidArgument or AlreadyExists."""
         configuration.validate(self._passage_limit)
         async with self._database.transaction(tenant=tenant) as connection:
             return await collections.create_collection(
-                connection, tenant=tenant, name=name, space_id=self._space_id, chunking=_chunking(configuration)
+                connection, tenant=tenant, name=name, space_id=self._space_id, chunking=_chunking(configuration),
+                retention_days=retention_days,
             )
 
     async def accept(self, header: Header, pieces: AsyncIterator[bytes]) -> Acceptance:
         """Store a document and record it; raise what is wrong with it, leaving nothing behind."""
         check_header(header)
-        collection = await self._collection(header)
+        collection = await self.collection_of(header, create=header.collection == DEFAULT_COLLECTION)
         key = original_key(tenant=header.tenant, upload_id=new_id())
         sha256, size_bytes = await self._objects.put_stream(key, self._bounded(header, pieces))
         accepted = False
         try:
             if size_bytes == 0:
                 raise DocumentEmpty(f"“{header.filename}” is empty: 0 bytes.", field="data")
-            acceptance = await self._record(header, collection, key=key, sha256=sha256, size_bytes=size_bytes)
+            async with self._database.transaction(tenant=header.tenant) as connection:
+                acceptance = await self.record(
+                    connection, header, collection, key=key, sha256=sha256, size_bytes=size_bytes
+                )
             accepted = acceptance.outcome == "accepted"
         finally:
             if not accepted:
@@ -79,12 +83,13 @@ class Intake:
         self._relay.wake()
         return acceptance
 
-    async def _collection(self, header: Header) -> Collection:
+    async def collection_of(self, header: Header, *, create: bool) -> Collection:
+        """Return the collection a header names, made with the defaults where `create` allows; else raise NotFound."""
         async with self._database.transaction(tenant=header.tenant) as connection:
-            if header.collection != DEFAULT_COLLECTION:
+            if not create:
                 return await collections.get_collection(connection, tenant=header.tenant, name=header.collection)
             return await collections.ensure_collection(
-                connection, tenant=header.tenant, name=DEFAULT_COLLECTION, space_id=self._space_id,
+                connection, tenant=header.tenant, name=header.collection, space_id=self._space_id,
                 chunking=_chunking(ChunkingConfiguration.of()),
             )
 
@@ -92,16 +97,18 @@ class Intake:
         size_bytes = 0
         async for piece in pieces:
             size_bytes += len(piece)
-            if size_bytes > self._document_bytes_max:
+            if size_bytes > self.document_bytes_max:
                 raise DocumentTooLarge(
-                    f"“{header.filename}” is larger than {self._document_bytes_max / 2**20:,.0f} MiB; split it, or "
-                    "raise SOURCIER_INGEST_DOCUMENT_BYTES_MAX", field="data", bytes_max=self._document_bytes_max,
+                    f"“{header.filename}” is larger than {self.document_bytes_max / 2**20:,.0f} MiB; split it, or "
+                    "raise SOURCIER_INGEST_DOCUMENT_BYTES_MAX", field="data", bytes_max=self.document_bytes_max,
                 )
             yield piece
 
-    async def _record(
-        self, header: Header, collection: Collection, *, key: str, sha256: bytes, size_bytes: int
+    async def record(
+        self, connection: Connection, header: Header, collection: Collection, *, key: str, sha256: bytes,
+        size_bytes: int,
     ) -> Acceptance:
+        """Record a stored document as its next version, in the caller's transaction; wake the relay after it."""
         chunking = collection.chunking
         configuration = ChunkingConfiguration(
             method=chunking.method, unit=chunking.unit, target=chunking.target, overlap=chunking.overlap,
@@ -114,8 +121,7 @@ class Intake:
             content_type=header.content_type, title=header.title, metadata=dict(header.metadata),
             category=header.category, request_id=telemetry.current_request_id(),
         )
-        async with self._database.transaction(tenant=header.tenant) as connection:
-            return await versions.accept(connection, new)
+        return await versions.accept(connection, new)
 
 
 def check_header(header: Header) -> None:

@@ -1,4 +1,5 @@
-"""What the index needs beside the commit path: document frequencies added up, HNSW built where scans get long."""
+"""What the index needs beside the commit path: document frequencies added up, HNSW built where scans get long, and
+what nobody needs any more swept away."""
 
 from __future__ import annotations
 
@@ -6,14 +7,26 @@ import asyncio
 import logging
 import time
 
+from services.chassis import telemetry
 from services.chassis.errors import ServiceError
+from services.chassis.objects import ObjectStore
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import frequencies, spaces
+from services.index import frequencies, manifests, spaces, sweeping
+from services.ingest.removal import Removal
+from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, artefacts_prefix
 
 logger = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 1.0
 INDEX_SECONDS = 60.0
+SWEEP_SECONDS = 60.0
+SWEEP_LIMIT = 100
+MANIFEST_SECONDS = 10.0
+MANIFEST_LIMIT = 100
+OVER_SECONDS = 3600.0
+"""How long an overtaken version's files are kept: longer than a message about it can be under way."""
+JOBS_KEPT_SECONDS = 30 * 24 * 3600.0
+LETTERS_KEPT_SECONDS = 90 * 24 * 3600.0
 
 
 class Maintenance:
@@ -21,9 +34,13 @@ class Maintenance:
 
     name = "maintenance"
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, objects: ObjectStore, removal: Removal) -> None:
         self._database = database
+        self._objects = objects
+        self._removal = removal
         self._indexed_at = time.monotonic()
+        self._swept_at = 0.0
+        self._recorded_at = 0.0
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Maintain until told to stop."""
@@ -32,6 +49,8 @@ class Maintenance:
                 while await self._refresh() and not stopping.is_set():
                     pass
                 await self._build_indexes()
+                await self._record_manifests()
+                await self._sweep(stopping)
             except ServiceError as error:
                 logger.warning("maintenance: %s", error)
             try:
@@ -50,3 +69,58 @@ class Maintenance:
         self._indexed_at = time.monotonic()
         for partition in await spaces.build_indexes(self._database):
             logger.info("HNSW index built", extra={"partition": partition})
+
+    async def _record_manifests(self) -> None:
+        if time.monotonic() - self._recorded_at < MANIFEST_SECONDS:
+            return
+        self._recorded_at = time.monotonic()
+        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+            await manifests.record_changed(
+                connection, parser_version=PARSER_AND_ARTEFACT_VERSION, limit=MANIFEST_LIMIT
+            )
+
+    async def _sweep(self, stopping: asyncio.Event) -> None:
+        if time.monotonic() - self._swept_at < SWEEP_SECONDS:
+            return
+        self._swept_at = time.monotonic()
+        while await self.sweep_versions() == SWEEP_LIMIT:
+            pass
+        while await self.expire_documents() == SWEEP_LIMIT and not stopping.is_set():
+            await self._refresh()  # searches rank by the frequencies meanwhile
+        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+            await sweeping.forget_expired(
+                connection, jobs_seconds=JOBS_KEPT_SECONDS, letters_seconds=LETTERS_KEPT_SECONDS
+            )
+
+    async def sweep_versions(self, *, older_than_seconds: float = OVER_SECONDS) -> int:
+        """Remove overtaken versions with their files; return how many, `SWEEP_LIMIT` at most."""
+        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+            over = await sweeping.over_versions(
+                connection, older_than_seconds=older_than_seconds, limit=SWEEP_LIMIT
+            )
+            for version in over:
+                if version.original_key and not version.original_needed:
+                    await self._objects.delete(version.original_key)
+                if not version.content_needed:
+                    await self._objects.delete_prefix(
+                        artefacts_prefix(tenant=version.tenant, content_sha256=version.content_sha256)
+                    )
+            await sweeping.forget_versions(connection, [version.version_id for version in over])
+        return len(over)
+
+    async def expire_documents(self) -> int:
+        """Remove documents older than their collection keeps them; return how many, `SWEEP_LIMIT` at most.
+
+        What another process removed meanwhile counts too: called until fewer are returned, this comes to an end.
+        """
+        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+            expired = await sweeping.expired_documents(connection, limit=SWEEP_LIMIT)
+        for tenant, document_id in expired:
+            async with self._database.transaction(tenant=tenant) as connection:
+                if not await sweeping.lock_expired(connection, tenant=tenant, document_id=document_id):
+                    continue
+                deletion = await self._removal.remove_rows(connection, tenant=tenant, document_id=document_id)
+            await self._removal.remove_files(deletion, tenant=tenant)
+            telemetry.expired_documents_total.inc()
+            logger.info("older than its collection keeps documents", extra={"document_id": document_id})
+        return len(expired)

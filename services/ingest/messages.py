@@ -26,6 +26,9 @@ def received_message(version: WaitingVersion) -> events_pb2.DocumentReceived:
             maximum=version.chunking_maximum,
         ),
         space_id=version.space_id,
+        start_stage=version.start_stage,
+        parse_again=version.parse_again,
+        collection=version.collection,
     )
 
 

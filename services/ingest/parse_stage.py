@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-import tempfile
-from pathlib import Path
 
 from services.chassis import subjects
 from services.chassis.consuming import Consumer, Delivery
+from services.chassis.errors import NotFound
+from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
 from services.chassis.objects import ObjectStore
 from services.ingest.progress import LOCATED, METADATA, PARSED, Progress
@@ -38,34 +39,55 @@ class ParseStage:
         )
 
     async def handle(self, received: events_pb2.DocumentReceived, delivery: Delivery) -> None:
-        """Parse one document."""
+        """Parse one document, unless its content was read before."""
         version = received.version
         await self._progress.advance(version, LOCATED)
-        body = await self._objects.get(received.original.key, sha256=received.original.sha256)
-        with tempfile.TemporaryDirectory(prefix="sourcier-parse-") as folder:
-            path = Path(folder) / "original"
-            path.write_bytes(body)
-            artefact = await self._parsers.parse_artefact(
-                path, filename=received.filename, content_type=received.content_type, title=received.title
-            )
-        key = parsed_key(received.original.key)
-        await self._objects.put(key, artefact.content)
+        key = parsed_key(
+            tenant=version.tenant, content_sha256=received.original.sha256, filename=received.filename,
+            content_type=received.content_type,
+        )
+        artefact = None if received.parse_again else await self._known(key)
+        if artefact is None:
+            artefact = await self._read(received)
+            await self._objects.put(key, artefact)
+        await failpoint("parse.after-work")
         await self._progress.advance(version, PARSED, METADATA)
         parsed = events_pb2.DocumentParsed(
             version=version,
             artefact=events_pb2.ObjectReference(
-                key=key, sha256=hashlib.sha256(artefact.content).digest(), size_bytes=len(artefact.content)
+                key=key, sha256=hashlib.sha256(artefact).digest(), size_bytes=len(artefact)
             ),
             title=received.title,
+            filename=received.filename,
             source=received.source,
             chunking=received.chunking,
             space_id=received.space_id,
             content_sha256=received.original.sha256,
+            start_stage=received.start_stage,
+            collection=received.collection,
         )
         await self._jetstream.publish(
             subjects.DOCUMENT_PARSED,
             parsed,
             tenant=version.tenant,
             lane=version.lane,
-            message_id=f"{version.version_id}-parsed-{delivery.attempt}",
+            message_id=f"{version.version_id}-parsed-{delivery.identity}",
         )
+        await failpoint("parse.after-publish")
+
+    async def _known(self, key: str) -> bytes | None:
+        try:
+            return await self._objects.get(key)
+        except NotFound:
+            return None
+
+    async def _read(self, received: events_pb2.DocumentReceived) -> bytes:
+        body = await self._objects.get(received.original.key, sha256=received.original.sha256)
+        async with self._parsers.working_folder() as folder:
+            path = folder / "original"
+            await asyncio.to_thread(path.write_bytes, body)
+            # No title: the artefact is the content's, and serves documents that have other ones.
+            artefact = await self._parsers.parse_artefact(
+                path, filename=received.filename, content_type=received.content_type
+            )
+        return artefact.content

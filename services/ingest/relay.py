@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from datetime import timedelta
 
-from services.chassis import subjects
+from services.chassis import subjects, telemetry
 from services.chassis.errors import ServiceError
+from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
+from services.chassis.lifecycle import first_of
 from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index import inbox, outbox, versions
+from services.index import brokers, inbox, outbox, versions
 from services.index.outbox import OutboxMessage
 from services.index.versions import WaitingVersion
 from services.ingest.messages import received_message
@@ -24,6 +27,8 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 RELEASE_LIMIT = 64
 PUBLISH_LIMIT = 100
+BROKER_SECONDS = 5.0
+"""How often the broker's streams are compared with what they were."""
 HOUSEKEEPING_SECONDS = 60.0
 INBOX_KEPT_SECONDS = 3 * 24 * 3600.0
 
@@ -40,6 +45,7 @@ class Relay:
         self._stalled_seconds = stalled_seconds
         self._woken = asyncio.Event()
         self._kept_house_at = 0.0
+        self._compared_at = 0.0
 
     def wake(self) -> None:
         """Say that there may be work now."""
@@ -51,12 +57,13 @@ class Relay:
             self._woken.clear()
             try:
                 moved = await self._dispatch() + await self._publish()
+                await self._look_at_broker()
                 await self._keep_house()
             except ServiceError as error:
                 logger.warning("relay: %s", error)
                 moved = 0
             if moved == 0:
-                await _first_of(self._woken, stopping, seconds=LOOK_SECONDS)
+                await first_of(self._woken, stopping, seconds=LOOK_SECONDS)
 
     async def _dispatch(self) -> int:
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
@@ -84,6 +91,7 @@ class Relay:
             for message in messages:
                 # A crash between here and the commit publishes twice; the consumers' inbox and keys know.
                 await self._publish_one(message)
+                await failpoint("relay.after-publish")
             if messages:
                 await outbox.sent(connection, [message.outbox_id for message in messages])
         return len(messages)
@@ -97,6 +105,44 @@ class Relay:
             # It never will be published, and all that waits behind it would wait for ever.
             logger.error("dropped from the outbox: %s", error, extra={"message_id": message.message_id})
 
+    async def _look_at_broker(self) -> None:
+        if time.monotonic() - self._compared_at < BROKER_SECONDS:
+            return
+        self._compared_at = time.monotonic()
+        await self.release_lost()
+        await self._measure()
+
+    async def _measure(self) -> None:
+        """Tell how much waits where, and for how long: the lag that replicas are scaled by."""
+        for durable, depth in (await self._jetstream.queue_depths()).items():
+            telemetry.queue_messages.labels(durable).set(depth)
+        async with self._database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
+            waiting = await versions.oldest_under_way(connection)
+        for lane in subjects.LANES:
+            telemetry.queue_oldest_seconds.labels(lane).set(waiting.get(lane, 0.0))
+
+    async def release_lost(self) -> int:
+        """Release what is under way again if the broker lost messages; return how many versions that were."""
+        states = await self._jetstream.stream_states()
+        released = 0
+        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+            went_back, now = await brokers.lost_messages(
+                connection, [brokers.StreamState(*state) for state in states]
+            )
+            while went_back:
+                page = await versions.stalled(
+                    connection, older_than_seconds=0, limit=RELEASE_LIMIT, before=now - timedelta(microseconds=1)
+                )
+                await self._put(connection, page, attempt=f"-{time.time_ns()}")
+                released += len(page)
+                if len(page) < RELEASE_LIMIT:
+                    break
+        if went_back:
+            telemetry.broker_losses_total.inc()
+            logger.error("the broker lost messages: %d documents released again", released,
+                         extra={"streams": went_back})
+        return released
+
     async def _keep_house(self) -> None:
         if time.monotonic() - self._kept_house_at < HOUSEKEEPING_SECONDS:
             return
@@ -108,12 +154,3 @@ class Relay:
             # Another message id: the first one may still be in the duplicates window.
             await self._put(connection, stalled, attempt=f"-{time.time_ns()}")
             await inbox.forget(connection, older_than_seconds=INBOX_KEPT_SECONDS)
-
-
-async def _first_of(*events: asyncio.Event, seconds: float) -> None:
-    waits = [asyncio.ensure_future(event.wait()) for event in events]
-    try:
-        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()

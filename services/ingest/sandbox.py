@@ -17,7 +17,7 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
+from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +28,7 @@ from services.chassis.errors import DocumentMalformed, DocumentRejected, Documen
 from services.ingest.documents import ParsedDocument
 from services.ingest.parsing.limits import ParsingLimits
 from services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION
+from services.ingest.working_folder import WorkingFolder
 
 START_TIMEOUT_SECONDS = 120.0
 _ZYGOTE = "services.ingest.parsing.zygote"
@@ -57,7 +58,10 @@ class ParserPool:
     def __init__(
         self, *, concurrency: int = 2, limits: ParsingLimits | None = None, parent_directory: Path | None = None
     ) -> None:
-        """Working files go below `parent_directory` (empty: the system's), in a folder that closing removes."""
+        """Working files go below `parent_directory` (empty: the system's), in a folder that closing removes.
+
+        Where a process is killed before that, the next pool to open below the same parent removes it.
+        """
         self.limits = limits or ParsingLimits()
         self.network_isolation = ""
         """`namespace` or `sockets`, once started: see `parsing.confinement`."""
@@ -66,13 +70,13 @@ class ParserPool:
         self._identifiers = itertools.count(1)
         self._starting = asyncio.Lock()
         self._zygote: _ZygoteProcess | None = None
+        self._folder: WorkingFolder | None = None
         self._directory: Path | None = None
 
     async def __aenter__(self) -> Self:
         """Start the zygote and wait until its parsers are imported."""
-        self._directory = Path(
-            await asyncio.to_thread(tempfile.mkdtemp, None, "sourcier-parse-", self._parent_directory)
-        )
+        self._folder = await asyncio.to_thread(WorkingFolder.make, self._parent_directory)
+        self._directory = self._folder.path
         try:
             await self._live_zygote()
         except BaseException:
@@ -87,9 +91,9 @@ class ParserPool:
         if self._zygote is not None:
             await self._zygote.stop()
             self._zygote = None
-        if self._directory is not None:
-            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
-            self._directory = None
+        if self._folder is not None:
+            await asyncio.to_thread(self._folder.remove)
+            self._folder = self._directory = None
 
     async def parse(self, path: Path, *, filename: str, content_type: str = "", title: str = "") -> ParsedDocument:
         """Return the document at an absolute path, read.
@@ -103,19 +107,26 @@ class ParserPool:
         self, path: Path, *, filename: str, content_type: str = "", title: str = ""
     ) -> ParsedArtefact:
         """Like `parse`, without deserialising: for a stage that only stores the artefact. `path` is absolute."""
+        source = {"path": str(path), "filename": filename, "content_type": content_type, "title": title}
+        async with self._slots, self.working_folder() as directory:
+            zygote = await self._live_zygote()
+            ended = await self._run(zygote, next(self._identifiers), {"directory": str(directory), "source": source})
+            return await asyncio.to_thread(self._outcome, directory, filename, ended)
+
+    @contextlib.asynccontextmanager
+    async def working_folder(self) -> AsyncIterator[Path]:
+        """Yield an empty folder, for example for a document to parse; it goes with the block, at the latest as ours do.
+
+        Raise Unavailable where the pool is not open.
+        """
         if self._directory is None:
             raise Unavailable("The parser pool is not open.")
-        source = {"path": str(path), "filename": filename, "content_type": content_type, "title": title}
-        async with self._slots:
-            zygote = await self._live_zygote()
-            identifier = next(self._identifiers)
-            directory = self._directory / str(identifier)
-            await asyncio.to_thread(directory.mkdir)
-            try:
-                ended = await self._run(zygote, identifier, {"directory": str(directory), "source": source})
-                return await asyncio.to_thread(self._outcome, directory, filename, ended)
-            finally:
-                await asyncio.shield(asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True))
+        directory = self._directory / str(next(self._identifiers))
+        await asyncio.to_thread(directory.mkdir)
+        try:
+            yield directory
+        finally:
+            await asyncio.shield(asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True))
 
     async def _run(self, zygote: _ZygoteProcess, identifier: int, command: dict[str, Any]) -> dict[str, Any]:
         """Have the zygote parse; kill the child at the time limit and when the caller is cancelled."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import grpc.aio
@@ -11,19 +12,23 @@ from nats.aio.msg import Msg
 
 from services.chassis import subjects
 from services.chassis.errors import InvalidArgument
-from services.chassis.jetstream import JetStream
-from services.chassis.objects import ObjectStore
-from services.chassis.postgres import Database
 from services.chassis.serving import received, tenant_of
-from services.index import collections, documents, jobs, outbox
+from services.index import collections, jobs
 from services.index.collections import DEFAULT_COLLECTION
+from services.index.documents import Deletion
 from services.index.jobs import Job
-from services.index.outbox import OutboxMessage
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.intake import Header, Intake
+from services.ingest.intake import Header
 from services.ingest.job_messages import FINISHED, STATUS_NAMES, job_message
-from services.ingest.storage import parsed_key
-from sourcier.events.v1 import events_pb2
+from services.ingest.operation_messages import (
+    STATE_NAMES,
+    chunking_configuration,
+    chunking_message,
+    dead_letter_message,
+    letter_filter,
+    progress_message,
+)
+from services.ingest.operations import Operations
+from services.ingest.parts import Parts
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -35,11 +40,16 @@ WATCH_LOOK_SECONDS = 2.0
 class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
     """Proto on one side, intake and index on the other."""
 
-    def __init__(self, intake: Intake, database: Database, objects: ObjectStore, jetstream: JetStream) -> None:
-        self._intake = intake
-        self._database = database
-        self._objects = objects
-        self._jetstream = jetstream
+    def __init__(self, parts: Parts) -> None:
+        self._intake = parts.intake
+        self._database = parts.database
+        self._jetstream = parts.jetstream
+        self._relay = parts.relay
+        self._removal = parts.removal
+        self._operations = Operations(
+            parts.database, parts.relay, parts.reconciler, prefix=parts.jetstream.prefix,
+            spaces=parts.spaces,
+        )
 
     async def Submit(
         self, request_iterator: AsyncIterator[ingest_pb2.SubmitRequest], context: Context
@@ -59,23 +69,10 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         """Delete a document; what does not exist is deleted already."""
         tenant = tenant_of(context)
         async with self._database.transaction(tenant=tenant) as connection:
-            deletion = await documents.delete_document(connection, tenant=tenant, document_id=request.document_id)
-            if deletion.existed:
-                await outbox.put(connection, self._deleted(tenant, request.document_id))
-        await self._delete_objects(deletion.original_keys)
+            deletion = await self._removal.remove_rows(connection, tenant=tenant, document_id=request.document_id)
+        self._relay.wake()
+        await self._removal.remove_files(deletion, tenant=tenant)
         return ingest_pb2.DeleteResponse(existed=deletion.existed)
-
-    def _deleted(self, tenant: str, document_id: str) -> OutboxMessage:
-        deleted = events_pb2.DocumentDeleted(tenant=tenant, document_id=document_id)
-        deleted.deleted_at.GetCurrentTime()
-        return OutboxMessage(
-            tenant=tenant, subject=subjects.DOCUMENT_DELETED.address(self._jetstream.prefix, tenant=tenant),
-            payload=deleted.SerializeToString(), message_id=f"{document_id}-deleted",
-        )
-
-    async def _delete_objects(self, original_keys: tuple[str, ...]) -> None:
-        for key in original_keys:
-            await self._objects.delete(key, parsed_key(key))
 
     async def GetJob(self, request: ingest_pb2.GetJobRequest, context: Context) -> ingest_pb2.GetJobResponse:
         """Return one job."""
@@ -133,20 +130,13 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         self, request: ingest_pb2.CreateCollectionRequest, context: Context
     ) -> ingest_pb2.CreateCollectionResponse:
         """Create a collection."""
-        chunking = request.chunking
         created = await self._intake.create_collection(
-            tenant=tenant_of(context), name=request.name,
-            configuration=ChunkingConfiguration.of(
-                method=chunking.method, unit=chunking.unit, target=chunking.target, maximum=chunking.maximum,
-                overlap=chunking.overlap if chunking.HasField("overlap") else None,
-            ),
+            tenant=tenant_of(context), name=request.name, configuration=chunking_configuration(request.chunking),
+            retention_days=request.retention_days,
         )
-        made = created.chunking
         return ingest_pb2.CreateCollectionResponse(
-            collection_id=str(created.collection_id), space_id=created.space_id,
-            chunking=ingest_pb2.Chunking(
-                method=made.method, unit=made.unit, target=made.target, overlap=made.overlap, maximum=made.maximum
-            ),
+            collection_id=created.collection_id, space_id=created.space_id,
+            chunking=chunking_message(created.chunking), retention_days=created.retention_days,
         )
 
     async def DeleteCollection(
@@ -156,10 +146,84 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         tenant = tenant_of(context)
         async with self._database.transaction(tenant=tenant) as connection:
             deletion = await collections.delete_collection(connection, tenant=tenant, name=request.name)
-        await self._delete_objects(deletion.original_keys)
+        files = Deletion(deletion.existed, original_keys=deletion.original_keys, contents=deletion.contents)
+        await self._removal.remove_files(files, tenant=tenant)
         return ingest_pb2.DeleteCollectionResponse(
             existed=deletion.existed, document_count=deletion.document_count
         )
+
+    async def UpdateCollection(
+        self, request: ingest_pb2.UpdateCollectionRequest, context: Context
+    ) -> ingest_pb2.UpdateCollectionResponse:
+        """Change how a collection's documents are cut and kept from now on."""
+        updated = await self._operations.update_collection(
+            tenant=tenant_of(context), name=request.name,
+            configuration=chunking_configuration(request.chunking) if request.HasField("chunking") else None,
+            retention_days=request.retention_days if request.HasField("retention_days") else None,
+        )
+        return ingest_pb2.UpdateCollectionResponse(
+            chunking=chunking_message(updated.chunking), outdated_count=updated.outdated_count,
+            retention_days=updated.retention_days,
+        )
+
+    async def ListDeadLetters(
+        self, request: ingest_pb2.ListDeadLettersRequest, context: Context
+    ) -> ingest_pb2.ListDeadLettersResponse:
+        """List dead letters, newest first."""
+        page = await self._operations.list_dead_letters(
+            tenant=tenant_of(context), state=STATE_NAMES.get(request.state, ""), which=letter_filter(request.filter),
+            page_size=request.page_size, page_token=request.page_token,
+        )
+        return ingest_pb2.ListDeadLettersResponse(
+            dead_letters=map(dead_letter_message, page.items), next_page_token=page.next_page_token
+        )
+
+    async def GetDeadLetter(
+        self, request: ingest_pb2.GetDeadLetterRequest, context: Context
+    ) -> ingest_pb2.GetDeadLetterResponse:
+        """Return one dead letter."""
+        letter = await self._operations.get_dead_letter(
+            tenant=tenant_of(context), dead_letter_id=request.dead_letter_id
+        )
+        return ingest_pb2.GetDeadLetterResponse(dead_letter=dead_letter_message(letter))
+
+    async def ReplayDeadLetters(
+        self, request: ingest_pb2.ReplayDeadLettersRequest, context: Context
+    ) -> ingest_pb2.ReplayDeadLettersResponse:
+        """Send dead letters through the stage that gave up, again."""
+        outcome = await self._operations.replay(
+            tenant=tenant_of(context), dead_letter_ids=request.dead_letter_ids, which=letter_filter(request.filter)
+        )
+        return ingest_pb2.ReplayDeadLettersResponse(replayed_count=outcome.done, skipped_count=outcome.skipped)
+
+    async def DiscardDeadLetters(
+        self, request: ingest_pb2.DiscardDeadLettersRequest, context: Context
+    ) -> ingest_pb2.DiscardDeadLettersResponse:
+        """Close dead letters without trying again."""
+        outcome = await self._operations.discard(
+            tenant=tenant_of(context), dead_letter_ids=request.dead_letter_ids, which=letter_filter(request.filter)
+        )
+        return ingest_pb2.DiscardDeadLettersResponse(discarded_count=outcome.done)
+
+    async def Reconcile(
+        self, request: ingest_pb2.ReconcileRequest, context: Context
+    ) -> AsyncIterator[ingest_pb2.ReconcileResponse]:
+        """Compare the watched buckets with the manifest, and stream how far it is."""
+        async with aclosing(self._operations.reconcile(
+            tenant=tenant_of(context), bucket=request.bucket, dry_run=request.dry_run
+        )) as comparison:
+            async for progress in comparison:
+                yield progress_message(progress)
+
+    async def Reprocess(
+        self, request: ingest_pb2.ReprocessRequest, context: Context
+    ) -> ingest_pb2.ReprocessResponse:
+        """Send documents through the pipeline again from a stage on."""
+        document_count = await self._operations.reprocess(
+            tenant=tenant_of(context), collection=request.collection, from_stage=request.from_stage,
+            only_outdated=request.only_outdated,
+        )
+        return ingest_pb2.ReprocessResponse(document_count=document_count)
 
     async def _job(self, tenant: str, job_id: str) -> ingest_pb2.Job:
         async with self._database.transaction(tenant=tenant, read_only=True) as connection:

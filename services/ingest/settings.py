@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator
+from pathlib import Path
+
+from pydantic import Field, SecretStr, field_validator
 
 from services.chassis.settings import (
     ModelSettings,
@@ -14,7 +16,7 @@ from services.chassis.settings import (
     shared,
 )
 
-STAGES = ("accept", "parse", "chunk", "index")
+STAGES = ("accept", "collect", "parse", "chunk", "index")
 MEBIBYTE = 1024 * 1024
 
 
@@ -25,8 +27,12 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
 
     embed_model: str = shared("EMBED_MODEL", "multilingual-e5-small")
     """The embedding model whose tokens are counted and whose space new collections get."""
+    embed_models: str = shared("EMBED_MODELS", "")
+    """Further embedding models, by comma, whose spaces collections can be moved to; `model@int8` and `model@fp32` are
+    one precision as a space of its own."""
     stages: str = ",".join(STAGES)
-    """What this process does, so that parsing scales apart from indexing: some of accept, parse, chunk, index."""
+    """What this process does, so that parsing scales apart from indexing: some of accept, collect, parse, chunk,
+    index. `collect` watches buckets."""
     connections_max: int = Field(default=8, ge=2, le=200)
     """Connections to PostgreSQL."""
     document_bytes_max: int = Field(default=100 * MEBIBYTE, ge=1)
@@ -45,6 +51,19 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Batches being written at once."""
     in_flight_max: int = Field(default=64, ge=1, le=10_000)
     """Documents released into the pipeline at once, per tenant and lane; the others wait in PostgreSQL."""
+    source_bucket: str = ""
+    """A bucket to watch as a whole, into the default collection; empty for none. Rules say more."""
+    bucket_rules: Path | None = None
+    """A TOML file of rules: which buckets and prefixes to watch, and where their objects go."""
+    source_s3_url: str = ""
+    """The store that holds the watched buckets; empty for the service's own, with its keys."""
+    source_s3_access_key: SecretStr = SecretStr("")
+    source_s3_secret_key: SecretStr = SecretStr("")
+    source_s3_region: str = "us-east-1"
+    collect_slots: int = Field(default=4, ge=1, le=64)
+    """Objects being taken in at once."""
+    reconcile_seconds: float = Field(default=300, ge=1)
+    """How often each watched bucket is compared with what was taken in."""
     stalled_seconds: float = Field(default=900, ge=60)
     """A released document without an end after this time is released again: its messages may be lost."""
 
@@ -55,6 +74,12 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
         if unknown:
             raise ValueError(f"unknown stage {', '.join(unknown)}; name some of {', '.join(STAGES)}")
         return value
+
+    @property
+    def embed_model_names(self) -> tuple[str, ...]:
+        """The embedding models, that of new collections first."""
+        names = (self.embed_model, *self.embed_models.split(","))
+        return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
     @property
     def stage_names(self) -> frozenset[str]:

@@ -1,9 +1,20 @@
-"""Where a document's files lie in the object store: the original, and what parsing made of it, side by side."""
+"""Where files lie in the object store: originals by upload, what parsing made of them by content.
+
+An artefact belongs to a content, not to a document: the same file under another name, or cut otherwise, is not read
+again. It stays within its tenant: whether somebody else holds the same file is nobody's business.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import PurePath
+
+from services.ingest.documents import ARTEFACT_VERSION
+
 ORIGINAL_NAME = "original"
-PARSED_NAME = "parsed.json.gz"
+PARSER_VERSION = 1
+"""Raised when a parser reads the same file otherwise: artefacts of before are then not used for new versions."""
+PARSER_AND_ARTEFACT_VERSION = f"{PARSER_VERSION}.{ARTEFACT_VERSION}"
 
 
 def original_key(*, tenant: str, upload_id: str) -> str:
@@ -11,6 +22,18 @@ def original_key(*, tenant: str, upload_id: str) -> str:
     return f"documents/{tenant}/{upload_id}/{ORIGINAL_NAME}"
 
 
-def parsed_key(original: str) -> str:
-    """Return the key of the parsed artefact that belongs to an original."""
-    return original.removesuffix(ORIGINAL_NAME) + PARSED_NAME
+def artefacts_prefix(*, tenant: str, content_sha256: bytes) -> str:
+    """Return what the keys of all artefacts of a content begin with."""
+    return f"artefacts/{tenant}/{content_sha256.hex()}/"
+
+
+def parsed_key(*, tenant: str, content_sha256: bytes, filename: str, content_type: str) -> str:
+    """Return the key of the parsed artefact of a content.
+
+    The name's suffix and the media type tell parsers what to read it as, where the content does not.
+    """
+    described = "\n".join((
+        PARSER_AND_ARTEFACT_VERSION, PurePath(filename).suffix.lower(), content_type.lower()
+    ))
+    digest = hashlib.sha256(described.encode()).hexdigest()[:16]
+    return f"{artefacts_prefix(tenant=tenant, content_sha256=content_sha256)}{digest}.json.gz"

@@ -40,7 +40,7 @@ def cut(
             f"“{document.title}” leaves no passage: its text is shorter than the {CHUNK_CHARACTERS_MIN} characters "
             "that a chunk needs."
         )
-    contexts = _Contexts(document.title, tokens)
+    contexts = Contexts(document.title, tokens)
     return [
         Chunk(
             index=index,
@@ -50,7 +50,9 @@ def cut(
             token_count=part.token_count,
             page=part.passage.page,
             heading_path=part.passage.heading_path,
-            embedding_text=contexts.embedding_text(part),
+            embedding_text=contexts.embedding_text(
+                part.text, heading_path=part.passage.heading_path, token_count=part.token_count
+            ),
             language=detect_language(part.text) if detect_language else "",
         )
         for index, part in enumerate(fitted)
@@ -116,25 +118,24 @@ class _Fitting:
         return token_count <= self._tokens_max
 
 
-class _Contexts:
+class Contexts:
     """Puts title and headings before passages, as much of them as the model's limit leaves room for."""
 
     def __init__(self, title: str, tokens: Tokens) -> None:
+        """Take the title that all passages stand under."""
         self._title = title
         self._limit = tokens.passage_limit
         # One more for the line break, which some tokenizers count.
         self._count = lru_cache(maxsize=1024)(lambda context: tokens.count(context) + context.count("\n") + 1)
 
-    def embedding_text(self, part: _Fitted) -> str:
-        """Return title, headings and passage; less of the first two where there is no room."""
-        said = set(part.text.split("\n", _HEADING_LINES)[:_HEADING_LINES])
-        headings = tuple(
-            heading for heading in part.passage.heading_path if heading not in said and heading != self._title
-        )
+    def embedding_text(self, text: str, *, heading_path: tuple[str, ...], token_count: int) -> str:
+        """Return title, headings and a passage of `token_count` tokens; less of the first two where room lacks."""
+        said = set(text.split("\n", _HEADING_LINES)[:_HEADING_LINES])
+        headings = tuple(heading for heading in heading_path if heading not in said and heading != self._title)
         title = "" if self._title in said else self._title
         # The title tells most, then the nearest heading.
         for shown in (headings, headings[-1:], ()):
             context = "\n".join(line for line in (title, " > ".join(shown)) if line)
-            if context and self._count(context) + part.token_count <= self._limit:
-                return f"{context}\n{part.text}"
-        return part.text
+            if context and self._count(context) + token_count <= self._limit:
+                return f"{context}\n{text}"
+        return text

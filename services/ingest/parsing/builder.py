@@ -7,10 +7,9 @@ from pathlib import PurePath
 
 from services.chassis.errors import DocumentEmpty, DocumentTooLarge
 from services.ingest.cleaning import clean, clean_line, squeeze_spaces
-from services.ingest.documents import Block, BlockKind, ParsedDocument
+from services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, ParsedDocument
 from services.ingest.parsing.limits import ParsingLimits
 
-TITLE_CHARACTERS_MAX = 250
 _INDENTED_LEVELS_MAX = 6
 _TIGHT = frozenset({BlockKind.LIST_ITEM})
 
@@ -60,8 +59,8 @@ class DocumentBuilder:
         """Return the document, titled by the first of `titles` that says something, its first heading or its name."""
         if not self._blocks:
             raise DocumentEmpty(empty_reason or f"“{filename}” holds no text.")
-        candidates = [*titles, self.first_heading, PurePath(filename).stem, filename]
-        title = next((line for line in map(clean_line, candidates) if line), "")
+        own = next((line for line in map(clean_line, (*titles, self.first_heading)) if line), "")
+        title = own or clean_line(PurePath(filename).stem) or clean_line(filename)
         return ParsedDocument(
             title=title[:TITLE_CHARACTERS_MAX].strip(),
             text="".join(self._pieces),
@@ -69,6 +68,7 @@ class DocumentBuilder:
             page_count=page_count,
             format=format,
             warnings=tuple(self.warnings),
+            titled=bool(own),
         )
 
     def _enter_heading(self, level: int, text: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,23 +15,28 @@ import obstore
 from services.chassis import subjects
 from services.chassis.channels import open_channel
 from services.chassis.consuming import Consumer, Delivery
-from services.chassis.errors import DocumentMalformed, Unavailable
+from services.chassis.errors import DeadlineExceeded, DocumentMalformed
 from services.chassis.ids import new_id
 from services.chassis.jetstream import JetStream
 from services.chassis.objects import ObjectStore
 from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
 from services.chassis.serving import Server
 from services.index import spaces
+from services.index.spaces import EmbeddingSpace
+from services.ingest.counted_spaces import CountedSpace
 from services.ingest.intake import Header, Intake
+from services.ingest.parts import Parts, assemble, own_store
 from services.ingest.relay import Relay
 from services.ingest.sandbox import ParsedArtefact
 from services.ingest.server import IngestServer
 from services.ingest.settings import IngestSettings
+from services.ingest.space_server import SpaceServer
+from services.ingest.tokens import Tokens
 from services.ingest.worker import pipeline
 from sourcier.events.v1 import events_pb2
-from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc, spaces_pb2_grpc
 from tests.fix_servers import S3Bucket
-from tests.integration.index.writer import DIMENSION, SPACE, text_vector
+from tests.integration.index.writer import SPACE, text_vector
 from tests.unit.ingest.fix_words import WordCounter, document_of
 
 TENANT = "acme"
@@ -40,16 +46,30 @@ METADATA = (("sourcier-tenant", TENANT),)
 class PlainParsers:
     """Reads texts as they are, in this process; what begins with `!` it refuses or fails on."""
 
+    def __init__(self) -> None:
+        """Begin with nothing read."""
+        self.read: list[str] = []
+        """The names of the files read, in order."""
+        self.repaired = False
+        """Whether what is `!broken` can be read by now."""
+
+    @asynccontextmanager
+    async def working_folder(self) -> AsyncIterator[Path]:
+        """Lend a folder."""
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+
     async def parse_artefact(
         self, path: Path, *, filename: str, content_type: str = "", title: str = ""
     ) -> ParsedArtefact:
         """Read a text."""
+        self.read.append(filename)
         text = await asyncio.to_thread(path.read_text, "utf-8")
         if text.startswith("!damaged"):
             raise DocumentMalformed(f"“{filename}” is damaged.")
-        if text.startswith("!broken"):
-            raise Unavailable("the parser is away")
-        return ParsedArtefact(document_of(text, title=title or filename).to_bytes(), 0)
+        if text.startswith("!broken") and not self.repaired:
+            raise DeadlineExceeded("the parser is away")
+        return ParsedArtefact(document_of(text, title=title or filename, titled=bool(title)).to_bytes(), 0)
 
 
 @dataclass
@@ -59,6 +79,7 @@ class WordEmbedder:
     jetstream: JetStream
     copies: int = 1
     """How many times each batch is handed on."""
+    space: EmbeddingSpace = SPACE
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     held: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -70,7 +91,7 @@ class WordEmbedder:
         """Return the consumer of `chunks.ready`."""
         return Consumer(
             self.jetstream, subjects.CHUNKS_READY, stage="embed", concurrency=dict.fromkeys(subjects.LANES, 2),
-            handle=self.handle,
+            handle=self.handle, suffix=subjects.space_token(self.space.space_id),
         )
 
     async def handle(self, ready: events_pb2.ChunksReady, delivery: Delivery) -> None:
@@ -81,9 +102,13 @@ class WordEmbedder:
             version=ready.version, space_id=ready.space_id, batch_no=ready.batch_no, batch_count=ready.batch_count,
             title=ready.title, source=ready.source, chunking=ready.chunking,
             chunks=[
-                events_pb2.EmbeddedChunk(chunk=chunk, vector=text_vector(chunk.text), token_codes=b"\x01" * 2)
+                events_pb2.EmbeddedChunk(
+                    chunk=chunk, vector=text_vector(chunk.text, self.space.dimension),
+                    token_codes=b"\x01" * (self.space.dimension // 8),
+                )
                 for chunk in ready.chunks
             ],
+            rebuild=ready.rebuild,
         )
         for _ in range(self.copies):
             await self.jetstream.publish(
@@ -103,6 +128,10 @@ class Pipeline:
     intake: Intake
     embedder: WordEmbedder
     stub: Any
+    parts: Parts
+    address: str
+    """host:port of the service."""
+    space_stub: Any
 
     async def submit(
         self, body: bytes | str, *, filename: str = "guide.md", **fields: Any
@@ -160,46 +189,57 @@ def header(**fields: Any) -> Header:
 @asynccontextmanager
 async def ingesting(
     *, database_url: str, nats_url: str, prefix: str, bucket: S3Bucket, stages: str = "accept,parse,chunk,index",
-    document_bytes_max: int = 1_000_000, in_flight_max: int = 64, stalled_seconds: float = 900,
+    default_space: EmbeddingSpace | None = None, further_spaces: Sequence[EmbeddingSpace] = (),
+    tokens: Tokens | None = None, further_tokens: Tokens | None = None, **options: Any,
 ) -> AsyncIterator[Pipeline]:
-    """Run the service with the stages named; without any, nothing moves but what the test moves."""
+    """Run the service with the stages named; without any, nothing moves but what the test moves.
+
+    `further_spaces` are counted, too. The test's own space has an embedder; one that the test names (`default_space`),
+    and the further ones, are for the test to embed into. `options` are settings of the ingest service.
+    """
+    settings = IngestSettings(**{
+        "nats_url": nats_url, "postgres_url": database_url, "subject_prefix": prefix, "stages": stages or "accept",
+        "s3_url": bucket.url, "s3_bucket": bucket.bucket, "s3_access_key": bucket.access_key,
+        "s3_secret_key": bucket.secret_key, "s3_region": bucket.region, "document_bytes_max": 1_000_000,
+    } | options)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(DatabaseSettings(
             url=database_url, connections_max=12, connection_timeout_seconds=30
         )))
         async with database.transaction(tenant=ALL_TENANTS) as connection:
-            await spaces.ensure_space(connection, SPACE)
-        jetstream = await stack.enter_async_context(JetStream(url=nats_url, prefix=prefix, name="test"))
+            default = default_space or SPACE
+            for space in (default, *further_spaces):
+                await spaces.ensure_space(connection, space)
+        jetstream = await stack.enter_async_context(JetStream(
+            url=nats_url, prefix=prefix, name="test", limits=settings.queue_limits
+        ))
         stack.push_async_callback(_delete_streams, jetstream)
-        objects = ObjectStore.open(
-            url=bucket.url, bucket=bucket.bucket, access_key=bucket.access_key, secret_key=bucket.secret_key,
-            region=bucket.region,
-        )
-        relay = Relay(database, jetstream, in_flight_max=in_flight_max, stalled_seconds=stalled_seconds)
-        intake = Intake(
-            database, objects, relay, space_id=SPACE.space_id, passage_limit=480, document_bytes_max=document_bytes_max
+        parts = assemble(
+            settings, database=database, jetstream=jetstream, objects=own_store(settings),
+            parsers=PlainParsers() if "parse" in stages else None,  # type: ignore[arg-type]
+            tokens=tokens or WordCounter(), space_id=default.space_id, dimension=default.dimension,
+            further_spaces=[
+                CountedSpace(space.space_id, space.dimension, further_tokens or tokens or WordCounter())
+                for space in further_spaces
+            ],
         )
         server = await stack.enter_async_context(
             Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64)
         )
-        server.add(ingest_pb2_grpc.add_IngestServiceServicer_to_server,
-                   IngestServer(intake, database, objects, jetstream), "sourcier.ingest.v1.IngestService")
+        server.add(ingest_pb2_grpc.add_IngestServiceServicer_to_server, IngestServer(parts),
+                   "sourcier.ingest.v1.IngestService")
+        server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(parts),
+                   "sourcier.ingest.v1.SpaceService")
         await server.start()
         embedder = WordEmbedder(jetstream)
         channel = open_channel(f"127.0.0.1:{server.port}")
         stack.push_async_callback(channel.close)
         if stages:
-            settings = IngestSettings(
-                nats_url="unused", postgres_url="unused", s3_url="unused", stages=stages,
-            )
-            workers: list[Any] = pipeline(
-                settings, database=database, jetstream=jetstream, objects=objects, relay=relay,
-                parsers=PlainParsers() if "parse" in settings.stage_names else None,  # type: ignore[arg-type]
-                tokens=WordCounter(), space_id=SPACE.space_id, dimension=DIMENSION,  # type: ignore[arg-type]
-            )
-            await stack.enter_async_context(_running([*workers, embedder.consumer()], embedder))
+            await stack.enter_async_context(_running([*pipeline(parts), embedder.consumer()], embedder))
         yield Pipeline(
-            database, jetstream, objects, relay, intake, embedder, ingest_pb2_grpc.IngestServiceStub(channel)
+            database, jetstream, parts.objects, parts.relay, parts.intake, embedder,
+            ingest_pb2_grpc.IngestServiceStub(channel), parts, f"127.0.0.1:{server.port}",
+            spaces_pb2_grpc.SpaceServiceStub(channel),
         )
 
 

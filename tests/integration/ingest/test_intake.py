@@ -121,7 +121,7 @@ async def test_the_same_document_sent_many_times_at_once_is_one_version(serve: S
 
 async def test_chunks_over_the_models_limit_are_refused_for_a_collection(serve: Serve) -> None:
     async with serve(stages="") as service:
-        with pytest.raises(InvalidArgument, match="use at most 480") as refused:
+        with pytest.raises(InvalidArgument, match="use at most 500") as refused:
             await service.intake.create_collection(
                 tenant=TENANT, name="big", configuration=ChunkingConfiguration.of(target=800)
             )

@@ -186,7 +186,7 @@ async def test_a_collection_deleted_on_the_way_takes_its_documents_with_it(serve
 
 @pytest.mark.parametrize(("body", "reason", "stage", "message"), [
     ("!damaged", "DOCUMENT_MALFORMED", "parse", "“guide.md” is damaged."),
-    ("!broken", "UNAVAILABLE", "parse", "the parser is away"),
+    ("!broken", "DEADLINE_EXCEEDED", "parse", "the parser is away"),
     ("# Un titre seul\n\n.", None, "chunk", ""),
 ])
 async def test_a_document_that_cannot_be_done_fails_its_job_with_reason_and_stage(

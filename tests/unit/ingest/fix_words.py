@@ -24,7 +24,7 @@ class WordCounter:
         return [match.start() for match in _TOKENS.finditer(text)]
 
 
-def document_of(*pages: str, title: str = "Guide") -> ParsedDocument:
+def document_of(*pages: str, title: str = "Guide", titled: bool = True) -> ParsedDocument:
     """A document of paragraphs (set apart by blank lines) and `# ` headings; several texts are pages from 1."""
     text, blocks, path = "", [], tuple[str, ...]()
     for number, page in enumerate(pages, 1):
@@ -41,4 +41,4 @@ def document_of(*pages: str, title: str = "Guide") -> ParsedDocument:
             start = len(text) + len(separator)
             text += separator + content
             blocks.append(Block(kind, start, len(text), number if len(pages) > 1 else 0, 0, path))
-    return ParsedDocument(title, text, tuple(blocks), len(pages) if len(pages) > 1 else 0, "text")
+    return ParsedDocument(title, text, tuple(blocks), len(pages) if len(pages) > 1 else 0, "text", titled=titled)

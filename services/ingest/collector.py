@@ -1,0 +1,272 @@
+"""Takes marked objects in: asks the store what is there, and makes the index follow.
+
+One collector holds a row at a time, and renews its claim while it works. What it found is recorded in the transaction
+that checks the claim, so a slow collector whose row was taken over changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from services.chassis import telemetry
+from services.chassis.errors import (
+    DocumentEmpty,
+    DocumentRejected,
+    DocumentTooLarge,
+    ServiceError,
+    Superseded,
+)
+from services.chassis.failpoints import failpoint
+from services.chassis.ids import new_id
+from services.chassis.lifecycle import first_of
+from services.chassis.objects import ObjectStore, StoredObject
+from services.chassis.postgres import ALL_TENANTS, Connection, Database
+from services.index import dead_letters, manifest
+from services.index.dead_letters import Failure
+from services.index.documents import Deletion
+from services.index.manifest import ClaimedObject
+from services.index.versions import Acceptance
+from services.ingest.bucket_rules import BucketRule
+from services.ingest.intake import Header, Intake, check_header
+from services.ingest.relay import Relay
+from services.ingest.removal import Removal
+from services.ingest.source_buckets import SourceBuckets
+from services.ingest.storage import original_key
+
+logger = logging.getLogger(__name__)
+
+STAGE = "accept"
+LOOK_SECONDS = 1.0
+LEASE_SECONDS = 30.0
+RENEW_SECONDS = 10.0
+ATTEMPTS_MAX = 20
+"""With growing delays about a quarter of an hour; then the object gets a dead letter."""
+DELAY_SECONDS_MAX = 60.0
+
+
+class Collector:
+    """Works on marked rows, a few at a time."""
+
+    name = "collector"
+
+    def __init__(
+        self, database: Database, objects: ObjectStore, buckets: SourceBuckets, intake: Intake, removal: Removal,
+        relay: Relay, *, slots: int,
+    ) -> None:
+        self._database = database
+        self._objects = objects
+        self._buckets = buckets
+        self._intake = intake
+        self._removal = removal
+        self._relay = relay
+        self._slots = slots
+        self._woken = asyncio.Event()
+        self._in_hand: set[str] = set()
+
+    def wake(self) -> None:
+        """Say that rows may be marked."""
+        self._woken.set()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Take objects in until told to stop, then finish those in hand."""
+        slots = asyncio.Semaphore(self._slots)
+        async with asyncio.TaskGroup() as group:
+            renewing = group.create_task(self._renew(), name="collector claims")
+            while not stopping.is_set():
+                await slots.acquire()
+                claimed = await self._next(stopping)
+                if claimed is None:
+                    slots.release()
+                    continue
+                task = group.create_task(self._collect(claimed), name=f"collect {claimed.key}")
+                task.add_done_callback(lambda _: slots.release())
+            for _ in range(self._slots):
+                await slots.acquire()
+            renewing.cancel()
+
+    async def _next(self, stopping: asyncio.Event) -> ClaimedObject | None:
+        """Claim a row; where none is due, wait for one a while and return None."""
+        self._woken.clear()
+        try:
+            async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+                claimed = await manifest.claim(connection, limit=1, lease_seconds=LEASE_SECONDS)
+        except ServiceError as error:
+            logger.warning("collector: %s", error)
+            claimed = []
+        if claimed:
+            self._in_hand.add(claimed[0].claim)
+            return claimed[0]
+        await first_of(self._woken, stopping, seconds=LOOK_SECONDS)
+        return None
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            if not self._in_hand:
+                continue
+            try:
+                async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+                    await manifest.renew(connection, tuple(self._in_hand), lease_seconds=LEASE_SECONDS)
+            except ServiceError as error:
+                logger.warning("claims not renewed: %s", error)
+
+    async def _collect(self, claimed: ClaimedObject) -> None:
+        try:
+            with telemetry.request(new_id()):
+                await self._collect_one(claimed)
+        finally:
+            self._in_hand.discard(claimed.claim)
+
+    async def _collect_one(self, claimed: ClaimedObject) -> None:
+        rule = self._buckets.rules.of(claimed.bucket, claimed.key)
+        try:
+            if rule is None or rule.tenant != claimed.tenant:
+                await self._disown(claimed)
+                return
+            await self._follow(claimed, rule)
+        except Superseded:
+            logger.info("claim lost", extra={"bucket": claimed.bucket, "key": claimed.key})
+        except Exception as error:  # outermost loop of an object's task
+            known = isinstance(error, ServiceError)
+            logger.warning("%s/%s: %s", claimed.bucket, claimed.key, error if known else repr(error),
+                           exc_info=None if known else error)
+            await self._give_back(claimed, rule, error if isinstance(error, ServiceError) else ServiceError())
+
+    async def _follow(self, claimed: ClaimedObject, rule: BucketRule) -> None:
+        store = self._buckets.store(claimed.bucket)
+        found = await store.head(claimed.key)
+        if found is None:
+            await self._remove(claimed)
+        elif found.etag and found.etag == claimed.etag:
+            async with self._claimed(claimed) as connection:
+                await manifest.settle_unchanged(connection, claimed)
+            telemetry.objects_total.labels("unchanged").inc()
+        else:
+            try:
+                await self._take_in(claimed, rule, store, found)
+            except DocumentRejected as error:
+                await self._refuse(claimed, rule, found, error)
+
+    async def _take_in(
+        self, claimed: ClaimedObject, rule: BucketRule, store: ObjectStore, found: StoredObject
+    ) -> None:
+        name = PurePosixPath(claimed.key).name
+        limit = min(rule.size_bytes_max or self._intake.document_bytes_max, self._intake.document_bytes_max)
+        if found.size_bytes > limit:
+            raise DocumentTooLarge(
+                f"“{name}” has {found.size_bytes / 2**20:,.1f} MiB, more than the {limit / 2**20:,.1f} allowed; split "
+                "it, or raise the rule's size_bytes_max or SOURCIER_INGEST_DOCUMENT_BYTES_MAX", bytes_max=limit,
+            )
+        if found.size_bytes == 0:
+            raise DocumentEmpty(f"“{name}” is empty: 0 bytes.")
+        opened = await store.open_stream(claimed.key)
+        if opened is None:
+            await self._remove(claimed)
+            return
+        read, pieces = opened
+        header = _header(claimed, rule)
+        check_header(header)
+        key = original_key(tenant=claimed.tenant, upload_id=new_id())
+        kept = False
+        try:
+            sha256, size_bytes = await self._objects.put_stream(key, pieces)
+            await failpoint("collect.after-copy")
+            collection = await self._intake.collection_of(header, create=True)
+            async with self._claimed(claimed) as connection:
+                acceptance = await self._intake.record(
+                    connection, header, collection, key=key, sha256=sha256, size_bytes=size_bytes
+                )
+                await self._settle(connection, claimed, read, acceptance)
+            kept = acceptance.outcome == "accepted"
+        finally:
+            if not kept:
+                await self._objects.delete(key)
+        await failpoint("collect.after-commit")
+        telemetry.objects_total.labels(acceptance.outcome).inc()
+        telemetry.object_seconds.observe(max((datetime.now(UTC) - claimed.hinted_at).total_seconds(), 0.0))
+        self._relay.wake()
+
+    async def _settle(
+        self, connection: Connection, claimed: ClaimedObject, found: StoredObject, acceptance: Acceptance,
+        *, error: str = "",
+    ) -> None:
+        await manifest.settle(
+            connection, claimed, found=found, state="refused" if error else "current",
+            collection_id=acceptance.version.collection_id, document_id=acceptance.version.document_id,
+            generation=acceptance.version.generation, error=error,
+        )
+
+    async def _refuse(
+        self, claimed: ClaimedObject, rule: BucketRule, found: StoredObject, error: ServiceError
+    ) -> None:
+        """Record why an object cannot be taken in, where a person finds it: a failed job and a dead letter."""
+        header = _header(claimed, rule)
+        collection = await self._intake.collection_of(header, create=True)
+        payload = json.dumps({"bucket": claimed.bucket, "key": claimed.key}, ensure_ascii=False).encode()
+        failure = Failure(
+            stage=STAGE, reason=error.reason, message=error.message, attempts=claimed.attempts, subject="",
+            payload=payload,
+        )
+        async with self._claimed(claimed) as connection:
+            acceptance = await self._intake.record(
+                connection, header, collection, key="", sha256=found.etag.encode(), size_bytes=found.size_bytes
+            )
+            await dead_letters.fail_version(connection, acceptance.version, failure)
+            await self._settle(connection, claimed, found, acceptance, error=error.message)
+        telemetry.objects_total.labels("refused").inc()
+        logger.warning("%s/%s refused: %s", claimed.bucket, claimed.key, error.message)
+
+    async def _remove(self, claimed: ClaimedObject) -> None:
+        deletion = Deletion(existed=False)
+        async with self._claimed(claimed) as connection:
+            if claimed.document_id is not None:
+                deletion = await self._removal.remove_rows(
+                    connection, tenant=claimed.tenant, document_id=str(claimed.document_id)
+                )
+            await manifest.settle_gone(connection, claimed)
+        telemetry.objects_total.labels("removed" if deletion.existed else "absent").inc()
+        await self._removal.remove_files(deletion, tenant=claimed.tenant)
+
+    async def _disown(self, claimed: ClaimedObject) -> None:
+        """Forget an object that no rule takes any more; its document stays until a person deletes it."""
+        logger.info("no rule takes this object any more", extra={"bucket": claimed.bucket, "key": claimed.key})
+        async with self._claimed(claimed) as connection:
+            await manifest.settle_gone(connection, claimed)
+
+    async def _give_back(self, claimed: ClaimedObject, rule: BucketRule | None, error: ServiceError) -> None:
+        """Let the object be tried again after a growing delay; after the last try, give it a dead letter."""
+        try:
+            if rule is not None and (not error.retryable or claimed.attempts >= ATTEMPTS_MAX):
+                nothing = StoredObject(key=claimed.key, etag="", size_bytes=0, last_modified=datetime.now(UTC))
+                await self._refuse(claimed, rule, nothing, error)
+                return
+            ceiling = min(0.5 * 2.0 ** claimed.attempts, DELAY_SECONDS_MAX)
+            delay_seconds = random.uniform(ceiling / 2, ceiling)  # noqa: S311 - not a secret
+            async with self._claimed(claimed) as connection:
+                await manifest.postpone(connection, claimed, delay_seconds=delay_seconds, error=error.message)
+        except ServiceError as unrecorded:
+            # The lease ends, and somebody else asks again.
+            logger.warning("%s/%s not given back: %s", claimed.bucket, claimed.key, unrecorded)
+
+    @asynccontextmanager
+    async def _claimed(self, claimed: ClaimedObject) -> AsyncIterator[Connection]:
+        """Begin a transaction of the object's tenant that holds the claim; raise Superseded where it is lost."""
+        async with self._database.transaction(tenant=claimed.tenant) as connection:
+            if not await manifest.holds(connection, claimed):
+                raise Superseded("Somebody else asks about this object by now.")
+            yield connection
+
+
+def _header(claimed: ClaimedObject, rule: BucketRule) -> Header:
+    return Header(
+        tenant=claimed.tenant, collection=rule.collection, filename=PurePosixPath(claimed.key).name, content_type="",
+        title="", source=f"s3://{claimed.bucket}/{claimed.key}", lane=claimed.lane, metadata={},
+        category=rule.category,
+    )

@@ -1,0 +1,111 @@
+"""The domain objects of the service and what each is made of: one place, for the process and for its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from services.chassis.jetstream import JetStream
+from services.chassis.objects import ObjectStore
+from services.chassis.postgres import Database
+from services.ingest.bucket_rules import BucketRules
+from services.ingest.collector import Collector
+from services.ingest.counted_spaces import CountedSpace, CountedSpaces
+from services.ingest.intake import Intake
+from services.ingest.progress import Progress
+from services.ingest.reconciler import Reconciler
+from services.ingest.relay import Relay
+from services.ingest.removal import Removal
+from services.ingest.sandbox import ParserPool
+from services.ingest.settings import IngestSettings
+from services.ingest.source_buckets import SourceBuckets
+from services.ingest.space_builder import SpaceBuilder
+from services.ingest.tokens import Tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What the stages and the server share."""
+
+    settings: IngestSettings
+    database: Database
+    jetstream: JetStream
+    objects: ObjectStore
+    parsers: ParserPool | None
+    tokens: Tokens
+    space_id: str
+    dimension: int
+    spaces: CountedSpaces
+    """Every space that documents can be embedded into; `space_id` is that of new collections."""
+    relay: Relay
+    intake: Intake
+    removal: Removal
+    progress: Progress
+    buckets: SourceBuckets
+    collector: Collector
+    reconciler: Reconciler
+    space_builder: SpaceBuilder
+
+
+def assemble(
+    settings: IngestSettings,
+    *,
+    database: Database,
+    jetstream: JetStream,
+    objects: ObjectStore,
+    parsers: ParserPool | None,
+    tokens: Tokens,
+    space_id: str,
+    dimension: int,
+    further_spaces: Sequence[CountedSpace] = (),
+) -> Parts:
+    """Make the domain objects; no I/O but the reading of the rules' file."""
+    spaces = CountedSpaces((CountedSpace(space_id, dimension, tokens), *further_spaces))
+    relay = Relay(
+        database, jetstream, in_flight_max=settings.in_flight_max, stalled_seconds=settings.stalled_seconds
+    )
+    intake = Intake(
+        database, objects, relay, space_id=space_id, passage_limit=tokens.passage_limit,
+        document_bytes_max=settings.document_bytes_max,
+    )
+    removal = Removal(objects, subject_prefix=jetstream.prefix)
+    buckets = SourceBuckets(watched(settings), lambda bucket: source_store(settings, bucket))
+    collector = Collector(
+        database, objects, buckets, intake, removal, relay, slots=settings.collect_slots
+    )
+    return Parts(
+        settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers, tokens=tokens,
+        space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, intake=intake, removal=removal,
+        progress=Progress(database, jetstream), buckets=buckets, collector=collector,
+        reconciler=Reconciler(database, buckets, collector, relay, every_seconds=settings.reconcile_seconds),
+        space_builder=SpaceBuilder(database, jetstream, spaces),
+    )
+
+
+def watched(settings: IngestSettings) -> BucketRules:
+    """Return the rules of the file, the one rule of the bucket that is named, or none."""
+    if settings.bucket_rules is not None:
+        return BucketRules.read(settings.bucket_rules)
+    return BucketRules.of_bucket(settings.source_bucket) if settings.source_bucket else BucketRules(())
+
+
+def own_store(settings: IngestSettings) -> ObjectStore:
+    """Open the service's own bucket."""
+    return ObjectStore.open(
+        url=settings.s3_url, bucket=settings.s3_bucket, access_key=settings.s3_access_key.get_secret_value(),
+        secret_key=settings.s3_secret_key.get_secret_value(), region=settings.s3_region,
+    )
+
+
+def source_store(settings: IngestSettings, bucket: str) -> ObjectStore:
+    """Open a watched bucket: of the store that the settings name for it, or of the service's own."""
+    if not settings.source_s3_url:
+        return ObjectStore.open(
+            url=settings.s3_url, bucket=bucket, access_key=settings.s3_access_key.get_secret_value(),
+            secret_key=settings.s3_secret_key.get_secret_value(), region=settings.s3_region,
+        )
+    return ObjectStore.open(
+        url=settings.source_s3_url, bucket=bucket,
+        access_key=settings.source_s3_access_key.get_secret_value(),
+        secret_key=settings.source_s3_secret_key.get_secret_value(), region=settings.source_s3_region,
+    )

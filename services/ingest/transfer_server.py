@@ -1,0 +1,190 @@
+"""`TransferService`: exported collections are taken in document by document, each in a transaction of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import grpc.aio
+import numpy as np
+
+from services.chassis.errors import AlreadyExists, InvalidArgument
+from services.chassis.ids import is_id
+from services.chassis.serving import received, require, tenant_of
+from services.index import batches, transfer
+from services.index.batches import Batch, IndexedChunk
+from services.index.collections import Chunking, Collection
+from services.index.transfer import TransferredDocument
+from services.ingest.intake import Header, check_header
+from services.ingest.parts import Parts
+from sourcier.ingest.v1 import transfer_pb2, transfer_pb2_grpc
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+BATCH_CHUNKS = 32
+SHA256_BYTES = 32
+VECTOR_BYTES_PER_DIMENSION = 4
+
+
+@dataclass(frozen=True)
+class _Target:
+    """Where an import goes."""
+
+    collection: Collection
+    export_id: str
+    dimension: int
+
+
+class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
+    """Proto on one side, the commit path on the other."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.database
+
+    async def ImportCollection(
+        self, request_iterator: AsyncIterator[transfer_pb2.ImportCollectionRequest], context: Context
+    ) -> transfer_pb2.ImportCollectionResponse:
+        """Take in what is not there yet; in hand is one batch of chunks at a time."""
+        requests = received(request_iterator, context)
+        first = await anext(requests, None)
+        if first is None or first.WhichOneof("part") != "header":
+            raise InvalidArgument("the first message of an import is its header", field="header")
+        target = await self._target(first.header, tenant=tenant_of(context))
+        response = transfer_pb2.ImportCollectionResponse(collection=target.collection.name)
+        async for request in requests:
+            if request.WhichOneof("part") != "document":
+                raise InvalidArgument("chunks belong to no document; send each document before its chunks",
+                                      field="document")
+            document = _document(request.document, tenant=target.collection.tenant)
+            async with aclosing(_batches(requests, document, target.dimension)) as pieces:
+                taken = await self._take(target, document, pieces)
+            response.document_count += taken
+            response.chunk_count += document.chunk_count if taken else 0
+            response.skipped_count += not taken
+        return response
+
+    async def _target(self, header: transfer_pb2.ImportHeader, *, tenant: str) -> _Target:
+        manifest = header.manifest
+        require(is_id(manifest.export_id), f"export_id is {manifest.export_id!r}; send an export's manifest",
+                field="header.manifest.export_id")
+        async with self._database.transaction(tenant=tenant) as connection:
+            await transfer.require_live_space(
+                connection, space_id=manifest.space_id, model=manifest.model, revision=manifest.revision,
+                dimension=manifest.dimension,
+            )
+            chunking = Chunking(
+                method=manifest.chunking_method, unit=manifest.chunking_unit, target=manifest.chunking_target,
+                overlap=manifest.chunking_overlap, maximum=manifest.chunking_maximum,
+            )
+            collection = await transfer.target_collection(
+                connection, tenant=tenant, name=header.collection or manifest.collection, space_id=manifest.space_id,
+                chunking=chunking, export_id=manifest.export_id,
+            )
+        return _Target(collection, manifest.export_id, manifest.dimension)
+
+    async def _take(
+        self, target: _Target, document: TransferredDocument, pieces: AsyncIterator[tuple[IndexedChunk, ...]]
+    ) -> bool:
+        """Import one document; return whether it was not there before."""
+        try:
+            taken = await self._taken(target, document, pieces)
+        except AlreadyExists as error:
+            if error.field is not None:
+                raise
+            # The collision names nothing, and must not: it may be another tenant's.
+            raise AlreadyExists(
+                f"Ids of “{document.source}” are in use by another tenant of this installation, or come twice in the "
+                "export; ingest the originals instead.", field="document_id",
+            ) from error
+        async for _ in pieces:
+            pass  # of a document that is there
+        return taken
+
+    async def _taken(
+        self, target: _Target, document: TransferredDocument, pieces: AsyncIterator[tuple[IndexedChunk, ...]]
+    ) -> bool:
+        collection = target.collection
+        batch_count = max(-(-document.chunk_count // BATCH_CHUNKS), 1)
+        # Received before the transaction begins: most documents are one batch, and then it waits for nobody.
+        chunks = await anext(pieces)
+        async with self._database.transaction(tenant=collection.tenant) as connection:
+            version = await transfer.begin_document(
+                connection, document, collection=collection, export_id=target.export_id
+            )
+            if version is None:
+                return False
+            for batch_no in range(batch_count):
+                if batch_no:
+                    chunks = await anext(pieces)
+                await transfer.require_new_chunks(
+                    connection, tenant=collection.tenant, chunk_ids=[chunk.chunk_id for chunk in chunks]
+                )
+                batch = Batch(
+                    version=version, space_id=collection.space_id, batch_no=batch_no, batch_count=batch_count,
+                    title=document.title, method=document.method, chunks=chunks,
+                )
+                prepared = await asyncio.to_thread(batches.prepare, batch, collection_number=collection.number)
+                await batches.stage_batch(connection, prepared)
+        return True
+
+
+async def _batches(
+    requests: AsyncIterator[transfer_pb2.ImportCollectionRequest], document: TransferredDocument, dimension: int
+) -> AsyncGenerator[tuple[IndexedChunk, ...], None]:
+    """Yield a document's chunks, so many at a time whatever the messages hold; one empty batch where it has none."""
+    waiting: list[IndexedChunk] = []
+    missing = document.chunk_count
+    if not missing:
+        yield ()
+    while missing:
+        request = await anext(requests, None)
+        if request is None or request.WhichOneof("part") != "chunks" or not request.chunks.chunks:
+            raise InvalidArgument(f"“{document.source}” lacks {missing} of its {document.chunk_count} chunks; "
+                                  "export it anew", field="chunks")
+        missing -= len(request.chunks.chunks)
+        if missing < 0:
+            raise InvalidArgument(f"“{document.source}” has more than its {document.chunk_count} chunks; "
+                                  "export it anew", field="chunks")
+        waiting += [_chunk(chunk, dimension) for chunk in request.chunks.chunks]
+        while len(waiting) >= BATCH_CHUNKS or (waiting and not missing):
+            yield tuple(waiting[:BATCH_CHUNKS])
+            del waiting[:BATCH_CHUNKS]
+
+
+def _document(message: transfer_pb2.TransferDocument, *, tenant: str) -> TransferredDocument:
+    require(is_id(message.document_id), f"document_id is {message.document_id!r}, not an id", field="document_id")
+    require(len(message.content_sha256) == SHA256_BYTES,
+            f"content_sha256 of “{message.source}” is not of {SHA256_BYTES} bytes", field="content_sha256")
+    check_header(Header(
+        tenant=tenant, collection="", filename=message.filename, content_type=message.content_type,
+        title=message.title, source=message.source, lane="bulk", metadata=dict(message.metadata),
+        category=message.category,
+    ))
+    return TransferredDocument(
+        document_id=message.document_id, source=message.source, title=message.title, given_title=message.given_title,
+        filename=message.filename, content_type=message.content_type, size_bytes=message.size_bytes,
+        content_sha256=message.content_sha256, configuration_digest=message.configuration_digest,
+        method=message.method, metadata=dict(message.metadata), category=message.category,
+        chunk_count=message.chunk_count,
+    )
+
+
+def _chunk(message: transfer_pb2.TransferChunk, dimension: int) -> IndexedChunk:
+    name = f"the chunk {message.chunk_id!r}"
+    require(is_id(message.chunk_id), f"{name} has no id", field="chunk_id")
+    require("\x00" not in message.text, f"{name} holds NUL", field="text")
+    require(len(message.vector) == dimension * VECTOR_BYTES_PER_DIMENSION,
+            f"{name} has a vector of {len(message.vector)} bytes; {dimension} float32 are needed", field="vector")
+    require(len(message.token_codes) * 8 % dimension == 0, f"{name} has codes that are cut off", field="token_codes")
+    with np.errstate(over="ignore"):
+        vector = np.frombuffer(message.vector, "<f4").astype("<f2")
+    require(bool(np.isfinite(vector).all()), f"{name} has a vector that is not finite", field="vector")
+    return IndexedChunk(
+        chunk_id=message.chunk_id, index=message.index, text=message.text, start_character=message.start_character,
+        end_character=message.end_character, token_count=message.token_count, vector=vector.tobytes(),
+        token_codes=message.token_codes, page=message.page, heading_path=tuple(message.heading_path),
+        language=message.language, kind=message.kind or "text",
+    )

@@ -1,0 +1,138 @@
+"""What is lost outside of PostgreSQL is made again from it; what nobody needs any more goes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from services.chassis import subjects
+from services.chassis.postgres import ALL_TENANTS
+from services.ingest.maintenance import Maintenance
+from sourcier.ingest.v1 import ingest_pb2
+from tests.integration.ingest.conftest import Serve
+from tests.integration.ingest.fix_pipeline import METADATA, Pipeline, eventually
+
+
+async def delete_streams(service: Pipeline) -> None:
+    for stream, _ in subjects.streams():
+        if stream.work_queue:
+            await service.jetstream.context.delete_stream(subjects.stream_name(service.jetstream.prefix, stream))
+
+
+async def test_a_broker_that_lost_its_store_loses_no_document(serve: Serve) -> None:
+    async with serve() as service:
+        await service.relay.release_lost()  # the streams are on record
+        service.embedder.gate.clear()
+        submitted = [await service.submit(f"Texte numéro {n}.", filename=f"{n}.md") for n in range(3)]
+        await service.embedder.held.wait()
+        await delete_streams(service)
+        service.embedder.gate.set()
+        assert await service.relay.release_lost() == 3
+        service.relay.wake()
+        for response in submitted:
+            job = await service.finished(response.job.job_id)
+            assert job.status == ingest_pb2.JOB_STATUS_COMPLETED
+        assert len(await service.texts()) == 3
+        assert await service.relay.release_lost() == 0
+
+
+async def test_a_broker_restored_from_an_older_copy_is_noticed(serve: Serve) -> None:
+    async with serve(stages="") as service:
+        await service.submit("texte", filename="a.md")
+        await service.relay._dispatch()
+        await service.relay._publish()
+        assert await service.relay.release_lost() == 0
+        async with service.database.transaction(tenant=ALL_TENANTS) as connection:
+            await connection.execute("update broker_streams set last_sequence = last_sequence + 5")
+        assert await service.relay.release_lost() == 1
+        assert await service.relay.release_lost() == 0
+
+
+async def test_overtaken_versions_go_with_their_files(serve: Serve) -> None:
+    async with serve() as service:
+        for text in ("première", "deuxième", "troisième"):
+            response = await service.submit(f"C’est la {text} version.", filename="a.md")
+            await service.finished(response.job.job_id)
+        assert len(await service.keys()) == 6  # an original and an artefact each
+        maintenance = Maintenance(service.database, service.objects, service.parts.removal)
+        assert await maintenance.sweep_versions() == 0  # too young
+        assert await maintenance.sweep_versions(older_than_seconds=0) == 2
+        assert len(await service.keys()) == 2
+        assert await service.texts() == ["C’est la troisième version."]
+        assert await service.rows("select generation::int from document_versions") == [(3,)]
+
+
+async def test_files_that_another_document_needs_are_kept(serve: Serve) -> None:
+    async with serve() as service:
+        same = "Un texte que deux documents ont eu."
+        for filename, text in (("a.md", same), ("b.md", same), ("a.md", "Un autre texte.")):
+            response = await service.submit(text, filename=filename)
+            await service.finished(response.job.job_id)
+        maintenance = Maintenance(service.database, service.objects, service.parts.removal)
+        assert await maintenance.sweep_versions(older_than_seconds=0) == 1
+        # The original of each, and the artefact of each content.
+        assert len(await service.keys()) == 4
+
+
+async def test_the_same_corpus_and_settings_give_the_same_chunk_ids(serve: Serve) -> None:
+    async with serve() as service:
+        made = []
+        for _ in range(2):
+            response = await service.submit("# Guide\n\nLe texte du guide.", filename="a.md")
+            job = await service.finished(response.job.job_id)
+            made.append(await service.rows("select chunk_id from chunks order by chunk_index"))
+            # What another installation would begin with: another document, of the same name.
+            await service.stub.Delete(
+                ingest_pb2.DeleteRequest(document_id=job.document_id), timeout=30, metadata=METADATA
+            )
+        assert made[0] == made[1] != []
+
+
+@pytest.mark.parametrize("stage", ["parse", "chunk", "embed"])
+async def test_documents_go_through_again_from_a_stage_on(serve: Serve, stage: str) -> None:
+    async with serve() as service:
+        parsers: Any = service.parts.parsers
+        response = await service.submit("# Guide\n\nLe texte du guide.", filename="a.md")
+        await service.finished(response.job.job_id)
+        before = await service.rows("select chunk_id, text, token_count from chunks order by chunk_index")
+        sent = await service.stub.Reprocess(
+            ingest_pb2.ReprocessRequest(from_stage=stage), timeout=30, metadata=METADATA
+        )
+        assert sent.document_count == 1
+
+        async def second() -> bool:
+            return await service.rows("select current_generation::int from documents") == [(2,)]
+
+        await eventually(second)
+        # The same content, cut alike, has the same ids.
+        assert await service.rows("select chunk_id, text, token_count from chunks order by chunk_index") == before
+        assert len(parsers.read) == (2 if stage == "parse" else 1)
+
+
+async def test_an_outage_gives_no_document_a_dead_letter(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    from services.chassis import consuming
+    from services.chassis.errors import Unavailable
+
+    # The delays between the attempts are what takes the time.
+    monkeypatch.setattr(consuming, "retry_delay_seconds", lambda deliveries: 0.01)
+    async with serve() as service:
+        parsers: Any = service.parts.parsers
+        attempts = 0
+        parse = parsers.parse_artefact
+
+        async def away(*arguments: Any, **options: Any) -> Any:
+            nonlocal attempts
+            attempts += 1
+            if attempts <= 3 * consuming.DELIVERIES_MAX:
+                raise Unavailable("PostgreSQL is away")
+            return await parse(*arguments, **options)
+
+        parsers.parse_artefact = away
+        response = await service.submit("Un texte qui attend.", filename="a.md")
+        job = await service.finished(response.job.job_id)
+        assert job.status == ingest_pb2.JOB_STATUS_COMPLETED
+        assert attempts == 3 * consuming.DELIVERIES_MAX + 1
+        assert await service.rows("select 1 from dead_letters") == []
+        await asyncio.sleep(0)
