@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from services.chassis import lifecycle
-from services.chassis.lifecycle import Stopping
+from contextlib import AsyncExitStack
+
+from services.chassis import channels, lifecycle
+from services.chassis.jetstream import JetStream
+from services.chassis.lifecycle import Stopping, Worker
 from services.chassis.postgres import Database, DatabaseSettings
 from services.chassis.serving import Server
 from services.gateway.answering import Answerer
 from services.gateway.knowledge_server import KnowledgeServer
+from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
-from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from services.gateway.space_server import SpaceServer
+from services.gateway.transfer_server import TransferServer
+from services.gateway.webhook import Webhook
+from sourcier.gateway.v1 import (
+    answer_pb2,
+    answer_pb2_grpc,
+    knowledge_pb2,
+    knowledge_pb2_grpc,
+    operations_pb2,
+    operations_pb2_grpc,
+    spaces_pb2,
+    spaces_pb2_grpc,
+    transfer_pb2,
+    transfer_pb2_grpc,
+)
+from sourcier.ingest.v1 import transfer_pb2_grpc as internal_transfer_grpc
 
 ANSWER_SERVICE_NAME = answer_pb2.DESCRIPTOR.services_by_name["AnswerService"].full_name
 KNOWLEDGE_SERVICE_NAME = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"].full_name
+OPERATIONS_SERVICE_NAME = operations_pb2.DESCRIPTOR.services_by_name["OperationsService"].full_name
+SPACE_SERVICE_NAME = spaces_pb2.DESCRIPTOR.services_by_name["SpaceService"].full_name
+TRANSFER_SERVICE_NAME = transfer_pb2.DESCRIPTOR.services_by_name["TransferService"].full_name
 
 
 async def main(settings: GatewaySettings, stopping: Stopping) -> None:
@@ -35,6 +57,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         ) as peers,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
                concurrent_calls_max=settings.concurrent_calls_max) as server,
+        AsyncExitStack() as opened,
     ):
         retriever = Retriever(
             database, peers, result_threshold=settings.result_threshold,
@@ -44,7 +67,30 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                    AnswerServer(retriever, Answerer(retriever, peers), settings), ANSWER_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                    KnowledgeServer(database, peers), KNOWLEDGE_SERVICE_NAME)
-        await lifecycle.serve(server, [], stopping)
+        server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
+                   OPERATIONS_SERVICE_NAME)
+        server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(database, peers), SPACE_SERVICE_NAME)
+        # A connection of its own: an import fills it for minutes, and questions of jobs must not wait behind it.
+        imports = channels.open_channel(settings.ingest_url)
+        opened.push_async_callback(imports.close)
+        server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server,
+                   TransferServer(database, internal_transfer_grpc.TransferServiceStub(imports)),
+                   TRANSFER_SERVICE_NAME)
+        await lifecycle.serve(server, await _workers(settings, opened), stopping)
+
+
+async def _workers(settings: GatewaySettings, opened: AsyncExitStack) -> list[Worker]:
+    """Open the webhook where one is asked for; questions need no queue."""
+    if not settings.http_listen:
+        return []
+    jetstream = await opened.enter_async_context(JetStream(
+        url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix, replicas=settings.stream_replicas,
+        limits=settings.queue_limits, name="gateway",
+    ))
+    return [await opened.enter_async_context(Webhook(
+        jetstream, listen=settings.http_listen, token=settings.webhook_token.get_secret_value(),
+        in_hand_max=settings.webhook_in_hand_max, grace_seconds=settings.grace_seconds,
+    ))]
 
 
 if __name__ == "__main__":

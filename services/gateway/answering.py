@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.gateway.citing import Citer
+from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import (
     Citation,
     Degradation,
@@ -27,7 +28,7 @@ from services.gateway.events import (
     Usage,
 )
 from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
-from services.gateway.peers import Generation, Peers, QueryEmbedding, SamplingOptions
+from services.gateway.peers import Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
 from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
 from services.gateway.support import SupportScorer

@@ -22,7 +22,7 @@ def collection_message(collection: Collection) -> knowledge_pb2.Collection:
             maximum=chunking.maximum,
         ),
         document_count=collection.document_count, chunk_count=collection.chunk_count,
-        created_at=_timestamp(collection.created_at),
+        created_at=_timestamp(collection.created_at), retention_days=collection.retention_days,
     )
 
 
@@ -49,9 +49,14 @@ def internal_header(header: knowledge_pb2.DocumentHeader) -> ingest_pb2.Document
     return ingest_pb2.DocumentHeader.FromString(header.SerializeToString())
 
 
-def internal_chunking(chunking: knowledge_pb2.Chunking) -> ingest_pb2.Chunking:
-    """Return the public chunking as ingest's: the two are field for field alike, which a test proves."""
-    return ingest_pb2.Chunking.FromString(chunking.SerializeToString())
+def internal_creation(request: knowledge_pb2.CreateCollectionRequest) -> ingest_pb2.CreateCollectionRequest:
+    """Return the public request as ingest's: the two are field for field alike, which a test proves."""
+    return ingest_pb2.CreateCollectionRequest.FromString(request.SerializeToString())
+
+
+def internal_change(request: knowledge_pb2.UpdateCollectionRequest) -> ingest_pb2.UpdateCollectionRequest:
+    """Return the public request as ingest's, what is absent absent: the two are alike, which a test proves."""
+    return ingest_pb2.UpdateCollectionRequest.FromString(request.SerializeToString())
 
 
 def _timestamp(moment: datetime) -> Timestamp:

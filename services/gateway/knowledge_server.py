@@ -16,7 +16,8 @@ from services.chassis.serving import received, require, tenant_of
 from services.gateway.knowledge_messages import (
     collection_message,
     document_message,
-    internal_chunking,
+    internal_change,
+    internal_creation,
     internal_header,
     job_from_internal,
 )
@@ -46,10 +47,7 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     ) -> knowledge_pb2.CreateCollectionResponse:
         """Create a collection."""
         tenant = tenant_of(context)
-        await self._ask(
-            context, self._peers.ingest.CreateCollection,
-            ingest_pb2.CreateCollectionRequest(name=request.name, chunking=internal_chunking(request.chunking)),
-        )
+        await self._ask(context, self._peers.ingest.CreateCollection, internal_creation(request))
         async with self._database.transaction(tenant=tenant, read_only=True) as connection:
             created = await collections.get_collection(connection, tenant=tenant, name=request.name)
         return knowledge_pb2.CreateCollectionResponse(collection=collection_message(created))
@@ -77,6 +75,21 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         )
         return knowledge_pb2.DeleteCollectionResponse(
             document_count=response.document_count, existed=response.existed
+        )
+
+    async def UpdateCollection(
+        self, request: knowledge_pb2.UpdateCollectionRequest, context: Context
+    ) -> knowledge_pb2.UpdateCollectionResponse:
+        """Change how a collection's documents are cut and kept from now on."""
+        require(bool(request.name), "name is empty; name the collection", field="name")
+        tenant = tenant_of(context)
+        response: ingest_pb2.UpdateCollectionResponse = await self._ask(
+            context, self._peers.ingest.UpdateCollection, internal_change(request)
+        )
+        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+            updated = await collections.get_collection(connection, tenant=tenant, name=request.name)
+        return knowledge_pb2.UpdateCollectionResponse(
+            collection=collection_message(updated), outdated_count=response.outdated_count
         )
 
     async def UploadDocument(

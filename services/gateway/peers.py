@@ -8,30 +8,15 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-import numpy.typing as npt
-
 from services.chassis import channels
 from services.chassis.channels import Deadline
 from services.chassis.errors import ServiceError
+from services.gateway.embedding import EmbedServices, QueryEmbedding
 from services.gateway.events import Usage
 from services.gateway.prompt import Prompt
-from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
-from sourcier.ingest.v1 import ingest_pb2_grpc
+from sourcier.ingest.v1 import ingest_pb2_grpc, spaces_pb2_grpc
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
-
-
-@dataclass(frozen=True)
-class QueryEmbedding:
-    """A question's vectors."""
-
-    space_id: str
-    vector: npt.NDArray[np.float32]
-    """Pooled, shape (dimension,), L2 norm 1."""
-    token_vectors: bytes
-    """float32 rows, as the rerank service takes them."""
-    token_weights: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -77,20 +62,25 @@ class Peers:
         self, *, ingest_url: str, embed_url: str, rerank_url: str, generate_url: str, limits: Limits
     ) -> None:
         self._limits = limits
-        self._urls = (ingest_url, embed_url, rerank_url, generate_url)
+        self._urls = (ingest_url, rerank_url, generate_url)
+        self._embed_url = embed_url
 
     async def __aenter__(self) -> Self:
-        ingest, embed, rerank, generate = self._channels = (
+        ingest, rerank, generate = self._channels = (
             channels.open_channel(self._urls[0], idempotent=tuple(
                 ("sourcier.ingest.v1.IngestService", method)
-                for method in ("GetJob", "ListJobs", "Delete", "DeleteCollection")
+                for method in (
+                    "GetJob", "ListJobs", "Delete", "DeleteCollection", "UpdateCollection", "ListDeadLetters",
+                    "GetDeadLetter",
+                )
             )),
-            channels.open_channel(self._urls[1], idempotent=(("sourcier.embed.v1.EmbedService", "Embed"),)),
-            channels.open_channel(self._urls[2], idempotent=(("sourcier.rerank.v1.RerankService", "Rerank"),)),
-            channels.open_channel(self._urls[3]),
+            channels.open_channel(self._urls[1], idempotent=(("sourcier.rerank.v1.RerankService", "Rerank"),)),
+            channels.open_channel(self._urls[2]),
         )
         self.ingest = ingest_pb2_grpc.IngestServiceStub(ingest)
-        self._embed = embed_pb2_grpc.EmbedServiceStub(embed)
+        self.spaces = spaces_pb2_grpc.SpaceServiceStub(ingest)
+        addresses = [url.strip() for url in self._embed_url.split(",") if url.strip()]
+        self.embed = EmbedServices(addresses, seconds_max=self._limits.embed_seconds)
         self._rerank = rerank_pb2_grpc.RerankServiceStub(rerank)
         self._generate = generate_pb2_grpc.GenerateServiceStub(generate)
         return self
@@ -98,23 +88,13 @@ class Peers:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.embed.close()
         for channel in self._channels:
             await channel.close()
 
     async def embed_query(self, text: str, *, space_id: str, tenant: str, deadline: Deadline) -> QueryEmbedding:
-        """Embed a question, or a sentence of an answer, with its token vectors."""
-        response: embed_pb2.EmbedResponse = await channels.call(
-            self._embed.Embed,
-            embed_pb2.EmbedRequest(
-                space_id=space_id, role=embed_pb2.TEXT_ROLE_QUERY, texts=[text], token_vectors=True
-            ),
-            peer="embed", tenant=tenant, deadline=deadline, cap_seconds=self._limits.embed_seconds,
-        )
-        embedding = response.embeddings[0]
-        return QueryEmbedding(
-            space_id=response.space_id, vector=np.frombuffer(embedding.vector, dtype="<f4"),
-            token_vectors=embedding.tokens.vectors, token_weights=tuple(embedding.tokens.weights),
-        )
+        """Embed a question, or a sentence of an answer, with its token vectors, into a space."""
+        return await self.embed.embed_query(text, space_id=space_id, tenant=tenant, deadline=deadline)
 
     async def rerank(
         self, text: str, query: QueryEmbedding, candidates: Sequence[RerankCandidate], *, tenant: str,

@@ -5,28 +5,36 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeVar
 
 import numpy as np
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, ServiceError
+from services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch
 from services.chassis.postgres import Database
+from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage
-from services.gateway.peers import Peers, QueryEmbedding, RerankCandidate
+from services.gateway.peers import Peers, RerankCandidate
 from services.index import search
 from services.index.filters import Filters
 from services.index.search import QuestionVector, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 LEXICAL_WEIGHT = 0.07
 """What the best full-text score adds to a re-ranking score. Late interaction forgets exact words that are rare, which
 BM25 counts; docs/QUALITY.md has the gain. Beside a cross-encoder's logits it settles ties and no more."""
+
+
+SWITCHES_MET_MAX = 3
+"""How often a question is embedded anew because its collection was switched to another space meanwhile."""
 
 
 class Mode(Enum):
@@ -114,22 +122,41 @@ class Retriever:
             tenant=query.tenant, collections=[query.collection], filters=query.filters, exact=query.exact,
             limit=max(query.candidates, query.limit) if reranked else query.limit, with_codes=reranked,
         )
-        embedding: QueryEmbedding | None = None
-        if query.mode is not Mode.LEXICAL:
-            with stopwatch.measure("embed"):
-                embedding = await self._peers.embed_query(
-                    query.question, space_id="", tenant=query.tenant, deadline=deadline
-                )
-        with stopwatch.measure("search"):
-            try:
-                async with asyncio.timeout(deadline.remaining(self._search_seconds_max)):
-                    results = await self._search(query, request, embedding)
-            except TimeoutError as error:
-                raise DeadlineExceeded("the search did not end in time") from error
+        embedding, results = await self._embed_and_search(query, request, stopwatch=stopwatch, deadline=deadline)
         return embedding, [
             result for result in results
             if result.similarity is None or result.similarity >= self._result_threshold
         ]
+
+    async def _embed_and_search(
+        self, query: Query, request: SearchRequest, *, stopwatch: Stopwatch, deadline: Deadline
+    ) -> tuple[QueryEmbedding | None, list[SearchResult]]:
+        """Embed the question into the collection's space and search there, whichever space that is by then."""
+        met = 0
+        while True:
+            embedding = None
+            if query.mode is not Mode.LEXICAL:
+                with stopwatch.measure("search"):
+                    space_id = await self._within(search.space_of(self._database, request), deadline)
+                with stopwatch.measure("embed"):
+                    embedding = await self._peers.embed_query(
+                        query.question, space_id=space_id, tenant=query.tenant, deadline=deadline
+                    )
+            try:
+                with stopwatch.measure("search"):
+                    return embedding, await self._within(self._search(query, request, embedding), deadline)
+            except SpaceMismatch:
+                met += 1
+                if met == SWITCHES_MET_MAX:
+                    raise
+                logger.info("the collection's space changed between embedding and search, once more")
+
+    async def _within(self, work: Awaitable[T], deadline: Deadline) -> T:
+        try:
+            async with asyncio.timeout(deadline.remaining(self._search_seconds_max)):
+                return await work
+        except TimeoutError as error:
+            raise DeadlineExceeded("the search did not end in time") from error
 
     async def _search(
         self, query: Query, request: SearchRequest, embedding: QueryEmbedding | None

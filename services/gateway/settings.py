@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Self
 
-from services.chassis.settings import PostgresSettings, ServiceSettings, settings_config, shared
+from pydantic import Field, SecretStr, model_validator
+
+from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
 
 
-class GatewaySettings(ServiceSettings, PostgresSettings):
+class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """`SOURCIER_GATEWAY_…`, and what several services share."""
 
     model_config = settings_config("gateway")
@@ -15,13 +17,22 @@ class GatewaySettings(ServiceSettings, PostgresSettings):
     ingest_url: str = shared("INGEST_URL")
     """host:port of the ingest service."""
     embed_url: str = shared("EMBED_URL")
-    """host:port of the embed service."""
+    """host:port of the embed services, by comma; each serves one space, and a collection's own is asked."""
     rerank_url: str = shared("RERANK_URL")
     """host:port of the rerank service."""
     generate_url: str = shared("GENERATE_URL")
     """host:port of the generate service."""
     connections_max: int = Field(default=8, ge=2, le=200)
     """Connections to PostgreSQL."""
+
+    http_listen: str = Field(default="", pattern=r"^(.*:\d{1,5})?$")
+    """Address of the HTTP endpoint for bucket notifications, host:port; empty for none, port 0 takes a free one."""
+    webhook_token: SecretStr = SecretStr("")
+    """What senders of notifications have to show; empty lets in whoever reaches the endpoint."""
+    webhook_in_hand_max: int = Field(default=64, ge=1, le=10_000)
+    """More notifications at once are refused with 503, and sent again."""
+    nats_url: SecretStr = shared("NATS_URL", SecretStr(""))
+    """Where notifications go; needed with `http_listen` alone."""
 
     question_characters_max: int = Field(default=8_000, ge=1, le=100_000)
     """Longer questions are refused."""
@@ -59,3 +70,10 @@ class GatewaySettings(ServiceSettings, PostgresSettings):
     """Most tokens of an answer."""
     temperature: float = Field(default=0.0, ge=0, le=2)
     """Sampling temperature of answers."""
+
+    @model_validator(mode="after")
+    def _check_webhook(self) -> Self:
+        if self.http_listen and not self.nats_url.get_secret_value():
+            raise ValueError("SOURCIER_NATS_URL is not set, and SOURCIER_GATEWAY_HTTP_LISTEN is: bucket notifications "
+                             "go to NATS; set the one or empty the other")
+        return self

@@ -19,12 +19,13 @@ from services.chassis.postgres import Database
 from services.chassis.serving import Server, received, tenant_of
 from services.gateway.answering import Answerer
 from services.gateway.knowledge_server import KnowledgeServer
+from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
-from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, knowledge_pb2_grpc
+from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, knowledge_pb2_grpc, operations_pb2_grpc
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
@@ -53,6 +54,11 @@ class Scenario:
     submit_error: ServiceError | None = None
     jobs: list[ingest_pb2.Job] = field(default_factory=list)
     watch_ended: asyncio.Event = field(default_factory=asyncio.Event)
+    operations: list[tuple[str, Any]] = field(default_factory=list)
+    """The tenants and requests of what keeps the index right."""
+    letters: list[ingest_pb2.DeadLetter] = field(default_factory=list)
+    operation_error: ServiceError | None = None
+    outdated: int = 0
 
 
 class FakeEmbed(embed_pb2_grpc.EmbedServiceServicer):
@@ -60,6 +66,12 @@ class FakeEmbed(embed_pb2_grpc.EmbedServiceServicer):
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
+
+    async def Describe(self, request: Any, context: Any) -> Any:
+        """Name the space."""
+        if self._scenario.embed_error is not None:
+            raise self._scenario.embed_error
+        return embed_pb2.DescribeResponse(space_id=self._scenario.space_id, dimension=DIMENSION)
 
     async def Embed(self, request: Any, context: Any) -> Any:
         """Embed one text."""
@@ -159,6 +171,55 @@ class FakeIngest(ingest_pb2_grpc.IngestServiceServicer):
         finally:
             self._scenario.watch_ended.set()
 
+    def _seen(self, request: Any, context: Any) -> None:
+        self._scenario.operations.append((tenant_of(context), request))
+        if self._scenario.operation_error is not None:
+            raise self._scenario.operation_error
+
+    async def UpdateCollection(self, request: Any, context: Any) -> Any:
+        """Say how many are cut otherwise."""
+        self._seen(request, context)
+        return ingest_pb2.UpdateCollectionResponse(
+            chunking=request.chunking, outdated_count=self._scenario.outdated
+        )
+
+    async def ListDeadLetters(self, request: Any, context: Any) -> Any:
+        """Return the letters of a state."""
+        self._seen(request, context)
+        found = [letter for letter in self._scenario.letters if letter.state == (request.state or 1)]
+        return ingest_pb2.ListDeadLettersResponse(dead_letters=found, next_page_token=f"after-{request.page_token}")
+
+    async def GetDeadLetter(self, request: Any, context: Any) -> Any:
+        """Return the first letter."""
+        self._seen(request, context)
+        return ingest_pb2.GetDeadLetterResponse(dead_letter=self._scenario.letters[0])
+
+    async def ReplayDeadLetters(self, request: Any, context: Any) -> Any:
+        """Count."""
+        self._seen(request, context)
+        return ingest_pb2.ReplayDeadLettersResponse(replayed_count=2, skipped_count=1)
+
+    async def DiscardDeadLetters(self, request: Any, context: Any) -> Any:
+        """Count."""
+        self._seen(request, context)
+        return ingest_pb2.DiscardDeadLettersResponse(discarded_count=3)
+
+    async def Reconcile(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        """Tell two pages, then hang where the scenario does."""
+        try:
+            self._seen(request, context)
+            yield ingest_pb2.ReconcileResponse(bucket="docs", prefix="rh/", listed=1000, missing=1, examples=["rh/a"])
+            if self._scenario.hang:
+                await asyncio.Event().wait()
+            yield ingest_pb2.ReconcileResponse(bucket="docs", prefix="rh/", listed=1500, gone=2, finished=True)
+        finally:
+            self._scenario.watch_ended.set()
+
+    async def Reprocess(self, request: Any, context: Any) -> Any:
+        """Count."""
+        self._seen(request, context)
+        return ingest_pb2.ReprocessResponse(document_count=7)
+
     async def Delete(self, request: Any, context: Any) -> Any:
         """Say that it existed."""
         return ingest_pb2.DeleteResponse(existed=request.document_id == "known")
@@ -170,6 +231,7 @@ class Gateway:
 
     answers: Any
     knowledge: Any
+    operations: Any
     scenario: Scenario
     server: Server
 
@@ -239,10 +301,13 @@ async def gateway(
                        "sourcier.gateway.v1.AnswerService")
             server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, KnowledgeServer(database, peers),
                        "sourcier.gateway.v1.KnowledgeService")
+            server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
+                       "sourcier.gateway.v1.OperationsService")
             await server.start()
             channel = open_channel(f"127.0.0.1:{server.port}")
             try:
                 yield Gateway(answer_pb2_grpc.AnswerServiceStub(channel),
-                              knowledge_pb2_grpc.KnowledgeServiceStub(channel), scenario, server)
+                              knowledge_pb2_grpc.KnowledgeServiceStub(channel),
+                              operations_pb2_grpc.OperationsServiceStub(channel), scenario, server)
             finally:
                 await channel.close()

@@ -79,6 +79,22 @@ async def test_an_upload_that_ingest_refuses_on_the_way_says_why(database: Datab
     assert (error.code(), error.details()) == (grpc.StatusCode.INVALID_ARGUMENT, "“a.md” is too large")
 
 
+async def test_an_upload_that_is_refused_while_its_sender_pauses_says_why(database: Database) -> None:
+    scenario = Scenario(jobs=[PENDING], submit_bytes_max=10, submit_error=DocumentTooLarge("“a.md” is too large"))
+    told = asyncio.Event()
+
+    async def pausing() -> AsyncIterator[knowledge_pb2.UploadDocumentRequest]:
+        yield header()
+        yield data(b"x" * 100)
+        # The relay waits for the next message meanwhile; the refusal must not depend on it.
+        await told.wait()
+
+    async with gateway(database, scenario) as served:
+        error = await refusal(served.knowledge.UploadDocument(pausing(), **PATIENT))
+        told.set()
+    assert (error.code(), error.details()) == (grpc.StatusCode.INVALID_ARGUMENT, "“a.md” is too large")
+
+
 async def test_a_job_is_watched_to_its_end(database: Database) -> None:
     async with gateway(database, Scenario(jobs=[PENDING, DONE])) as served:
         call = served.knowledge.WatchJob(knowledge_pb2.WatchJobRequest(job_id="job-1"), **PATIENT)

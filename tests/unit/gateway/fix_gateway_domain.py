@@ -12,8 +12,9 @@ import numpy as np
 from services.chassis.channels import Deadline
 from services.chassis.errors import ServiceError
 from services.gateway.answering import AnswerOptions
+from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage, Usage
-from services.gateway.peers import Generation, QueryEmbedding, RerankCandidate, SamplingOptions
+from services.gateway.peers import Generation, RerankCandidate, SamplingOptions
 from services.gateway.prompt import Prompt
 from services.gateway.retrieval import Mode, Query, Stopwatch
 from services.index.filters import Filters

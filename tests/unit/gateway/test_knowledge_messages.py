@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor
 
-from services.gateway.knowledge_messages import internal_chunking, internal_header, job_from_internal
+from services.gateway.knowledge_messages import (
+    collection_message,
+    internal_change,
+    internal_creation,
+    internal_header,
+    job_from_internal,
+)
+from services.index.collections import Chunking, Collection
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.ingest.v1 import ingest_pb2
 
@@ -31,7 +39,9 @@ def values(enum: EnumDescriptor) -> dict[str, int]:
     return {value.name: value.number for value in enum.values}
 
 
-@pytest.mark.parametrize("name", ["Job", "DocumentHeader", "Chunking", "JobError", "StageTime"])
+@pytest.mark.parametrize("name", [
+    "Job", "DocumentHeader", "Chunking", "JobError", "StageTime", "CreateCollectionRequest", "UpdateCollectionRequest",
+])
 def test_messages_that_are_relayed_are_alike(name: str) -> None:
     public, internal = (module.DESCRIPTOR.message_types_by_name[name] for module in (knowledge_pb2, ingest_pb2))
     assert shape(public) == shape(internal)
@@ -55,5 +65,26 @@ def test_what_is_relayed_arrives_whole() -> None:
     header = knowledge_pb2.DocumentHeader(filename="a.pdf", metadata={"team": "paie"}, category="law", lane="bulk")
     assert dict(internal_header(header).metadata) == {"team": "paie"}
     assert internal_header(header).lane == "bulk"
-    assert not internal_chunking(knowledge_pb2.Chunking(method="page")).HasField("overlap")
-    assert internal_chunking(knowledge_pb2.Chunking(overlap=0)).HasField("overlap")
+    chunking = knowledge_pb2.Chunking
+    creation = knowledge_pb2.CreateCollectionRequest
+    assert not internal_creation(creation(chunking=chunking(method="page"))).chunking.HasField("overlap")
+    assert internal_creation(creation(chunking=chunking(overlap=0))).chunking.HasField("overlap")
+    assert internal_creation(creation(name="a", retention_days=30)).retention_days == 30
+
+
+@pytest.mark.parametrize("given", [
+    {}, {"retention_days": 0}, {"retention_days": 30}, {"chunking": knowledge_pb2.Chunking()},
+    {"chunking": knowledge_pb2.Chunking(method="page"), "retention_days": 1},
+])
+def test_what_is_not_to_change_stays_absent(given: dict[str, Any]) -> None:
+    change = internal_change(knowledge_pb2.UpdateCollectionRequest(name="lois", **given))
+    assert {field for field in ("chunking", "retention_days") if change.HasField(field)} == set(given)
+    assert change.retention_days == given.get("retention_days", 0)
+
+
+def test_how_long_documents_are_kept_is_told() -> None:
+    collection = Collection(
+        collection_id="c", tenant="acme", number=1, name="lois", space_id="s", lane="bulk",
+        chunking=Chunking("hybrid", "tokens", 256, 32, 384), created_at=datetime.now(UTC), retention_days=30,
+    )
+    assert collection_message(collection).retention_days == 30

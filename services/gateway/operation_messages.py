@@ -1,0 +1,46 @@
+"""Failures and operations as the public contract tells them: what ingest calls a dead letter is a failure here."""
+
+from __future__ import annotations
+
+from sourcier.gateway.v1 import operations_pb2
+from sourcier.ingest.v1 import ingest_pb2
+
+FIELDS = {"dead_letter_id": "failure_id", "dead_letter_ids": "failure_ids"}
+"""Public names of the fields that ingest's errors name."""
+
+_STATES = {
+    ingest_pb2.DEAD_LETTER_STATE_OPEN: operations_pb2.FAILURE_STATE_OPEN,
+    ingest_pb2.DEAD_LETTER_STATE_REPLAYED: operations_pb2.FAILURE_STATE_REPLAYED,
+    ingest_pb2.DEAD_LETTER_STATE_DISCARDED: operations_pb2.FAILURE_STATE_DISCARDED,
+}
+_INTERNAL_STATES = {public: internal for internal, public in _STATES.items()}
+
+
+def failure_message(letter: ingest_pb2.DeadLetter) -> operations_pb2.Failure:
+    """Return ingest's dead letter as a failure."""
+    return operations_pb2.Failure(
+        failure_id=letter.dead_letter_id,
+        state=_STATES.get(letter.state, operations_pb2.FAILURE_STATE_UNSPECIFIED), stage=letter.stage,
+        reason=letter.reason, message=letter.message, attempts=letter.attempts, document_id=letter.document_id,
+        version_id=letter.version_id, job_id=letter.job_id, collection=letter.collection, source=letter.source,
+        filename=letter.filename, request_id=letter.request_id, original_key=letter.original_key,
+        failed_at=letter.failed_at,
+    )
+
+
+def internal_state(state: operations_pb2.FailureState.ValueType) -> ingest_pb2.DeadLetterState.ValueType:
+    """Return a state as ingest's; one that is not set, or not known, asks for the open ones."""
+    return _INTERNAL_STATES.get(state, ingest_pb2.DEAD_LETTER_STATE_UNSPECIFIED)
+
+
+def internal_filter(message: operations_pb2.FailureFilter) -> ingest_pb2.DeadLetterFilter:
+    """Return a filter as ingest's."""
+    return ingest_pb2.DeadLetterFilter(stage=message.stage, reason=message.reason, collection=message.collection)
+
+
+def progress_message(progress: ingest_pb2.ReconcileResponse) -> operations_pb2.ReconcileResponse:
+    """Return how far a comparison is."""
+    return operations_pb2.ReconcileResponse(
+        bucket=progress.bucket, prefix=progress.prefix, listed=progress.listed, missing=progress.missing,
+        changed=progress.changed, gone=progress.gone, finished=progress.finished, examples=progress.examples,
+    )

@@ -1,0 +1,130 @@
+"""`OperationsService`: failures, comparisons with the buckets, indexing again. It asks ingest for everything."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc.aio
+
+from services.chassis import channels
+from services.chassis.channels import Deadline
+from services.chassis.errors import ServiceError
+from services.chassis.serving import require, tenant_of
+from services.gateway.operation_messages import (
+    FIELDS,
+    failure_message,
+    internal_filter,
+    internal_state,
+    progress_message,
+)
+from services.gateway.peers import Peers
+from sourcier.gateway.v1 import operations_pb2, operations_pb2_grpc
+from sourcier.ingest.v1 import ingest_pb2
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+PEER = "ingest"
+CALL_SECONDS_MAX = 60.0
+MANY_SECONDS_MAX = 3600.0
+"""For what is about any number of documents; the caller's deadline may be shorter."""
+
+
+class OperationsServer(operations_pb2_grpc.OperationsServiceServicer):
+    """The public face of what keeps the index right."""
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+
+    async def ListFailures(
+        self, request: operations_pb2.ListFailuresRequest, context: Context
+    ) -> operations_pb2.ListFailuresResponse:
+        """List documents that could not be indexed."""
+        response: ingest_pb2.ListDeadLettersResponse = await self._ask(
+            context, self._peers.ingest.ListDeadLetters,
+            ingest_pb2.ListDeadLettersRequest(
+                state=internal_state(request.state), filter=internal_filter(request.filter),
+                page_size=request.page_size, page_token=request.page_token,
+            ),
+        )
+        return operations_pb2.ListFailuresResponse(
+            failures=map(failure_message, response.dead_letters), next_page_token=response.next_page_token
+        )
+
+    async def GetFailure(
+        self, request: operations_pb2.GetFailureRequest, context: Context
+    ) -> operations_pb2.GetFailureResponse:
+        """Return one failure."""
+        require(bool(request.failure_id), "failure_id is empty; name the failure", field="failure_id")
+        response: ingest_pb2.GetDeadLetterResponse = await self._ask(
+            context, self._peers.ingest.GetDeadLetter,
+            ingest_pb2.GetDeadLetterRequest(dead_letter_id=request.failure_id),
+        )
+        return operations_pb2.GetFailureResponse(failure=failure_message(response.dead_letter))
+
+    async def ReplayFailures(
+        self, request: operations_pb2.ReplayFailuresRequest, context: Context
+    ) -> operations_pb2.ReplayFailuresResponse:
+        """Send documents through the stage that gave up, again."""
+        response: ingest_pb2.ReplayDeadLettersResponse = await self._ask(
+            context, self._peers.ingest.ReplayDeadLetters,
+            ingest_pb2.ReplayDeadLettersRequest(
+                dead_letter_ids=request.failure_ids, filter=internal_filter(request.filter)
+            ),
+            cap_seconds=MANY_SECONDS_MAX,
+        )
+        return operations_pb2.ReplayFailuresResponse(
+            replayed_count=response.replayed_count, skipped_count=response.skipped_count
+        )
+
+    async def DiscardFailures(
+        self, request: operations_pb2.DiscardFailuresRequest, context: Context
+    ) -> operations_pb2.DiscardFailuresResponse:
+        """Close failures without trying again."""
+        response: ingest_pb2.DiscardDeadLettersResponse = await self._ask(
+            context, self._peers.ingest.DiscardDeadLetters,
+            ingest_pb2.DiscardDeadLettersRequest(
+                dead_letter_ids=request.failure_ids, filter=internal_filter(request.filter)
+            ),
+            cap_seconds=MANY_SECONDS_MAX,
+        )
+        return operations_pb2.DiscardFailuresResponse(discarded_count=response.discarded_count)
+
+    async def Reconcile(
+        self, request: operations_pb2.ReconcileRequest, context: Context
+    ) -> AsyncIterator[operations_pb2.ReconcileResponse]:
+        """Compare the watched buckets with what was taken in, and stream how far it is."""
+        remaining = context.time_remaining()
+        async with channels.stream(
+            self._peers.ingest.Reconcile,
+            ingest_pb2.ReconcileRequest(bucket=request.bucket, dry_run=request.dry_run), peer=PEER,
+            tenant=tenant_of(context), deadline=Deadline.after(MANY_SECONDS_MAX if remaining is None else remaining),
+            cap_seconds=MANY_SECONDS_MAX,
+        ) as responses:
+            async for response in responses:
+                yield progress_message(response)
+
+    async def Reprocess(
+        self, request: operations_pb2.ReprocessRequest, context: Context
+    ) -> operations_pb2.ReprocessResponse:
+        """Send documents through the pipeline again from a stage on."""
+        response: ingest_pb2.ReprocessResponse = await self._ask(
+            context, self._peers.ingest.Reprocess,
+            ingest_pb2.ReprocessRequest(
+                collection=request.collection, from_stage=request.from_stage, only_outdated=request.only_outdated
+            ),
+            cap_seconds=MANY_SECONDS_MAX,
+        )
+        return operations_pb2.ReprocessResponse(document_count=response.document_count)
+
+    async def _ask(
+        self, context: Context, method: Any, request: Any, *, cap_seconds: float = CALL_SECONDS_MAX
+    ) -> Any:
+        try:
+            return await channels.call(
+                method, request, peer=PEER, tenant=tenant_of(context), deadline=Deadline.of(context),
+                cap_seconds=cap_seconds,
+            )
+        except ServiceError as error:
+            error.field = FIELDS.get(error.field, error.field) if error.field is not None else None
+            raise

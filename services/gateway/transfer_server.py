@@ -1,0 +1,158 @@
+"""`TransferService`: it reads what is exported itself, page by page, and relays what is imported to ingest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from typing import Any
+
+import grpc.aio
+import numpy as np
+
+from services.chassis import channels
+from services.chassis.channels import Deadline
+from services.chassis.errors import InvalidArgument, ServiceError
+from services.chassis.ids import new_id
+from services.chassis.postgres import Database
+from services.chassis.serving import received, require, tenant_of
+from services.index import collections, manifests, pagination, spaces, transfer
+from services.index.batches import IndexedChunk
+from services.index.manifests import BuildManifest
+from services.index.transfer import TransferredDocument
+from sourcier.gateway.v1 import transfer_pb2, transfer_pb2_grpc
+from sourcier.ingest.v1 import transfer_pb2 as internal_pb2
+from sourcier.ingest.v1 import transfer_pb2_grpc as internal_grpc
+
+Context = grpc.aio.ServicerContext[Any, Any]
+_Request = transfer_pb2.ImportCollectionRequest
+_Queue = asyncio.Queue[_Request | ServiceError | None]
+
+PEER = "ingest"
+IMPORT_SECONDS_MAX = 24 * 3600.0
+
+
+class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
+    """The public face of exports and imports."""
+
+    def __init__(self, database: Database, ingest: internal_grpc.TransferServiceStub) -> None:
+        self._database = database
+        self._ingest = ingest
+
+    async def ExportCollection(
+        self, request: transfer_pb2.ExportCollectionRequest, context: Context
+    ) -> AsyncIterator[transfer_pb2.ExportCollectionResponse]:
+        """Stream a collection; no transaction is open while the client reads."""
+        require(bool(request.collection), "collection is empty; name the collection", field="collection")
+        tenant = tenant_of(context)
+        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+            collection = await collections.get_collection(connection, tenant=tenant, name=request.collection)
+            manifest = await manifests.get_manifest(connection, tenant=tenant, collection=request.collection)
+            space = await spaces.get_space(connection, manifest.space_id)
+        yield transfer_pb2.ExportCollectionResponse(manifest=_manifest_message(manifest))
+        after = pagination.FIRST_KEY
+        while True:
+            async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+                documents = await transfer.documents_after(
+                    connection, tenant=tenant, collection_id=collection.collection_id, after=after
+                )
+            for document in documents:
+                yield transfer_pb2.ExportCollectionResponse(document=_document_message(document))
+                async for chunks in self._chunks(document, tenant=tenant, vectors_table=space.vectors_table):
+                    yield transfer_pb2.ExportCollectionResponse(
+                        chunks=transfer_pb2.TransferChunks(chunks=map(_chunk_message, chunks))
+                    )
+                after = document.document_id
+            if not documents:
+                return
+
+    async def ImportCollection(
+        self, request_iterator: AsyncIterator[transfer_pb2.ImportCollectionRequest], context: Context
+    ) -> transfer_pb2.ImportCollectionResponse:
+        """Relay an import to ingest."""
+        requests = received(request_iterator, context)
+        first = await anext(requests, None)
+        if first is None or first.WhichOneof("part") != "header":
+            raise InvalidArgument("the first message of an import is its header", field="header")
+
+        remaining = context.time_remaining()
+        async with _reading(requests) as following:
+            response: internal_pb2.ImportCollectionResponse = await channels.upload(
+                self._ingest.ImportCollection, _relayed(first, following), peer=PEER, tenant=tenant_of(context),
+                deadline=Deadline.after(IMPORT_SECONDS_MAX if remaining is None else remaining),
+                cap_seconds=IMPORT_SECONDS_MAX,
+            )
+        return transfer_pb2.ImportCollectionResponse.FromString(response.SerializeToString())
+
+    async def _chunks(
+        self, document: TransferredDocument, *, tenant: str, vectors_table: str
+    ) -> AsyncIterator[list[IndexedChunk]]:
+        read, after = 0, -1
+        while read < document.chunk_count:
+            async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+                chunks = await transfer.chunks_after(
+                    connection, document, tenant=tenant, vectors_table=vectors_table, after=after
+                )
+            yield chunks
+            read, after = read + len(chunks), chunks[-1].index
+
+
+@asynccontextmanager
+async def _reading(requests: AsyncIterator[_Request]) -> AsyncIterator[_Queue]:
+    """Read what the client sends into a queue of one, and let go of the client's stream on the way out.
+
+    A call that its peer ended goes on waiting for its next message; it must not wait in the client's stream, which is
+    read to its end before a refusal is told.
+    """
+    following: _Queue = asyncio.Queue(maxsize=1)
+
+    async def read() -> None:
+        try:
+            async for request in requests:
+                await following.put(request)
+            await following.put(None)
+        except ServiceError as error:
+            await following.put(error)
+
+    reader = asyncio.create_task(read(), name="import-reader")
+    try:
+        yield following
+    finally:
+        reader.cancel()
+        await asyncio.wait((reader,))
+
+
+async def _relayed(first: _Request, following: _Queue) -> AsyncGenerator[internal_pb2.ImportCollectionRequest, None]:
+    request: _Request | ServiceError | None = first
+    while request is not None:
+        if isinstance(request, ServiceError):
+            raise request
+        yield _internal(request)
+        request = await following.get()
+
+
+def _internal(request: transfer_pb2.ImportCollectionRequest) -> internal_pb2.ImportCollectionRequest:
+    """Return a public message as ingest's: the two are field for field alike, which a test proves."""
+    return internal_pb2.ImportCollectionRequest.FromString(request.SerializeToString())
+
+
+def _manifest_message(manifest: BuildManifest) -> transfer_pb2.TransferManifest:
+    fields = asdict(manifest)
+    del fields["built_at"]
+    message = transfer_pb2.TransferManifest(export_id=new_id(), **fields)
+    message.exported_at.GetCurrentTime()
+    return message
+
+
+def _document_message(document: TransferredDocument) -> transfer_pb2.TransferDocument:
+    fields = asdict(document)
+    del fields["version_id"]
+    fields["metadata"] = {key: str(value) for key, value in document.metadata.items()}
+    return transfer_pb2.TransferDocument(**fields)
+
+
+def _chunk_message(chunk: IndexedChunk) -> transfer_pb2.TransferChunk:
+    fields = asdict(chunk)
+    fields["vector"] = np.frombuffer(chunk.vector, "<f2").astype("<f4").tobytes()
+    return transfer_pb2.TransferChunk(**fields)
