@@ -108,7 +108,11 @@ async def empty_database_url(postgres_server: PostgresServer) -> AsyncIterator[s
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def s3_server(servers_folder: Path) -> AsyncIterator[S3Server]:
     """Yield a running S3 store."""
-    settings = S3ServerSettings(folder=servers_folder / "s3", log=servers_folder / "logs" / "s3.log")
+    settings = S3ServerSettings(
+        folder=servers_folder / "s3", log=servers_folder / "logs" / "s3.log",
+        # Each test's bucket takes a volume, and a store has as many as fit on the disk.
+        volume_megabytes_max=64,
+    )
     async with S3Server(settings) as server:
         yield server
 

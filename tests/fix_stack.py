@@ -73,7 +73,10 @@ def require_model(name: str) -> None:
 def _environment(folder: Path, **variables: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SOURCIER_")}
     kept |= {name: os.environ[name] for name in ("SOURCIER_MODELS_DIR",) if name in os.environ}
-    return kept | {"SOURCIER_DATA_DIR": str(folder), "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"} | variables
+    return kept | {
+        "SOURCIER_DATA_DIR": str(folder), "SOURCIER_STACK_PARENT": str(os.getpid()), "PYTHONPATH": str(REPOSITORY),
+        "NO_COLOR": "1",
+    } | variables
 
 
 def _up(environment: dict[str, str]) -> None:

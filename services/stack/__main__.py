@@ -24,10 +24,12 @@ def main() -> None:
 @main.command()
 @DATA_DIR
 @click.option("--detach", is_flag=True, help="Run in the background; return once everything is ready.")
-def up(data_dir: Path | None, detach: bool) -> None:
+@click.option("--parent", type=click.IntRange(min=1), envvar="SOURCIER_STACK_PARENT", metavar="PID",
+              help="Stop once this process is gone, however it ended (SOURCIER_STACK_PARENT).")
+def up(data_dir: Path | None, detach: bool, parent: int | None) -> None:
     """Start the servers and the services, and keep them running until Ctrl-C."""
-    settings = read_settings(data_dir)
-    sys.exit(command.up_detached(settings) if detach else command.up(settings))
+    start = command.up_detached if detach else command.up
+    sys.exit(start(read_settings(data_dir), parent_pid=parent))
 
 
 @main.command()
@@ -39,16 +41,20 @@ def down(data_dir: Path | None) -> None:
 
 @main.command()
 @DATA_DIR
-def status(data_dir: Path | None) -> None:
+@click.option("--environment", is_flag=True, help="Print what clients need, as shell exports; secrets included.")
+def status(data_dir: Path | None, environment: bool) -> None:
     """Show every part: state, port, process, age. The exit code is 0 only when all are ready."""
-    sys.exit(command.status(read_settings(data_dir)))
+    show = command.environment if environment else command.status
+    sys.exit(show(read_settings(data_dir)))
 
 
 @main.command()
 def models() -> None:
     """Print the names of the models that `up` would load, one a line."""
     settings = read_settings(None)
-    names = [settings.embed_model] if {"ingest", "embed"} & set(settings.services) else []
+    embedding = settings.embed_model_names if {"ingest", "embed"} & set(settings.services) else ()
+    # A precision is part of the model that is fetched.
+    names = list(dict.fromkeys(name.partition("@")[0] for name in embedding))
     if "generate" in settings.services and settings.loads_model and not settings.generate_url:
         names.append(settings.language_model)
     click.echo("\n".join(names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from rich.console import Console
 from services.chassis.errors import AlreadyExists, ServiceError
 from services.stack import logfile, statefile
 from services.stack.display import Display, connection, print_status, uptime
+from services.stack.parent import Parent
 from services.stack.settings import REPOSITORY, StackSettings, inherited_environment
 from services.stack.status import StackStatus, State
 
@@ -23,14 +25,14 @@ POLL_SECONDS = 0.2
 DOWN_SECONDS_MAX = 90.0
 
 
-def up(settings: StackSettings, *, console: Console | None = None) -> int:
-    """Run the stack in the foreground until Ctrl-C or SIGTERM."""
+def up(settings: StackSettings, *, parent_pid: int | None = None, console: Console | None = None) -> int:
+    """Run the stack in the foreground until Ctrl-C or SIGTERM, or until the process `parent_pid` is gone."""
     # Here, so that `status` and `down` do not wait for database drivers to load.
     from services.stack.foreground import run
 
     display = Display(console)
     try:
-        run(settings, display)
+        run(settings, display, parent=Parent(parent_pid) if parent_pid else None)
     except AlreadyExists:
         return _already_running(settings, display)
     except ServiceError as error:
@@ -40,8 +42,11 @@ def up(settings: StackSettings, *, console: Console | None = None) -> int:
     return EXIT_OK
 
 
-def up_detached(settings: StackSettings, *, console: Console | None = None) -> int:
-    """Start the stack in the background, wait until it is ready, and leave it running; stop it if it cannot start."""
+def up_detached(settings: StackSettings, *, parent_pid: int | None = None, console: Console | None = None) -> int:
+    """Start the stack in the background, wait until it is ready, and leave it running; stop it if it cannot start.
+
+    It stops by itself once the process `parent_pid` is gone.
+    """
     display, folder = Display(console), settings.folder
     try:
         statefile.open_folder(folder)
@@ -55,8 +60,9 @@ def up_detached(settings: StackSettings, *, console: Console | None = None) -> i
     descriptor = logfile.open_log(log)
     start_byte = os.fstat(descriptor).st_size
     environment = {**inherited_environment(), "PYTHONPATH": str(REPOSITORY), "SOURCIER_DATA_DIR": str(folder)}
+    tie = ("--parent", str(parent_pid)) if parent_pid else ()
     process = subprocess.Popen(
-        (sys.executable, "-P", "-m", "services.stack", "up"), stdin=subprocess.DEVNULL, stdout=descriptor,
+        (sys.executable, "-P", "-m", "services.stack", "up", *tie), stdin=subprocess.DEVNULL, stdout=descriptor,
         stderr=descriptor, start_new_session=True, env=environment,
     )
     os.close(descriptor)
@@ -107,6 +113,27 @@ def status(settings: StackSettings, *, console: Console | None = None) -> int:
     if found.gateway:
         display.say(f"gateway {found.gateway}")
     return EXIT_OK if found.ready else EXIT_NOT_READY
+
+
+def environment(settings: StackSettings) -> int:
+    """Print what clients need as shell exports, secrets included; 3 when nothing runs.
+
+    The names that every S3 client knows come with ours, so that `aws s3 cp file s3://documents/` needs nothing else.
+    """
+    found = running(settings)
+    if found is None:
+        Display().say(f"nothing runs on {settings.folder}; start it with `sourcier up`")
+        return EXIT_NOT_RUNNING
+    variables = dict(found.environment)
+    if url := variables.get("SOURCIER_S3_URL"):
+        variables |= {
+            "AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": variables.get("SOURCIER_S3_ACCESS_KEY", ""),
+            "AWS_SECRET_ACCESS_KEY": variables.get("SOURCIER_S3_SECRET_KEY", ""),
+            "AWS_DEFAULT_REGION": variables.get("SOURCIER_S3_REGION", "us-east-1"),
+        }
+    for name, value in sorted(variables.items()):
+        sys.stdout.write(f"export {name}={shlex.quote(value)}\n")
+    return EXIT_OK
 
 
 def running(settings: StackSettings) -> StackStatus | None:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from services.chassis.errors import InvalidArgument
 from services.stack.component import Component
 from services.stack.ports import HOST, PortBook
+from services.stack.secret import kept_secret
 from services.stack.servers.nats import NatsServer, NatsServerSettings
 from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
-from services.stack.servers.s3 import INNER_PORT_NAMES, S3Server, S3ServerSettings
+from services.stack.servers.s3 import INNER_PORT_NAMES, S3Notifications, S3Server, S3ServerSettings
 from services.stack.service import Service, ServiceSettings
 from services.stack.settings import REPOSITORY, SERVICE_NAMES, StackSettings
 
 MODEL_START_SECONDS_MAX = 900.0
 SERVER_NAMES = ("nats", "postgres", "s3")
+DOCUMENTS_BUCKET = "documents"
+"""The bucket for people's documents; the other one holds what the services keep."""
+WEBHOOK_PATH = "/v1/bucket-notifications"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,14 @@ class Composition:
     """Returns the variables with which services, and clients, find everything; secrets included."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """Where the gateway takes bucket notifications, and what senders show it."""
+
+    port: int
+    token: str = field(repr=False)
+
+
 def compose(settings: StackSettings) -> Composition:
     """Choose ports and parts; raise `InvalidArgument` for unknown services, `ResourceExhausted` for taken ports."""
     if settings.unknown_services:
@@ -42,34 +54,61 @@ def compose(settings: StackSettings) -> Composition:
     book = PortBook(settings.folder / "ports.json")
     names = (*SERVER_NAMES, *SERVICE_NAMES)
     external = {name: _address(url) for name in names if (url := settings.external_url(name))}
-    servers = tuple(_server(name, settings, book) for name in SERVER_NAMES if name not in external)
+    webhook = _webhook(settings, book) if "gateway" in settings.services else None
+    servers = tuple(_server(name, settings, book, webhook) for name in SERVER_NAMES if name not in external)
     # Services that are left out have an address too: their callers then find nobody there, and say so.
     service_ports = {
         name: book.port(name, fixed=settings.fixed_port(name)) for name in SERVICE_NAMES if name not in external
     }
+    further = _further_embeds(settings) if "embed" in service_ports else {}
+    service_ports.update({name: book.port(name) for name in further})
 
     def environment() -> dict[str, str]:
         # Called when a service starts: the servers have made their passwords by then.
-        return _environment(settings, servers, service_ports)
+        return _environment(settings, servers, service_ports, webhook)
 
     services = tuple(
-        _service(name, settings, port, environment)
-        for name, port in service_ports.items() if name in settings.services
+        _service(name, settings, port, environment, model=further.get(name, ""))
+        for name, port in service_ports.items() if _service_of(name) in settings.services
     )
     return Composition(
         settings=settings, servers=servers, services=services, external=external, environment=environment
     )
 
 
+def _further_embeds(settings: StackSettings) -> dict[str, str]:
+    """Return the models beside the first by the names of the services that serve them: embed-2, embed-3 …"""
+    return {f"embed-{number}": model for number, model in enumerate(settings.embed_model_names[1:], start=2)}
+
+
+def _service_of(name: str) -> str:
+    return name.partition("-")[0]
+
+
+def _webhook(settings: StackSettings, book: PortBook) -> Webhook:
+    token = settings.gateway_webhook_token.get_secret_value()
+    return Webhook(
+        port=book.port("gateway_http", fixed=settings.gateway_http_port),
+        token=token or kept_secret(settings.folder / "gateway" / "webhook-token"),
+    )
+
+
 def _environment(
-    settings: StackSettings, servers: tuple[Component, ...], service_ports: Mapping[str, int]
+    settings: StackSettings, servers: tuple[Component, ...], service_ports: Mapping[str, int], webhook: Webhook | None
 ) -> dict[str, str]:
     environment = {name: value for server in servers for name, value in _server_variables(server).items()}
     environment.update(_external_variables(settings))
     for name, port in service_ports.items():
         # Clients take the gateway's address for a promise that there is one.
         if name != "gateway" or name in settings.services:
-            environment[f"SOURCIER_{name.upper()}_URL"] = f"{HOST}:{port}"
+            variable = f"SOURCIER_{_service_of(name).upper()}_URL"
+            environment[variable] = ",".join(filter(None, (environment.get(variable, ""), f"{HOST}:{port}")))
+    if webhook is not None:
+        environment["SOURCIER_GATEWAY_HTTP_LISTEN"] = f"{HOST}:{webhook.port}"
+        environment["SOURCIER_GATEWAY_WEBHOOK_TOKEN"] = webhook.token
+    if _watches_documents(settings):
+        environment["SOURCIER_INGEST_SOURCE_BUCKET"] = DOCUMENTS_BUCKET
+        environment["SOURCIER_INGEST_RECONCILE_SECONDS"] = f"{settings.ingest_reconcile_seconds:g}"
     if settings.models_dir:
         environment["SOURCIER_MODELS_DIR"] = str(settings.models_dir.expanduser().absolute())
     environment["SOURCIER_LOG_FORMAT"] = settings.log_format
@@ -77,7 +116,7 @@ def _environment(
     return environment
 
 
-def _server(name: str, settings: StackSettings, book: PortBook) -> Component:
+def _server(name: str, settings: StackSettings, book: PortBook, webhook: Webhook | None) -> Component:
     folder, log = settings.folder / name, settings.folder / "logs" / f"{name}.log"
     port = book.port(name, fixed=settings.fixed_port(name))
     if name == "nats":
@@ -87,19 +126,38 @@ def _server(name: str, settings: StackSettings, book: PortBook) -> Component:
         ))
     if name == "postgres":
         return PostgresServer(PostgresServerSettings(folder=folder, log=log, port=port))
-    buckets = tuple(dict.fromkeys((settings.s3_bucket, "documents")))
+    buckets = tuple(dict.fromkeys((settings.s3_bucket, DOCUMENTS_BUCKET)))
     inner_ports = {inner: book.port(f"s3.{inner}") for inner in INNER_PORT_NAMES}
-    return S3Server(S3ServerSettings(folder=folder, log=log, port=port, inner_ports=inner_ports, buckets=buckets))
+    return S3Server(S3ServerSettings(
+        folder=folder, log=log, port=port, inner_ports=inner_ports, buckets=buckets,
+        notifications=_notifications(settings, webhook),
+    ))
+
+
+def _watches_documents(settings: StackSettings) -> bool:
+    """Whether the stack's own store has a bucket of documents, and nobody named other ones."""
+    return not settings.s3_url and not settings.ingest_bucket_rules and settings.s3_bucket != DOCUMENTS_BUCKET
+
+
+def _notifications(settings: StackSettings, webhook: Webhook | None) -> S3Notifications | None:
+    # Where the services keep their own objects in the bucket of documents, telling of them would never end.
+    if webhook is None or settings.s3_bucket == DOCUMENTS_BUCKET:
+        return None
+    url = f"http://{HOST}:{webhook.port}{WEBHOOK_PATH}"
+    return S3Notifications(url=url, token=webhook.token, buckets=(DOCUMENTS_BUCKET,))
 
 
 def _service(
-    name: str, settings: StackSettings, port: int, environment: Callable[[], Mapping[str, str]]
+    name: str, settings: StackSettings, port: int, environment: Callable[[], Mapping[str, str]], *, model: str
 ) -> Service:
     loads_model = name == "generate" and settings.loads_model
     return Service(ServiceSettings(
         name=name, interpreter=_interpreter("generate" if loads_model else "services"),
         port=port, log=settings.folder / "logs" / f"{name}.log",
-        arguments=("-m", f"services.{name}"), import_root=REPOSITORY, environment=environment,
+        arguments=("-m", f"services.{_service_of(name)}"), import_root=REPOSITORY, environment=environment,
+        service=_service_of(name),
+        # The endpoint for metrics is the first one's: two cannot listen on one address.
+        variables={"SOURCIER_EMBED_MODEL": model, "SOURCIER_EMBED_METRICS_LISTEN": ""} if model else {},
         start_seconds_max=MODEL_START_SECONDS_MAX if loads_model else 120.0,
     ))
 
@@ -135,5 +193,7 @@ def _external_variables(settings: StackSettings) -> dict[str, str]:
 
 
 def _address(url: str) -> str:
+    if "," in url:
+        return ", ".join(_address(part.strip()) for part in url.split(","))
     parts = urlsplit(url if "//" in url else f"//{url}")
     return f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}" or parts.path

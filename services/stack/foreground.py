@@ -10,13 +10,17 @@ import time
 from services.stack import statefile
 from services.stack.compose import Composition, compose
 from services.stack.display import Display, connection
+from services.stack.parent import Parent
 from services.stack.settings import StackSettings
 from services.stack.status import StackStatus
 from services.stack.supervisor import Supervisor
 
 
-def run(settings: StackSettings, display: Display) -> None:
-    """Run until a signal; raise `AlreadyExists` where a stack runs on the folder, or why this one cannot."""
+def run(settings: StackSettings, display: Display, *, parent: Parent | None = None) -> None:
+    """Run until a signal or the parent's end.
+
+    Raise `AlreadyExists` where a stack runs on the folder, or why this one cannot.
+    """
     folder = settings.folder
     statefile.open_folder(folder)
     with statefile.locked(folder):
@@ -25,11 +29,11 @@ def run(settings: StackSettings, display: Display) -> None:
                 display.say(f"stopped process {pid}, left by a stack that was killed")
         composition = compose(settings)
         with display:
-            asyncio.run(_run(composition, display))
+            asyncio.run(_run(composition, display, parent))
         statefile.remove(folder)
 
 
-async def _run(composition: Composition, display: Display) -> None:
+async def _run(composition: Composition, display: Display, parent: Parent | None) -> None:
     folder, started = composition.settings.folder, time.time()
     announced = False
 
@@ -47,7 +51,11 @@ async def _run(composition: Composition, display: Display) -> None:
 
     supervisor = Supervisor(servers=composition.servers, services=composition.services, on_change=changed)
     changed()
-    await supervisor.run(_stop_on_signals(supervisor, display))
+    stopping = _stop_on_signals(supervisor, display)
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(_stop_without(parent, stopping, display), name="parent")
+        await supervisor.run(stopping)
+        watching.cancel()
 
 
 def _stop_on_signals(supervisor: Supervisor, display: Display) -> asyncio.Event:
@@ -64,3 +72,11 @@ def _stop_on_signals(supervisor: Supervisor, display: Display) -> asyncio.Event:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop)
     return stopping
+
+
+async def _stop_without(parent: Parent | None, stopping: asyncio.Event, display: Display) -> None:
+    if parent is None:
+        return
+    await parent.end()
+    display.say(f"stopping: process {parent.pid}, which started the stack for itself, is gone")
+    stopping.set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
@@ -32,6 +32,10 @@ class ServiceSettings:
     """The folder that holds `services` and `sourcier`."""
     environment: Callable[[], Mapping[str, str]]
     """Called at each start, when the servers' addresses are known."""
+    service: str = ""
+    """Which of the five it is, where the name says more than that; its settings are read under this name."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What this process alone is told."""
     start_seconds_max: float = 120.0
     grace_seconds: float = 25.0
     """A little more than the services' own grace."""
@@ -59,8 +63,9 @@ class Service(Component):
             **inherited_environment(),
             "PYTHONPATH": str(self.settings.import_root),
             "PYTHONUNBUFFERED": "1",
-            f"SOURCIER_{self.name.upper()}_LISTEN": f"{ports.HOST}:{self.settings.port}",
+            f"SOURCIER_{(self.settings.service or self.name).upper()}_LISTEN": f"{ports.HOST}:{self.settings.port}",
             **self.settings.environment(),
+            **self.settings.variables,
         }
         return Command(
             program=self.settings.interpreter, arguments=("-P", *self.settings.arguments), log=self.settings.log,

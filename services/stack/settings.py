@@ -54,6 +54,11 @@ class StackSettings(BaseSettings):
     rerank_port: int = Field(default=0, ge=0, le=65535)
     generate_port: int = Field(default=0, ge=0, le=65535)
     gateway_port: int = Field(default=0, ge=0, le=65535)
+    gateway_http_port: int = Field(default=0, ge=0, le=65535)
+    """Where the gateway takes bucket notifications."""
+
+    gateway_webhook_token: SecretStr = SecretStr("")
+    """What senders of notifications show to the gateway; empty makes one up."""
 
     nats_sync_interval: str = "10s"
     """How long an acknowledged message may wait for the disk; `always` syncs each one."""
@@ -64,7 +69,13 @@ class StackSettings(BaseSettings):
     generate_engine: str = ""
     embed_model: str = "multilingual-e5-small"
     """The embedding model, for the embed service and for counting tokens in ingest."""
+    embed_models: str = ""
+    """Further embedding models, by comma, each served by an embed service of its own beside the first one's."""
     models_dir: Path | None = shared("MODELS_DIR", None)
+    ingest_bucket_rules: str = ""
+    """A file of rules for watched buckets; without one the stack's bucket `documents` is watched."""
+    ingest_reconcile_seconds: float = Field(default=60, ge=1)
+    """How often the bucket is compared with what was taken in: SeaweedFS never repeats a notification."""
     log_format: Literal["json", "line"] = "json"
 
     @property
@@ -77,6 +88,12 @@ class StackSettings(BaseSettings):
         """The services to run, in the order of `SERVICE_NAMES`; unknown names are refused by `unknown_services`."""
         asked = {name.strip() for name in self.stack_services.split(",")}
         return tuple(name for name in SERVICE_NAMES if name in asked)
+
+    @property
+    def embed_model_names(self) -> tuple[str, ...]:
+        """The embedding models, that of new collections first."""
+        names = (self.embed_model, *self.embed_models.split(","))
+        return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
     @property
     def unknown_services(self) -> tuple[str, ...]:

@@ -84,6 +84,10 @@ def test_up_status_kill_up_again_and_down(folder: Path) -> None:
     assert shown.returncode == 0
     assert all(name in shown.stdout for name in ("nats", "postgres", "s3", "ready in", "pid", "port"))
 
+    exported = stack(folder, "status", "--environment")
+    assert exported.returncode == 0
+    assert f"export AWS_ENDPOINT_URL={first.environment['SOURCIER_S3_URL']}\n" in exported.stdout
+
     again = stack(folder, "up")
     assert again.returncode == 0
     assert "already" in again.stdout

@@ -32,6 +32,21 @@ READY_KEY = ".ready"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class S3Notifications:
+    """Where the store tells what became of objects, by SeaweedFS's own webhook.
+
+    A notification is tried once and then lost, whether the receiver is down or answers 503: SeaweedFS 4.48 takes
+    settings for trying again, and does not (its dead-letter step hides the failure from the retrying one). 20 objects
+    stored while the receiver was down for 20 s: 20 lost, and none held up the store. Several workers send, so that
+    the order may change. Comparing the index with the bucket finds what was lost.
+    """
+
+    url: str
+    token: str = field(repr=False)
+    buckets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class S3ServerSettings:
     """Where the store keeps its files, and what it holds."""
 
@@ -43,6 +58,7 @@ class S3ServerSettings:
     """Ports by the names of `INNER_PORT_NAMES`; free ones where they are not given."""
     buckets: tuple[str, ...] = ("sourcier", "documents")
     volume_megabytes_max: int = 1024
+    notifications: S3Notifications | None = None
 
 
 class S3Server(Component):
@@ -85,7 +101,7 @@ class S3Server(Component):
         await asyncio.to_thread(_create_bucket, self.store(bucket))
 
     async def prepare(self) -> None:
-        """Write the access keys and the volume layout."""
+        """Write the access keys, the volume layout, and whom to notify."""
         configuration = self.settings.folder / "configuration"
         (self.settings.folder / "store").mkdir(parents=True, exist_ok=True)
         if not self._ports:
@@ -96,6 +112,8 @@ class S3Server(Component):
         write_private(configuration / "s3.json", json.dumps(_identities(self.secret_key)))
         # One volume per bucket at first, not seven: growing them is what the first upload waits for.
         write_private(configuration / "master.toml", "[master.volume_growth]\ncopy_1 = 1\n")
+        # Always written: without the file, weed looks for one in the home folder and in /etc.
+        write_private(configuration / "notification.toml", _notification_configuration(self.settings.notifications))
 
     def command(self) -> Command:
         """Return `weed mini`, which starts its parts in order and is up in 1 s where `weed server` takes 3 to 8."""
@@ -160,6 +178,16 @@ def _port_option(name: str) -> str:
     return f"{part}.port.{kind}" if kind else f"{part}.port"
 
 
+def _notification_configuration(notifications: S3Notifications | None) -> str:
+    if notifications is None:
+        return "[notification.webhook]\nenabled = false\n"
+    # Strings and lists of JSON are those of TOML.
+    prefixes = [f"/buckets/{bucket}/" for bucket in notifications.buckets]
+    return NOTIFICATIONS.format(
+        url=json.dumps(notifications.url), token=json.dumps(notifications.token), prefixes=json.dumps(prefixes)
+    )
+
+
 def _identities(secret_key: str) -> dict[str, object]:
     credentials = [{"accessKey": ACCESS_KEY, "secretKey": secret_key}]
     actions = ["Admin", "Read", "List", "Tagging", "Write"]
@@ -177,3 +205,19 @@ def _create_bucket(store: S3Store) -> None:
             raise Unavailable(f"the object store refused to create a bucket: HTTP {error.code}") from error
     except OSError as error:
         raise Unavailable("the object store did not answer while a bucket was created") from error
+
+
+# What it waits is over what the gateway waits for its queue; the tries are for a release that makes them.
+NOTIFICATIONS = """\
+[notification.webhook]
+enabled = true
+endpoint = {url}
+bearer_token = {token}
+path_prefixes = {prefixes}
+timeout_seconds = 10
+max_retries = 10
+backoff_seconds = 1
+max_backoff_seconds = 30
+workers = 5
+buffer_size = 100000
+"""

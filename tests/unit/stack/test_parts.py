@@ -171,3 +171,18 @@ def test_a_bad_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCIER_GATEWAY_PORT", "70000")
     with pytest.raises(ValidationError):
         StackSettings()
+
+
+def test_each_further_embedding_model_has_a_service_of_its_own(tmp_path: Path) -> None:
+    composition = compose(StackSettings(data_dir=tmp_path, embed_model="e5", embed_models="e5@int8, large,e5"))
+    embeds = [service for service in composition.services if service.settings.service == "embed"]
+    assert [service.name for service in embeds] == ["embed", "embed-2", "embed-3"]
+    assert [service.settings.variables.get("SOURCIER_EMBED_MODEL") for service in embeds] == [None, "e5@int8", "large"]
+    assert {service.settings.arguments for service in embeds} == {("-m", "services.embed")}
+    assert len({service.settings.port for service in embeds}) == 3
+
+
+def test_embed_services_elsewhere_are_named_together(tmp_path: Path) -> None:
+    composition = compose(StackSettings(data_dir=tmp_path, embed_models="large", embed_url="one:1,two:2"))
+    assert not [service for service in composition.services if service.settings.service == "embed"]
+    assert composition.external["embed"] == "one:1, two:2"
