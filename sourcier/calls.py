@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import grpc.aio
 
 from sourcier.channel import Channel
-from sourcier.gateway.v1 import answer_pb2_grpc, knowledge_pb2_grpc
+from sourcier.gateway.v1 import answer_pb2_grpc, knowledge_pb2_grpc, operations_pb2_grpc, spaces_pb2_grpc
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -44,6 +44,14 @@ class Calls:
     @property
     def _knowledge(self) -> knowledge_pb2_grpc.KnowledgeServiceStub:
         return knowledge_pb2_grpc.KnowledgeServiceStub(self._channel.grpc)
+
+    @property
+    def _operations(self) -> operations_pb2_grpc.OperationsServiceStub:
+        return operations_pb2_grpc.OperationsServiceStub(self._channel.grpc)
+
+    @property
+    def _spaces(self) -> spaces_pb2_grpc.SpaceServiceStub:
+        return spaces_pb2_grpc.SpaceServiceStub(self._channel.grpc)
 
     async def _unary(
         self, method: grpc.aio.UnaryUnaryMultiCallable[Q, R], request: Q, timeout_seconds: float | None

@@ -13,7 +13,7 @@ import grpc.aio
 from google.rpc import error_details_pb2, status_pb2
 
 from sourcier import errors
-from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
+from sourcier.gateway.v1 import answer_pb2, knowledge_pb2, operations_pb2, spaces_pb2
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -25,8 +25,10 @@ ERROR_DOMAIN = "sourcier"
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 
 # An upload is a stream that gRPC cannot send twice (the client repeats it itself), and a collection created by a call
-# whose answer was lost would exist at the second try.
-_NOT_RETRIED = frozenset({"UploadDocument", "CreateCollection"})
+# whose answer was lost would exist at the second try. What counts what it did would count the second try's part alone.
+_NOT_RETRIED = frozenset({
+    "UploadDocument", "CreateCollection", "ReplayFailures", "DiscardFailures", "Reprocess", "DropSpace",
+})
 _RETRY_POLICY = {
     "maxAttempts": 5,
     "initialBackoff": "0.2s",
@@ -127,7 +129,8 @@ def raise_if_cancelled(request_id: str) -> None:
 
 
 def _options(target: str) -> tuple[tuple[str, str | int], ...]:
-    services = (answer_pb2.DESCRIPTOR.services_by_name, knowledge_pb2.DESCRIPTOR.services_by_name)
+    modules = (answer_pb2, knowledge_pb2, operations_pb2, spaces_pb2)
+    services = [module.DESCRIPTOR.services_by_name for module in modules]
     retried = [
         {"service": service.full_name, "method": method.name}
         for names in services for service in names.values() for method in service.methods

@@ -11,10 +11,16 @@ from sourcier.answers import AnswerCalls
 from sourcier.channel import Channel
 from sourcier.collection import CollectionCalls
 from sourcier.documents import DocumentCalls
+from sourcier.failures import FailureCalls
 from sourcier.jobs import JobCalls
+from sourcier.spaces import SpaceCalls
+from sourcier.transfer import TransferCalls
+from sourcier.upkeep import UpkeepCalls
 
 
-class Client(AnswerCalls, DocumentCalls, JobCalls, CollectionCalls):
+class Client(
+    AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls
+):
     """A connection to a gateway; use it as an asynchronous context manager.
 
     >>> async with Client("localhost:8080") as client:

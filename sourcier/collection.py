@@ -1,4 +1,4 @@
-"""The calls on collections: create, list, delete."""
+"""The calls on collections: create, change, list, delete."""
 
 from __future__ import annotations
 
@@ -12,11 +12,27 @@ class CollectionCalls(Calls):
     """Collections."""
 
     async def create_collection(
-        self, name: str, *, chunking: knowledge_pb2.Chunking | None = None, timeout_seconds: float | None = None
+        self, name: str, *, chunking: knowledge_pb2.Chunking | None = None, retention_days: int = 0,
+        timeout_seconds: float | None = None,
     ) -> knowledge_pb2.Collection:
-        """Create a collection; raise AlreadyExists when there is one of that name."""
-        request = knowledge_pb2.CreateCollectionRequest(name=name, chunking=chunking)
+        """Create a collection; raise AlreadyExists when there is one of that name.
+
+        Its documents are removed `retention_days` after they were indexed last; with 0, when they are deleted.
+        """
+        request = knowledge_pb2.CreateCollectionRequest(name=name, chunking=chunking, retention_days=retention_days)
         return (await self._unary(self._knowledge.CreateCollection, request, timeout_seconds)).collection
+
+    async def update_collection(
+        self, name: str, *, chunking: knowledge_pb2.Chunking | None = None, retention_days: int | None = None,
+        timeout_seconds: float | None = None,
+    ) -> knowledge_pb2.UpdateCollectionResponse:
+        """Change how a collection's documents are cut from now on, all fields anew, and how many days they are kept.
+
+        What is None stays as it is. The answer tells how many are cut otherwise: those stay as they are until
+        `reprocess(collection=name, from_stage="chunk", only_outdated=True)`.
+        """
+        request = knowledge_pb2.UpdateCollectionRequest(name=name, chunking=chunking, retention_days=retention_days)
+        return await self._unary(self._knowledge.UpdateCollection, request, timeout_seconds)
 
     async def collections(self, *, page_size: int = 200) -> AsyncGenerator[knowledge_pb2.Collection, None]:
         """Yield the collections by name."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
-from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
+from sourcier.gateway.v1 import answer_pb2, knowledge_pb2, operations_pb2
 
 SearchModeName = Literal["dense", "lexical", "fused", "reranked"]
 JobStatusName = Literal["pending", "processing", "completed", "failed"]
+FailureStateName = Literal["open", "replayed", "discarded"]
+FailureStageName = Literal["accept", "parse", "chunk", "embed", "index"]
+ReprocessStageName = Literal["parse", "chunk", "embed"]
 
 
 class FilterOptions(TypedDict, total=False):
@@ -58,11 +61,29 @@ class DocumentOptions(TypedDict, total=False):
     """The category to filter by and to show."""
 
 
+class FailureOptions(TypedDict, total=False):
+    """Which failures are meant; what is left out narrows nothing."""
+
+    stage: FailureStageName
+    """Only those of this stage."""
+    reason: str
+    """Only those with this reason, for example `UNAVAILABLE`."""
+    collection: str
+    """Only those of this collection."""
+
+
 def search_filter(options: FilterOptions) -> answer_pb2.SearchFilter:
     """Return the filter that the options describe."""
     return answer_pb2.SearchFilter(
         collection=options.get("collection", ""), document_ids=options.get("document_ids", ()),
         categories=options.get("categories", ()), metadata=options.get("metadata", {}),
+    )
+
+
+def failure_filter(options: FailureOptions) -> operations_pb2.FailureFilter:
+    """Return the filter that the options describe."""
+    return operations_pb2.FailureFilter(
+        stage=options.get("stage", ""), reason=options.get("reason", ""), collection=options.get("collection", "")
     )
 
 

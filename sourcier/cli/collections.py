@@ -1,55 +1,110 @@
-"""`sourcier collections create | list | delete`."""
+"""`sourcier collections create | update | list | show | delete`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import shlex
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import json_line, moment, write_table
+from sourcier.cli.text import counted, json_line, moment, printable, write_table
 
 if TYPE_CHECKING:
     from sourcier.client import Client
-    from sourcier.gateway.v1 import knowledge_pb2
+    from sourcier.gateway.v1 import knowledge_pb2, spaces_pb2
 
 
 @click.group()
 def collections() -> None:
-    """Create, list and delete collections."""
+    """Create, change, list, show and delete collections."""
+
+
+def cuts(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say how documents are cut; it gets a `chunking` argument, None for none given."""
+    @click.option("--method", type=click.Choice(["hybrid", "page", "lines"]), default=None,
+                  help="How documents are cut: by structure, within pages, or by packed lines.")
+    @click.option("--unit", type=click.Choice(["tokens", "characters"]), help="What the lengths count.")
+    @click.option("--target", type=click.IntRange(min=1), help="The length a chunk aims at.")
+    @click.option("--overlap", type=click.IntRange(min=0), help="How much of a chunk the next one repeats.")
+    @click.option("--maximum", type=click.IntRange(min=1), help="The length no chunk exceeds.")
+    @functools.wraps(command)
+    def wrapped(
+        *arguments: Any, method: str | None, unit: str | None, target: int | None, overlap: int | None,
+        maximum: int | None, **options: Any,
+    ) -> Any:
+        from sourcier.gateway.v1 import knowledge_pb2
+
+        given = any(value is not None for value in (method, unit, target, overlap, maximum))
+        chunking = knowledge_pb2.Chunking(
+            method=method or "", unit=unit or "", target=target or 0, overlap=overlap, maximum=maximum or 0)
+        return command(*arguments, chunking=chunking if given else None, **options)
+
+    return wrapped
+
+
+keeps = click.option(
+    "--retention-days", type=click.IntRange(0, 36_500), metavar="N",
+    help="Remove documents N days after they were indexed last; 0 keeps them until they are deleted.",
+)
 
 
 @collections.command()
 @click.argument("name")
-@click.option("--method", type=click.Choice(["hybrid", "page", "lines"]), default=None,
-              help="How documents are cut: by structure, within pages, or by packed lines.")
-@click.option("--unit", type=click.Choice(["tokens", "characters"]), help="What the lengths count.")
-@click.option("--target", type=click.IntRange(min=1), help="The length a chunk aims at.")
-@click.option("--overlap", type=click.IntRange(min=0), help="How much of a chunk the next one repeats.")
-@click.option("--maximum", type=click.IntRange(min=1), help="The length no chunk exceeds.")
+@cuts
+@keeps
 @click.option("--if-missing", is_flag=True, help="Succeed when there is one of that name.")
 @connects
 def create(
-    name: str, method: str | None, unit: str | None, target: int | None, overlap: int | None, maximum: int | None,
-    if_missing: bool, connection: Connection,
+    name: str, chunking: knowledge_pb2.Chunking | None, retention_days: int | None, if_missing: bool,
+    connection: Connection,
 ) -> None:
     """Create a collection; lengths left out are the method's own."""
     async def use(client: Client) -> knowledge_pb2.Collection | None:
         from sourcier.errors import AlreadyExists
-        from sourcier.gateway.v1 import knowledge_pb2
 
-        chunking = knowledge_pb2.Chunking(
-            method=method or "", unit=unit or "", target=target or 0, overlap=overlap, maximum=maximum or 0)
-        given = any(value is not None for value in (method, unit, target, overlap, maximum))
         try:
-            return await client.create_collection(name, chunking=chunking if given else None)
+            return await client.create_collection(name, chunking=chunking, retention_days=retention_days or 0)
         except AlreadyExists:
             if not if_missing:
                 raise
             return None
 
     created = connection.run(use)
-    click.echo(f"created {name}: {_cut(created.chunking)}" if created is not None else f"{name} exists already")
+    if created is None:
+        click.echo(f"{name} exists already")
+        return
+    click.echo(f"created {name}: {_cut(created.chunking)}{_told(created, retention_days)}")
+
+
+@collections.command()
+@click.argument("name")
+@cuts
+@keeps
+@connects
+def update(
+    name: str, chunking: knowledge_pb2.Chunking | None, retention_days: int | None, connection: Connection
+) -> None:
+    """Change how a collection's documents are cut from now on, and how long they are kept.
+
+    Of the options that say how, those left out are the method's own; without any, documents are cut as before. Those
+    that it holds stay as they are until they are cut again: sourcier reprocess --from chunk.
+    """
+    if chunking is None and retention_days is None:
+        raise Failure("nothing to change is given", hint="sourcier collections update --help", exit_code=2)
+
+    async def use(client: Client) -> knowledge_pb2.UpdateCollectionResponse:
+        return await client.update_collection(name, chunking=chunking, retention_days=retention_days)
+
+    updated = connection.run(use)
+    click.echo(f"updated {name}: {_cut(updated.collection.chunking)}{_told(updated.collection, retention_days)}")
+    if updated.outdated_count:
+        click.echo(f"{counted(updated.outdated_count, 'document')} cut otherwise; to cut them again: "
+                   f"sourcier reprocess --from chunk --collection {shlex.quote(name)} --only-outdated")
 
 
 @collections.command("list")
@@ -65,10 +120,39 @@ def list_collections(as_json: bool, connection: Connection) -> None:
         for collection in found:
             click.echo(json_line(collection))
         return
-    write_table(("NAME", "DOCUMENTS", "CHUNKS", "CUT", "CREATED"), [
-        (each.name, str(each.document_count), str(each.chunk_count), _cut(each.chunking), moment(each.created_at))
+    write_table(("NAME", "DOCUMENTS", "CHUNKS", "CUT", "KEPT", "CREATED"), [
+        (each.name, str(each.document_count), str(each.chunk_count), _cut(each.chunking), _kept(each.retention_days),
+         moment(each.created_at))
         for each in found
     ])
+
+
+@collections.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
+@connects
+def show(name: str, as_json: bool, connection: Connection) -> None:
+    """Show what a collection's index was made of and with, its build manifest, and how long documents are kept."""
+    async def use(client: Client) -> tuple[spaces_pb2.BuildManifest, int]:
+        manifest = await client.build_manifest(name)
+        async with aclosing(client.collections()) as found:
+            kept = [each.retention_days async for each in found if each.name == manifest.collection]
+        return manifest, kept[0] if kept else 0
+
+    manifest, retention_days = connection.run(use)
+    if as_json:
+        click.echo(json_line(manifest))
+        return
+    cut = (f"{manifest.chunking_method} {manifest.chunking_target}/{manifest.chunking_overlap}/"
+           f"{manifest.chunking_maximum} {manifest.chunking_unit}")
+    for label, value in (
+        ("collection", manifest.collection), ("built", moment(manifest.built_at)),
+        ("documents", f"{manifest.document_count:,}"), ("chunks", f"{manifest.chunk_count:,}"),
+        ("corpus", manifest.corpus_sha256), ("cut", cut), ("parser", manifest.parser_version),
+        ("model", f"{manifest.model}, revision {manifest.revision}"), ("dimension", str(manifest.dimension)),
+        ("space", manifest.space_id), ("kept", _kept(retention_days)),
+    ):
+        click.echo(f"{label:<12} {printable(value)}")
 
 
 @collections.command()
@@ -90,3 +174,12 @@ def delete(name: str, yes: bool, connection: Connection) -> None:
 def _cut(chunking: knowledge_pb2.Chunking) -> str:
     lengths = f" {chunking.target}/{chunking.overlap}/{chunking.maximum} {chunking.unit}" if chunking.target else ""
     return f"{chunking.method or 'hybrid'}{lengths}"
+
+
+def _kept(retention_days: int) -> str:
+    return counted(retention_days, "day") if retention_days else "for ever"
+
+
+def _told(collection: knowledge_pb2.Collection, asked: int | None) -> str:
+    """Return how long documents are kept where somebody set it, now or before."""
+    return f", kept {_kept(collection.retention_days)}" if collection.retention_days or asked is not None else ""

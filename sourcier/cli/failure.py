@@ -9,7 +9,10 @@ import click
 from sourcier.cli.text import printable
 from sourcier.errors import SourcierError, Unavailable
 
-_LISTS = {"collection": "sourcier collections list", "document": "sourcier documents list", "job": "sourcier jobs list"}
+_LISTS = {
+    "collection": "sourcier collections list", "document": "sourcier documents list", "job": "sourcier jobs list",
+    "failure": "sourcier failures list",
+}
 
 
 class Failure(click.ClickException):

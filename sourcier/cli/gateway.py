@@ -38,15 +38,14 @@ class Connection:
 
     def run(self, use: Callable[[Client], Awaitable[T]]) -> T:
         """Open a client, use it, close it; Ctrl-C cancels the calls in hand."""
-        import asyncio
-
+        from sourcier.cli.interrupts import run_interruptible
         from sourcier.client import Client
 
         async def connected() -> T:
             async with Client(self.target(), tenant=self.tenant) as client:
                 return await use(client)
 
-        return asyncio.run(connected())
+        return run_interruptible(connected())
 
 
 def connects(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -30,7 +30,13 @@ COMMANDS = {
     "search": ("sourcier.cli.search:search", "Find the passages closest to a question."),
     "documents": ("sourcier.cli.documents:documents", "List, show and delete documents."),
     "jobs": ("sourcier.cli.jobs:jobs", "List, show and watch ingestion jobs."),
-    "collections": ("sourcier.cli.collections:collections", "Create, list and delete collections."),
+    "collections": ("sourcier.cli.collections:collections", "Create, change, list, show and delete collections."),
+    "failures": ("sourcier.cli.failures:failures", "List, show, replay and discard what could not be indexed."),
+    "reconcile": ("sourcier.cli.reconcile:reconcile", "Compare the watched buckets with what was taken in."),
+    "reprocess": ("sourcier.cli.reprocess:reprocess", "Index documents again, from a stage on."),
+    "spaces": ("sourcier.cli.spaces:spaces", "Move a collection to another embedding model while it answers."),
+    "export": ("sourcier.cli.transfer:export_collection", "Write a collection into a folder, vectors included."),
+    "import": ("sourcier.cli.transfer:import_collection", "Take in a collection that was exported."),
     "models": ("sourcier.cli.models:models", "List, fetch and verify models."),
 }
 
@@ -110,7 +116,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         status = EXIT_USAGE
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else "sourcier"
-        _tell(error.format_message(), f"{command} --help")
+        # click lists the choices of a missing option on lines of their own.
+        _tell(" ".join(error.format_message().split()), f"{command} --help")
         status = error.exit_code
     except click.ClickException as error:
         _tell(error.format_message(), getattr(error, "hint", ""))

@@ -31,9 +31,10 @@ def down(data_dir: Path | None) -> None:
 
 @click.command()
 @DATA_DIR
-def status(data_dir: Path | None) -> None:
+@click.option("--environment", is_flag=True, help="Print what clients need, as shell exports; secrets included.")
+def status(data_dir: Path | None, environment: bool) -> None:
     """Tell what is running: 0 when all is ready, 1 when not yet, 3 when nothing runs."""
-    hand_over("services.stack", ["status", *_folder(data_dir)])
+    hand_over("services.stack", ["status", *(["--environment"] if environment else []), *_folder(data_dir)])
 
 
 def _folder(data_dir: Path | None) -> list[str]:

@@ -38,6 +38,11 @@ def size(byte_count: int) -> str:
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 document, 2 documents, 12,000 documents."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def moment(timestamp: Any) -> str:
     """Return a protobuf timestamp in local time; empty for none."""
     if not timestamp.seconds:
@@ -69,7 +74,8 @@ def write_table(headers: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for header in headers:
-        table.add_column(header, overflow="fold")
+        # An id that is cut in two cannot be copied in one go.
+        table.add_column(header, overflow="fold", no_wrap=header == "ID")
     for row in rows:
         table.add_row(*(Text(one_line(cell)) for cell in row))
     Console().print(table)

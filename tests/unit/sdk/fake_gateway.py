@@ -13,7 +13,14 @@ from google.protobuf.duration_pb2 import Duration
 
 from services.chassis import errors
 from services.chassis.serving import Server, require, tenant_of
-from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from sourcier.gateway.v1 import (
+    answer_pb2,
+    answer_pb2_grpc,
+    knowledge_pb2,
+    knowledge_pb2_grpc,
+    operations_pb2,
+    operations_pb2_grpc,
+)
 
 REFUSAL = "Je ne trouve pas cette information dans le corpus."
 STAGES = (("located", 10), ("parsed", 30), ("chunked", 60), ("embedded", 80), ("done", 100))
@@ -35,6 +42,15 @@ PASSAGES = (
 )
 
 
+def failure(number: int, source: str, stage: str, reason: str, message: str) -> operations_pb2.Failure:
+    """Return an open failure of the script."""
+    return operations_pb2.Failure(
+        failure_id=f"failure-{number}", state=operations_pb2.FAILURE_STATE_OPEN, stage=stage, reason=reason,
+        message=message, attempts=number, source=source, filename=source, collection="default", job_id=f"job-{source}",
+        request_id=f"request-{number}",
+    )
+
+
 @dataclass
 class FakeGateway:
     """The script and what was seen of the calls."""
@@ -48,6 +64,16 @@ class FakeGateway:
         for each in PASSAGES
     })
     jobs: dict[str, knowledge_pb2.Job] = field(default_factory=dict)
+    unindexed: dict[str, operations_pb2.Failure] = field(default_factory=lambda: {
+        each.failure_id: each for each in (
+            failure(8, "notes.txt", "embed", "UNAVAILABLE", "the embed service cannot be reached"),
+            failure(1, "contrat.pdf", "parse", "DOCUMENT_ENCRYPTED", "“contrat.pdf” is protected by a password."),
+        )
+    })
+    comparison: list[operations_pb2.ReconcileResponse] = field(default_factory=list)
+    """What a reconciliation tells."""
+    outdated: int = 0
+    """Documents that a change of a collection leaves cut otherwise."""
     headers: list[knowledge_pb2.DocumentHeader] = field(default_factory=list)
     requests: list[Any] = field(default_factory=list)
     metadata: list[dict[str, Any]] = field(default_factory=list)
@@ -146,7 +172,8 @@ class FakeKnowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
         self._gateway.see(request, context)
         if request.name in self._gateway.collections:
             raise errors.AlreadyExists(f'the collection "{request.name}" exists already', field="name")
-        created = knowledge_pb2.Collection(name=request.name, chunking=request.chunking, collection_id="new")
+        created = knowledge_pb2.Collection(
+            name=request.name, chunking=request.chunking, collection_id="new", retention_days=request.retention_days)
         self._gateway.collections[request.name] = created
         return knowledge_pb2.CreateCollectionResponse(collection=created)
 
@@ -163,6 +190,18 @@ class FakeKnowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
         self._gateway.see(request, context)
         existed = self._gateway.collections.pop(request.name, None) is not None
         return knowledge_pb2.DeleteCollectionResponse(existed=existed, document_count=2 if existed else 0)
+
+    async def UpdateCollection(
+        self, request: knowledge_pb2.UpdateCollectionRequest, context: Context
+    ) -> knowledge_pb2.UpdateCollectionResponse:
+        self._gateway.see(request, context)
+        self._gateway.check_collection(request.name)
+        updated = self._gateway.collections[request.name]
+        if request.HasField("chunking"):
+            updated.chunking.CopyFrom(request.chunking)
+        if request.HasField("retention_days"):
+            updated.retention_days = request.retention_days
+        return knowledge_pb2.UpdateCollectionResponse(collection=updated, outdated_count=self._gateway.outdated)
 
     async def UploadDocument(
         self, request_iterator: AsyncIterator[knowledge_pb2.UploadDocumentRequest], context: Context
@@ -258,6 +297,90 @@ class FakeKnowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
                 raise errors.Unavailable()
 
 
+class FakeOperations(operations_pb2_grpc.OperationsServiceServicer):
+    """Keeps failures in memory; a replay works once, a comparison tells what the script says."""
+
+    def __init__(self, gateway: FakeGateway) -> None:
+        self._gateway = gateway
+
+    def _chosen(self, request: Any) -> list[operations_pb2.Failure]:
+        """Return the failures that ids or a filter name, as the gateway does."""
+        unindexed = self._gateway.unindexed
+        for failure_id in request.failure_ids:
+            if failure_id not in unindexed:
+                raise errors.NotFound(f"There is no failure {failure_id}.", field="failure_id")
+        if request.failure_ids:
+            return [unindexed[failure_id] for failure_id in request.failure_ids]
+        return self._fitting(request.filter, operations_pb2.FAILURE_STATE_OPEN)
+
+    def _fitting(self, wanted: operations_pb2.FailureFilter, state: int) -> list[operations_pb2.Failure]:
+        return [
+            each for each in self._gateway.unindexed.values()
+            if each.state == state and wanted.stage in ("", each.stage) and wanted.reason in ("", each.reason)
+            and wanted.collection in ("", each.collection)
+        ]
+
+    def _close(self, chosen: list[operations_pb2.Failure], state: Any) -> int:
+        opened = [each for each in chosen if each.state == operations_pb2.FAILURE_STATE_OPEN]
+        for each in opened:
+            each.state = state
+        return len(opened)
+
+    async def ListFailures(
+        self, request: operations_pb2.ListFailuresRequest, context: Context
+    ) -> operations_pb2.ListFailuresResponse:
+        self._gateway.see(request, context)
+        self._gateway.check_collection(request.filter.collection)
+        shown, token = _page(self._fitting(request.filter, request.state or 1), request)
+        return operations_pb2.ListFailuresResponse(failures=shown, next_page_token=token)
+
+    async def GetFailure(
+        self, request: operations_pb2.GetFailureRequest, context: Context
+    ) -> operations_pb2.GetFailureResponse:
+        self._gateway.see(request, context)
+        found = self._gateway.unindexed.get(request.failure_id)
+        if found is None:
+            raise errors.NotFound(f"There is no failure {request.failure_id}.", field="failure_id")
+        return operations_pb2.GetFailureResponse(failure=found)
+
+    async def ReplayFailures(
+        self, request: operations_pb2.ReplayFailuresRequest, context: Context
+    ) -> operations_pb2.ReplayFailuresResponse:
+        self._gateway.see(request, context)
+        chosen = self._chosen(request)
+        replayed = self._close(chosen, operations_pb2.FAILURE_STATE_REPLAYED)
+        return operations_pb2.ReplayFailuresResponse(replayed_count=replayed, skipped_count=len(chosen) - replayed)
+
+    async def DiscardFailures(
+        self, request: operations_pb2.DiscardFailuresRequest, context: Context
+    ) -> operations_pb2.DiscardFailuresResponse:
+        self._gateway.see(request, context)
+        closed = self._close(self._chosen(request), operations_pb2.FAILURE_STATE_DISCARDED)
+        return operations_pb2.DiscardFailuresResponse(discarded_count=closed)
+
+    async def Reconcile(
+        self, request: operations_pb2.ReconcileRequest, context: Context
+    ) -> AsyncIterator[operations_pb2.ReconcileResponse]:
+        self._gateway.see(request, context)
+        for progress in self._gateway.comparison:
+            yield progress
+
+    async def Reprocess(
+        self, request: operations_pb2.ReprocessRequest, context: Context
+    ) -> operations_pb2.ReprocessResponse:
+        """Make a job for each document of the script; the one about security breaks."""
+        self._gateway.see(request, context)
+        self._gateway.check_collection(request.collection)
+        for number, document in enumerate(self._gateway.documents.values()):
+            broken = "broken-" if "securite" in document.source else ""
+            job_id = f"job-{len(self._gateway.jobs) + number:03}-again"
+            self._gateway.jobs[job_id] = knowledge_pb2.Job(
+                job_id=job_id, document_id=document.document_id, source=document.source, collection="default",
+                filename=f"{broken}{document.source}", status=knowledge_pb2.JOB_STATUS_PENDING,
+            )
+        return operations_pb2.ReprocessResponse(document_count=len(self._gateway.documents))
+
+
 def _page(items: list[Any], request: Any) -> tuple[Sequence[Any], str]:
     start, size = int(request.page_token or 0), request.page_size or 100
     end = start + size
@@ -271,4 +394,6 @@ def serve(gateway: FakeGateway, *, listen: str = "127.0.0.1:0") -> Server:
                "sourcier.gateway.v1.AnswerService")
     server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, FakeKnowledge(gateway),
                "sourcier.gateway.v1.KnowledgeService")
+    server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, FakeOperations(gateway),
+               "sourcier.gateway.v1.OperationsService")
     return server
