@@ -1,4 +1,4 @@
-# All there is to learn: demo, test, lint, proto, bench, eval, models, lock, clean. CI calls the same targets.
+# All there is to learn: demo, test, lint, proto, bench, eval, chaos, models, lock, clean. CI calls the same targets.
 SHELL := /bin/bash
 PYTHON ?= python3
 ENVIRONMENT := .venv/services/bin
@@ -7,7 +7,7 @@ INSTALL := $(PYTHON) requirements/install.py
 
 export PYTHONPATH := $(CURDIR)
 
-.PHONY: help demo test unit lint proto proto-check breaking bench eval models lock clean
+.PHONY: help demo test unit lint proto proto-check breaking bench eval chaos models lock clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -29,7 +29,7 @@ unit: ## Run the unit tests alone: seconds.
 lint: ## Check style, types, the direction of imports and the contracts.
 	@$(INSTALL) services dev
 	@$(RUN) -m ruff check .
-	@$(RUN) -m mypy services sourcier models demo/run.py requirements/install.py requirements/stubs.py
+	@$(RUN) -m mypy services sourcier models eval bench demo requirements/install.py requirements/stubs.py
 	@$(ENVIRONMENT)/lint-imports
 	@$(ENVIRONMENT)/buf lint
 
@@ -62,6 +62,11 @@ bench: ## Measure speed beside peers: make bench [ONLY=name] [QUICK=1].
 	@$(INSTALL) services dev export generate bench
 	@$(RUN) -m models fetch multilingual-e5-small smollm2-135m-instruct
 	@$(RUN) -m bench $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
+chaos: ## Kill, lose, delay and double, then count: make chaos [DURATION=seconds] [SEED=n] [SCENARIO=name].
+	@$(INSTALL) services dev
+	@$(RUN) -m tests.chaos $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(DURATION),--duration $(DURATION))
 
 lock: ## Resolve the lock files again from requirements/*.in.
 	@$(INSTALL) services dev

@@ -1,0 +1,42 @@
+"""Rules broken on purpose, to prove that the checker sees it: each is a patch of the service about to start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def acknowledge_before_commit(service: str) -> None:
+    """Acknowledge each message as soon as it is fetched: what dies in hand is never delivered again."""
+    from services.chassis.consuming import Consumer
+
+    work = Consumer._work
+
+    async def acknowledged_first(self: Any, message: Any, lane: str) -> None:
+        await message.ack_sync(timeout=5)
+        await work(self, message, lane)
+
+    Consumer._work = acknowledged_first  # type: ignore[method-assign]
+
+
+def no_fencing(service: str) -> None:
+    """Commit a version whatever has been committed since it was accepted."""
+    if service == "ingest":
+        from services.index import batches
+
+        batches._check = lambda batch, state: None
+
+
+def no_staged_key(service: str) -> None:
+    """Count a batch each time it is delivered."""
+    if service == "ingest":
+        from services.index import commit_statements
+
+        commit_statements.STAGE_BATCH = commit_statements.STAGE_BATCH.replace(
+            "on conflict do nothing", "on conflict (version_id, batch_no) do update set staged_at = now()"
+        )
+
+
+BREAKS: dict[str, Callable[[str], None]] = {
+    "acknowledge-before-commit": acknowledge_before_commit, "no-fencing": no_fencing, "no-staged-key": no_staged_key,
+}

@@ -1,0 +1,36 @@
+"""With a rule of the services broken on purpose, the checker finds what is missing or double: the proof's proof."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.chaos import report, trial
+from tests.chaos.broken import BREAKS
+from tests.chaos.cluster import Servers
+from tests.chaos.keeper import Plan
+from tests.chaos.scenarios import KILLS, ORDER, Scenario
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+LIMIT_SECONDS = 15.0
+"""The services as they are need a tenth of it on these scenarios."""
+
+DEADLY = replace(KILLS, plans=(
+    Plan(kills=("parse.after-work", "index.before-commit"), kill_probability=0.5), Plan(service="embed"),
+), steps=30)
+SCENARIO_OF: dict[str, Scenario] = {
+    "acknowledge-before-commit": DEADLY, "no-fencing": ORDER, "no-staged-key": ORDER,
+}
+
+
+@pytest.mark.parametrize("rule", sorted(BREAKS))
+async def test_a_broken_rule_is_found(rule: str, servers: Servers, servers_folder: Path) -> None:
+    outcome = await trial.run(
+        SCENARIO_OF[rule], seed=3, folder=servers_folder, servers=servers, broken=rule, limit_seconds=LIMIT_SECONDS
+    )
+    print(report.details(outcome))  # noqa: T201 - `-s` shows what was found
+    kinds = {finding.kind for finding in outcome.findings if finding.kind != "unfinished"}
+    stuck = [finding for finding in outcome.findings if "is released" in finding.detail]
+    assert kinds or stuck, "nobody noticed"

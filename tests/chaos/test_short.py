@@ -1,0 +1,40 @@
+"""The short run: every scenario once, with the checker over what it leaves behind. `make chaos` is the long one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from services.chassis import failpoints
+from tests.chaos import report, trial
+from tests.chaos.cluster import Servers
+from tests.chaos.probes import PROBES
+from tests.chaos.scenarios import KILLS, SCENARIOS
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+SEED = 20
+LONG_ONLY = {"silence", "slow", "spending"}
+"""Their faults are waits: for ack waits to end, for pings to stay unanswered."""
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS.keys() - LONG_ONLY))
+async def test_nothing_is_lost_nothing_is_doubled(name: str, servers: Servers, servers_folder: Path) -> None:
+    outcome = await trial.run(SCENARIOS[name], seed=SEED, folder=servers_folder, servers=servers)
+    print(f"{' '.join(report.row(outcome))}\n{report.details(outcome)}")  # noqa: T201 - `-s` shows the figures
+    assert not outcome.findings, report.details(outcome)
+    assert outcome.faults.total() > 0
+    assert outcome.documents > 0
+
+
+@pytest.mark.parametrize("name", sorted(PROBES))
+async def test_what_is_worked_hard_does_not_stick(name: str, servers: Servers) -> None:
+    probe, size, _ = PROBES[name]
+    outcome = await probe(servers, SEED, size)
+    print(f"{' '.join(report.row(outcome))}\n{report.details(outcome)}")  # noqa: T201
+    assert not outcome.findings, report.details(outcome)
+
+
+def test_every_failpoint_is_one_of_the_kills() -> None:
+    assert {name for plan in KILLS.plans for name in plan.kills} == set(failpoints.NAMES)
+
