@@ -30,7 +30,7 @@ from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.events.v1 import events_pb2
 
 MODEL = "multilingual-e5-small"
-REQUEST_TEXTS, REQUESTS_AT_ONCE, BATCH_CHUNKS = 32, 4, 24
+REQUEST_TEXTS, REQUESTS_AT_ONCE, BATCH_CHUNKS = 32, 12, 24
 BATCH_TOKENS = 4096
 FloatArray = npt.NDArray[np.float32]
 
@@ -158,6 +158,7 @@ class _Service:
                 chunks=[events_pb2.Chunk(chunk_id=new_id(), text=text) for text in texts[start : start + BATCH_CHUNKS]],
             )
             await self._jetstream.publish(subjects.CHUNKS_READY, ready, tenant="bench", lane="bulk",
+                                          suffix=subjects.space_token(self._model.space_id),
                                           message_id=f"{version.version_id}-{batch_no}")
         for _ in starts:
             (message,) = await self._subscription.fetch(1, timeout=300)

@@ -45,7 +45,9 @@ async def running_stack(**variables: str) -> AsyncIterator[Mapping[str, str]]:
     folder.chmod(0o711)
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("SOURCIER_") or name == "SOURCIER_MODELS_DIR"}
-    environment |= {"SOURCIER_DATA_DIR": str(folder), "PYTHONPATH": str(ROOT)} | variables
+    # A benchmark that is killed must not leave a stack behind, which would slow down the next one.
+    environment |= {"SOURCIER_DATA_DIR": str(folder), "PYTHONPATH": str(ROOT),
+                    "SOURCIER_STACK_PARENT": str(os.getpid())} | variables
     try:
         await _stack("up", "--detach", environment=environment)
         state = json.loads((folder / "stack.json").read_text())

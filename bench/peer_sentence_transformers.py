@@ -4,7 +4,7 @@ import json
 import sys
 
 import torch
-from sentence_transformers import SentenceTransformer, models
+from sentence_transformers import SentenceTransformer, models  # type: ignore[import-not-found]
 
 
 def main(weights: str, threads: int) -> None:

@@ -40,9 +40,9 @@ async def run(*, quick: bool) -> list[Table]:
     for stage, values in by_stage.items():
         stages.samples[stage] = values
         stages.notes[stage] = f"p95 {percentile(values, 0.95):.1f}"
-    for mode, values in times.items():
-        totals.samples[mode] = values
-        totals.notes[mode] = f"p95 {percentile(values, 0.95):.1f}; {chunks} chunks of {origin}"
+    for name, values in times.items():
+        totals.samples[name] = values
+        totals.notes[name] = f"p95 {percentile(values, 0.95):.1f}; {chunks} chunks of {origin}"
     added = percentile(times["reranked"], 0.5) - percentile(times["fused"], 0.5)
     totals.notes["reranked"] += f"; re-ranking 20 candidates adds {added:.1f} ms to the p50 (target under 10)"
     return [stages, totals]

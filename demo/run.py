@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import re
@@ -40,6 +39,7 @@ from sourcier.cli.failure import Failure, explain, root  # noqa: E402
 from sourcier.cli.files import Selection, select  # noqa: E402
 from sourcier.cli.ingest import ensure_collection, shown, summarise, tell_left_out  # noqa: E402
 from sourcier.cli.ingestion import Ingestion  # noqa: E402
+from sourcier.cli.interrupts import run_interruptible  # noqa: E402
 from sourcier.client import Client  # noqa: E402
 from sourcier.errors import SourcierError  # noqa: E402
 
@@ -71,7 +71,7 @@ def main() -> int:
         plan = read_plan()
         selection = select((str(plan.documents),))
         with stack(keep=plan.keep) as (gateway, stays):
-            asyncio.run(ingest(gateway, plan, selection))
+            run_interruptible(ingest(gateway, plan, selection))
             # One answer that fails does not take the others with it.
             failures = [not answered(gateway, question, plan.collection)
                         for question in plan.questions or typed_questions()]
@@ -191,7 +191,7 @@ async def ingest(gateway: str, plan: Plan, selection: Selection) -> None:
 def answered(gateway: str, question: str, collection: str) -> bool:
     """Ask a question; tell what went wrong, if anything did, and return whether nothing did."""
     try:
-        asyncio.run(ask(gateway, question, collection))
+        run_interruptible(ask(gateway, question, collection))
     except (Failure, SourcierError) as error:
         tell(error.message, error.hint)
         return False

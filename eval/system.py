@@ -72,6 +72,7 @@ def _stack(command: str, data_dir: Path, *options: str, engine: str) -> int:
     environment = {
         **os.environ, "PYTHONPATH": str(REPOSITORY), "SOURCIER_STACK_SERVICES": SERVICES,
         "SOURCIER_GENERATE_URL": os.environ.get("SOURCIER_GENERATE_URL", NO_MODEL), "SOURCIER_EMBED_ENGINE": engine,
+        "SOURCIER_STACK_PARENT": str(os.getpid()),
     }
     arguments = (sys.executable, "-m", "services.stack", command, "--data-dir", str(data_dir), *options)
     return subprocess.run(arguments, env=environment, check=False).returncode
