@@ -14,7 +14,8 @@ from psycopg.rows import class_row
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
 
-GONE_PAGE = 1_000
+GONE_PAGE = 5_000
+"""Rows of the manifest looked at in one statement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +69,20 @@ async def note_page(
     return await _updated(connection, NOTE_PAGE, values)
 
 
-async def gone_keys(connection: Connection, reconciliation: Reconciliation, *, after: str) -> list[str]:
-    """Return keys that were known before the comparison began and were not listed, `GONE_PAGE` at most."""
+async def gone_keys(
+    connection: Connection, reconciliation: Reconciliation, *, after: str
+) -> tuple[list[str], str | None]:
+    """Look at the next `GONE_PAGE` known keys; return those known before the comparison began and not listed.
+
+    The second value is the last key looked at, None at the end.
+    """
     cursor = await connection.execute(GONE, {
         "reconciliation_id": reconciliation.reconciliation_id, "tenant": reconciliation.tenant,
         "bucket": reconciliation.bucket, "prefix": reconciliation.prefix, "after": after, "limit": GONE_PAGE,
     })
-    return [key for (key,) in await cursor.fetchall()]
+    row = await cursor.fetchone()
+    assert row is not None
+    return row[0], row[1]
 
 
 async def finish(connection: Connection, reconciliation: Reconciliation, *, gone: int) -> Reconciliation:
@@ -143,18 +151,26 @@ where reconciliation_id = %(reconciliation_id)s
 returning {_COLUMNS}
 """  # noqa: S608
 
+# `offset 0` keeps the look-up a look-up: each comparison has an id of which the planner's figures know nothing, and as
+# a join it may read everything listed once for each row.
 GONE = """
-select key
-from objects
-where tenant = %(tenant)s and bucket = %(bucket)s and starts_with(key, %(prefix)s) and key > %(after)s
-  and state <> 'changed'
-  and last_seen < (select started_at from reconciliations where reconciliation_id = %(reconciliation_id)s)
-  and not exists (
-      select from listed_objects
-      where listed_objects.reconciliation_id = %(reconciliation_id)s and listed_objects.key = objects.key
-  )
-order by key
-limit %(limit)s
+with known as materialized (
+    select key, state, last_seen
+    from objects
+    where tenant = %(tenant)s and bucket = %(bucket)s and starts_with(key, %(prefix)s) and key > %(after)s
+    order by key
+    limit %(limit)s
+)
+select coalesce(array_agg(key order by key) filter (
+    where state <> 'changed'
+      and last_seen < (select started_at from reconciliations where reconciliation_id = %(reconciliation_id)s)
+      and not exists (
+          select from listed_objects
+          where listed_objects.reconciliation_id = %(reconciliation_id)s and listed_objects.key = known.key
+          offset 0
+      )
+), '{}'), max(key collate "C")
+from known
 """
 
 DELETE_KEYS = "delete from listed_objects where reconciliation_id = %(reconciliation_id)s"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 from services.chassis import telemetry
@@ -93,8 +93,9 @@ class Reconciler:
         for rule in rules:
             async with self._alone(rule, wait=True) as alone:
                 assert alone
-                async for progress in self._compare(rule, dry_run=dry_run):
-                    yield progress
+                async with aclosing(self._compare(rule, dry_run=dry_run)) as comparison:
+                    async for progress in comparison:
+                        yield progress
 
     async def _compare_when_due(self, rule: BucketRule, stopping: asyncio.Event) -> None:
         try:
@@ -102,9 +103,10 @@ class Reconciler:
                 if not alone or not await self._is_due(rule):
                     return
                 progress = None
-                async for progress in self._compare(rule, dry_run=False):  # noqa: B007 - the last one is told
-                    if stopping.is_set():
-                        return  # the next process goes on from here
+                async with aclosing(self._compare(rule, dry_run=False)) as comparison:
+                    async for progress in comparison:  # noqa: B007 - the last one is told
+                        if stopping.is_set():
+                            return  # the next process goes on from here
                 if progress is None:
                     return
                 if progress.missing or progress.changed or progress.gone:
@@ -135,13 +137,11 @@ class Reconciler:
             await failpoint("reconcile.after-page")
             yield _progress(going, differing)
         gone = 0
-        after = ""
+        after: str | None = ""
         examples: list[str] = []
-        while True:
-            keys = await self._mark_gone(rule, going, after=after)
-            if not keys:
-                break
-            gone, after = gone + len(keys), keys[-1]
+        while after is not None:
+            keys, after = await self._mark_gone(rule, going, after=after)
+            gone += len(keys)
             examples = (examples + keys)[:EXAMPLES_MAX]
         async with self._database.transaction(tenant=rule.tenant) as connection:
             going = await reconciliations.finish(connection, going, gone=gone)
@@ -165,14 +165,16 @@ class Reconciler:
         self._told(going, missing=len(missing), changed=len(changed))
         return going, [*missing, *changed][:EXAMPLES_MAX]
 
-    async def _mark_gone(self, rule: BucketRule, going: Reconciliation, *, after: str) -> list[str]:
+    async def _mark_gone(
+        self, rule: BucketRule, going: Reconciliation, *, after: str
+    ) -> tuple[list[str], str | None]:
         async with self._database.transaction(tenant=rule.tenant) as connection:
-            keys = await reconciliations.gone_keys(connection, going, after=after)
+            keys, last = await reconciliations.gone_keys(connection, going, after=after)
             owned = [key for key in keys if self._buckets.rules.of(rule.bucket, key) == rule]
             if not going.dry_run:
                 await manifest.hint(connection, (_name(rule, key) for key in owned))
         self._told(going, gone=len(owned))
-        return keys
+        return owned, last
 
     def _told(self, going: Reconciliation, **found: int) -> None:
         if going.dry_run:

@@ -13,24 +13,37 @@ from tests.chaos.cluster import Servers
 from tests.chaos.keeper import Plan
 from tests.chaos.scenarios import KILLS, ORDER, Scenario
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 LIMIT_SECONDS = 15.0
 """The services as they are need a tenth of it on these scenarios."""
 
 DEADLY = replace(KILLS, plans=(
     Plan(kills=("parse.after-work", "index.before-commit"), kill_probability=0.5), Plan(service="embed"),
 ), steps=30)
+# Batches come again while others of their version are still held back.
+DOUBLING = replace(
+    ORDER, habits=replace(ORDER.habits, large_share=1.0), plans=(
+        Plan(failpoints="consume.before-acknowledge=skip:0.6"), Plan(service="embed"),
+        Plan(service="embed", failpoints="embed.after-work=delay:8"),
+    ),
+)
 SCENARIO_OF: dict[str, Scenario] = {
-    "acknowledge-before-commit": DEADLY, "no-fencing": ORDER, "no-staged-key": ORDER,
+    "acknowledge-before-commit": DEADLY, "no-fencing": ORDER, "no-staged-key": DOUBLING,
 }
+SEEDS = (3, 4, 5)
+"""What is broken does harm only when two things meet; on a busy machine they may not, the first time."""
 
 
 @pytest.mark.parametrize("rule", sorted(BREAKS))
 async def test_a_broken_rule_is_found(rule: str, servers: Servers, servers_folder: Path) -> None:
-    outcome = await trial.run(
-        SCENARIO_OF[rule], seed=3, folder=servers_folder, servers=servers, broken=rule, limit_seconds=LIMIT_SECONDS
-    )
-    print(report.details(outcome))  # noqa: T201 - `-s` shows what was found
-    kinds = {finding.kind for finding in outcome.findings if finding.kind != "unfinished"}
-    stuck = [finding for finding in outcome.findings if "is released" in finding.detail]
-    assert kinds or stuck, "nobody noticed"
+    for seed in SEEDS:
+        outcome = await trial.run(
+            SCENARIO_OF[rule], seed=seed, folder=servers_folder, servers=servers, broken=rule,
+            limit_seconds=LIMIT_SECONDS,
+        )
+        print(report.details(outcome))  # noqa: T201 - `-s` shows what was found
+        kinds = {finding.kind for finding in outcome.findings if finding.kind != "unfinished"}
+        stuck = [finding for finding in outcome.findings if "is released" in finding.detail]
+        if kinds or stuck:
+            return
+    pytest.fail("nobody noticed")
