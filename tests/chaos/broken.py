@@ -28,13 +28,15 @@ def no_fencing(service: str) -> None:
 
 
 def no_staged_key(service: str) -> None:
-    """Count a batch each time it is delivered."""
+    """Count a batch each time it is delivered, with the keys of its rows, which would refuse it too, out of the way."""
     if service == "ingest":
-        from services.index import commit_statements
+        from services.index import commit_statements as statements
 
-        commit_statements.STAGE_BATCH = commit_statements.STAGE_BATCH.replace(
+        statements.STAGE_BATCH = statements.STAGE_BATCH.replace(
             "on conflict do nothing", "on conflict (version_id, batch_no) do update set staged_at = now()"
         )
+        for name in ("STAGE_CHUNKS", "INSERT_CHUNKS", "INSERT_ENTRIES", "INSERT_VECTORS"):
+            setattr(statements, name, getattr(statements, name) + " on conflict do nothing")
 
 
 BREAKS: dict[str, Callable[[str], None]] = {
