@@ -31,7 +31,7 @@ from sourcier.events.v1 import events_pb2
 
 MODEL = "multilingual-e5-small"
 REQUEST_TEXTS, REQUESTS_AT_ONCE, BATCH_CHUNKS = 32, 12, 24
-BATCH_TOKENS = 4096
+BATCH_TOKENS = 1024
 FloatArray = npt.NDArray[np.float32]
 
 

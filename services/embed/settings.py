@@ -22,8 +22,9 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
     """Threads for inference, all streams together; 0 takes every core."""
     streams: int = Field(default=0, ge=0, le=64)
     """Batches computed at the same time, each on its share of the threads; 0 chooses."""
-    batch_tokens_max: int = Field(default=4096, ge=512, le=65_536)
-    """Most tokens of one batch, padding included."""
+    batch_tokens_max: int = Field(default=1024, ge=512, le=65_536)
+    """Most tokens of one batch, padding included. Larger ones leave the processor's caches: with 4096 onnxruntime loses
+    a fifth of its speed, and OpenVINO gains nothing (docs/MODELS.md)."""
     queue_tokens_max: int = Field(default=262_144, ge=8_192)
     """Most tokens waiting; more are refused with RESOURCE_EXHAUSTED on gRPC, and wait in JetStream otherwise."""
     query_cache_size: int = Field(default=1000, ge=0, le=1_000_000)
