@@ -15,7 +15,7 @@ from services.chassis.channels import Deadline
 from services.chassis.errors import DeadlineExceeded, ServiceError
 from services.gateway.events import Degradation, Usage
 from services.gateway.follow_ups import refers_back
-from services.gateway.history import History, last_lines
+from services.gateway.history import History, language_of, last_lines
 from services.gateway.peers import Generation, SamplingOptions
 from services.gateway.prompt import Prompt
 from services.index.language import detect
@@ -100,15 +100,14 @@ class Rewriter:
         deadline: Deadline,
     ) -> Rewriting:
         """Return the question to answer; a model that fails, is slow or talks costs the rewriting, never the answer."""
-        language = detect(question)
-        if not history or not refers_back(question, language=language):
+        if not history or not refers_back(question, language=detect(question)):
             return Rewriting(question)
         usage = Usage()
         try:
             budget = deadline.remaining(self._seconds_max)
             async with asyncio.timeout(budget):
                 text, generation = await self._ask(
-                    prompt_for(question, history, language=language), tenant=tenant, seed=seed,
+                    prompt_for(question, history, language=language_of(question, history)), tenant=tenant, seed=seed,
                     generation_id=generation_id, deadline=Deadline.after(budget),
                 )
             usage = generation.usage

@@ -48,6 +48,8 @@ async def test_a_conversation_goes_on(cli: Command, gateway: FakeGateway) -> Non
     assert done.code == 0
     assert "2 messages" in done.err
     assert {request.conversation_id for request in asked(gateway)} == {"conversation-1"}
+    done = await cli("ask", "Trois ?", "--conversation", "conversation-1")
+    assert (done.code, asked(gateway)[-1].conversation_id) == (0, "conversation-1")
     missing = await cli("chat", "--conversation", "nowhere", stdin="Deux ?\n")
     assert (missing.code, missing.out) == (1, "")
     assert missing.err == (

@@ -87,6 +87,18 @@ async def test_the_model_is_asked_as_the_specification_says() -> None:
     assert prompt.user.endswith(f"Question à reformuler : {QUESTION}")
 
 
+@pytest.mark.parametrize(("said", "question", "language"), [
+    ("How many days of leave are there?", "That one?", "English"),
+    ("Combien de jours de congé ?", "Celui-ci ?", "French"),
+    ("How many days of leave are there?", "Combien coûte celui de la mutuelle ?", "French"),
+])
+async def test_the_model_is_asked_in_the_language_that_is_spoken(said: str, question: str, language: str) -> None:
+    peers = FakePeers(deltas=("?",))
+    await rewrite(peers, question, (HistoryMessage("user", said),))
+    (prompt,) = peers.prompts
+    assert prompt.system.startswith("You rewrite" if language == "English" else "Tu reformules")
+
+
 @pytest.mark.parametrize(("text", "reason"), [
     ((), "empty"), (("  \n",), "empty"), (("…",), "empty"), (("« »",), "empty"),
     (("x" * 400,), "far longer"), (("Un ?\nDeux ?",), "several lines"),
