@@ -102,16 +102,29 @@ async def test_the_model_is_asked_in_the_language_that_is_spoken(said: str, ques
 @pytest.mark.parametrize(("text", "reason"), [
     ((), "empty"), (("  \n",), "empty"), (("…",), "empty"), (("« »",), "empty"),
     (("x" * 400,), "far longer"), (("Un ?\nDeux ?",), "several lines"),
+    (("L'agence de Lyon ouvre à 9 h.",), "a statement"),
     (("What are the opening hours of the agency in Lyon?",), "another language"),
 ])
 async def test_a_rewriting_that_is_no_question_is_not_used(text: tuple[str, ...], reason: str) -> None:
     before = counted("IMPLAUSIBLE")
     rewriting = await rewrite(FakePeers(deltas=text))
-    assert (rewriting.question, rewriting.called, rewriting.usage) == (QUESTION, True, FINISH.usage)
+    assert (rewriting.question, rewriting.called) == (QUESTION, True)
+    # What a generation used that was aborted is not known.
+    assert rewriting.usage == (Usage() if reason in ("far longer", "several lines") else FINISH.usage)
     assert rewriting.degradation is not None
     assert rewriting.degradation.stage == "rewrite"
     assert reason in rewriting.degradation.reason
     assert counted("IMPLAUSIBLE") == before + 1
+
+
+@pytest.mark.parametrize("text", ["Un ?\nDeux", "x" * 400])
+async def test_a_model_that_talks_is_left_at_once(text: str) -> None:
+    peers = FakePeers(deltas=(text,), hang_after_deltas=True)
+    async with asyncio.timeout(3):
+        rewriting = await rewrite(peers)
+    assert rewriting.question == QUESTION
+    assert rewriting.degradation is not None
+    assert peers.closed.is_set(), "the generation is aborted"
 
 
 async def test_a_rewriting_that_is_cut_off_is_not_used() -> None:
@@ -180,7 +193,7 @@ def test_the_prompt_of_an_answer_has_the_last_two_exchanges_between_passages_and
 
 def test_long_messages_are_cut_in_the_rewriting_prompt() -> None:
     prompt = prompt_for(QUESTION, (HistoryMessage("assistant", "mot " * 5_000),) * 4, language="fr")
-    assert len(prompt.user) < 4 * (MESSAGE_CHARACTERS_MAX + 20) + 200
+    assert len(prompt.user) < 4 * (MESSAGE_CHARACTERS_MAX + 20) + 800
 
 
 @pytest.mark.parametrize(("question", "history", "language"), [
