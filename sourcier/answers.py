@@ -32,6 +32,11 @@ class AnswerCalls(Calls):
             question=question, filter=search_filter(options), passages=options.get("passages", 0),
             candidates=options.get("candidates", 0), rerank=options.get("rerank"),
             tokens_max=options.get("tokens_max", 0), temperature=options.get("temperature"), seed=options.get("seed"),
+            conversation_id=options.get("conversation_id", ""), keep=options.get("keep"),
+            history=[
+                answer_pb2.HistoryMessage(role=answer_pb2.Role.Value(f"ROLE_{role.upper()}"), content=content)
+                for role, content in options.get("history", ())
+            ],
         )
         return self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds

@@ -13,7 +13,7 @@ import grpc.aio
 from google.rpc import error_details_pb2, status_pb2
 
 from sourcier import errors
-from sourcier.gateway.v1 import answer_pb2, knowledge_pb2, operations_pb2, spaces_pb2
+from sourcier.gateway.v1 import answer_pb2, conversation_pb2, knowledge_pb2, operations_pb2, spaces_pb2
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -28,6 +28,7 @@ MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 # whose answer was lost would exist at the second try. What counts what it did would count the second try's part alone.
 _NOT_RETRIED = frozenset({
     "UploadDocument", "CreateCollection", "ReplayFailures", "DiscardFailures", "Reprocess", "DropSpace",
+    "CreateConversation",
 })
 _RETRY_POLICY = {
     "maxAttempts": 5,
@@ -129,7 +130,7 @@ def raise_if_cancelled(request_id: str) -> None:
 
 
 def _options(target: str) -> tuple[tuple[str, str | int], ...]:
-    modules = (answer_pb2, knowledge_pb2, operations_pb2, spaces_pb2)
+    modules = (answer_pb2, conversation_pb2, knowledge_pb2, operations_pb2, spaces_pb2)
     services = [module.DESCRIPTOR.services_by_name for module in modules]
     retried = [
         {"service": service.full_name, "method": method.name}

@@ -10,6 +10,7 @@ import grpc
 from sourcier.answers import AnswerCalls
 from sourcier.channel import Channel
 from sourcier.collection import CollectionCalls
+from sourcier.conversations import ConversationCalls
 from sourcier.documents import DocumentCalls
 from sourcier.failures import FailureCalls
 from sourcier.jobs import JobCalls
@@ -19,7 +20,8 @@ from sourcier.upkeep import UpkeepCalls
 
 
 class Client(
-    AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls
+    AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls,
+    ConversationCalls,
 ):
     """A connection to a gateway; use it as an asynchronous context manager.
 

@@ -11,6 +11,7 @@ SearchModeName = Literal["dense", "lexical", "fused", "reranked"]
 JobStatusName = Literal["pending", "processing", "completed", "failed"]
 FailureStateName = Literal["open", "replayed", "discarded"]
 FailureStageName = Literal["accept", "parse", "chunk", "embed", "index"]
+RoleName = Literal["user", "assistant"]
 ReprocessStageName = Literal["parse", "chunk", "embed"]
 
 
@@ -42,6 +43,12 @@ class AskOptions(FilterOptions, total=False):
     """The sampling temperature, 0 to 2."""
     seed: int
     """The sampler's seed."""
+    conversation_id: str
+    """The conversation that the question continues."""
+    keep: bool
+    """Whether question and answer are kept in the conversation; they are when left out."""
+    history: Sequence[tuple[RoleName, str]]
+    """Who said what before, oldest first, where you keep the conversation yourself; 50 messages at most."""
 
 
 class DocumentOptions(TypedDict, total=False):

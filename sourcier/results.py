@@ -13,6 +13,7 @@ _OUTCOMES = {
     answer_pb2.ANSWER_OUTCOME_TRUNCATED: "truncated",
     answer_pb2.ANSWER_OUTCOME_REFUSED: "refused",
     answer_pb2.ANSWER_OUTCOME_QUOTED: "quoted",
+    answer_pb2.ANSWER_OUTCOME_SMALL_TALK: "small_talk",
 }
 
 
@@ -23,7 +24,8 @@ class Answer:
     text: str
     """The text with its markers `[1]`, or the refusal, or the quoted extract."""
     outcome: str
-    """`answered`, `truncated` (token limit), `refused` (the documents do not hold it) or `quoted` (an extract)."""
+    """`answered`, `truncated` (token limit), `refused` (the documents do not hold it), `quoted` (an extract) or
+    `small_talk` (a fixed reply to a greeting or thanks)."""
     citations: tuple[answer_pb2.Citation, ...] = ()
     """The markers of the text, in order of appearance, one for each place."""
     sources: tuple[answer_pb2.Passage, ...] = ()
@@ -31,7 +33,7 @@ class Answer:
     reason: str = ""
     """Why it was refused, for example `BELOW_THRESHOLD`; empty otherwise."""
     durations: Mapping[str, float] = field(default_factory=dict)
-    """Seconds by stage: `embed`, `search`, `rerank`, `first_token`, `generate`, `total`."""
+    """Seconds by stage: `rewrite`, `embed`, `search`, `rerank`, `first_token`, `generate`, `total`."""
     degradations: tuple[answer_pb2.Degradation, ...] = ()
     """What was done in a lesser way than asked; empty when nothing was."""
     usage: answer_pb2.Usage = field(default_factory=answer_pb2.Usage)
@@ -41,6 +43,10 @@ class Answer:
     answer_id: str = ""
     language: str = ""
     """`fr` or `en`: the question's language."""
+    rewritten: str = ""
+    """The question that was answered, where a follow-up was made self-contained; empty otherwise."""
+    message_id: str = ""
+    """The answer's message in its conversation, to be rated; empty where nothing was kept."""
 
     @property
     def refused(self) -> bool:
@@ -71,7 +77,7 @@ class UploadResult:
 async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
     """Read an answer to its end; raise AnswerFailed when it could not be completed."""
     started, finished = answer_pb2.Started(), answer_pb2.Finished()
-    tokens, replacement, reason, answer_id = list[str](), "", "", ""
+    tokens, replacement, reason, answer_id, rewritten = list[str](), "", "", "", ""
     citations, sources = list[answer_pb2.Citation](), tuple[answer_pb2.Passage, ...]()
     degradations = list[answer_pb2.Degradation]()
     async for event in events:
@@ -79,6 +85,8 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
         match event.WhichOneof("event"):
             case "started":
                 started = event.started
+            case "rewritten":
+                rewritten = event.rewritten.question
             case "reranked":
                 sources = tuple(event.reranked.passages)
             case "token":
@@ -111,4 +119,6 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
         model=finished.model,
         answer_id=answer_id,
         language=started.language,
+        rewritten=rewritten,
+        message_id=finished.message_id,
     )

@@ -72,6 +72,9 @@ broker_losses_total = Counter("sourcier_broker_losses_total", "Times the broker 
 degradations_total = Counter(
     "sourcier_degradations_total", "Work done in a lesser way than asked, by stage and reason.", ["stage", "reason"]
 )
+search_decisions_total = Counter(
+    "sourcier_search_decisions_total", "Messages that were searched for or answered as small talk, by why.", ["reason"]
+)
 notifications_total = Counter(
     "sourcier_bucket_notifications_total", "Bucket notifications sent to the webhook, by outcome.", ["outcome"]
 )

@@ -10,10 +10,13 @@ from services.chassis.lifecycle import Stopping, Worker
 from services.chassis.postgres import Database, DatabaseSettings
 from services.chassis.serving import Server
 from services.gateway.answering import Answerer
+from services.gateway.conversation_server import ConversationServer
+from services.gateway.dialogue import Dialogue
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
+from services.gateway.rewriting import Rewriter
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
 from services.gateway.space_server import SpaceServer
@@ -22,6 +25,8 @@ from services.gateway.webhook import Webhook
 from sourcier.gateway.v1 import (
     answer_pb2,
     answer_pb2_grpc,
+    conversation_pb2,
+    conversation_pb2_grpc,
     knowledge_pb2,
     knowledge_pb2_grpc,
     operations_pb2,
@@ -34,6 +39,7 @@ from sourcier.gateway.v1 import (
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_transfer_grpc
 
 ANSWER_SERVICE_NAME = answer_pb2.DESCRIPTOR.services_by_name["AnswerService"].full_name
+CONVERSATION_SERVICE_NAME = conversation_pb2.DESCRIPTOR.services_by_name["ConversationService"].full_name
 KNOWLEDGE_SERVICE_NAME = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"].full_name
 OPERATIONS_SERVICE_NAME = operations_pb2.DESCRIPTOR.services_by_name["OperationsService"].full_name
 SPACE_SERVICE_NAME = spaces_pb2.DESCRIPTOR.services_by_name["SpaceService"].full_name
@@ -63,8 +69,14 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             database, peers, result_threshold=settings.result_threshold,
             search_seconds_max=settings.search_seconds_max,
         )
+        dialogue = Dialogue(
+            Answerer(retriever, peers), Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database,
+            settings.dialogue,
+        )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, Answerer(retriever, peers), settings), ANSWER_SERVICE_NAME)
+                   AnswerServer(retriever, dialogue, settings), ANSWER_SERVICE_NAME)
+        server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, ConversationServer(database),
+                   CONVERSATION_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                    KnowledgeServer(database, peers), KNOWLEDGE_SERVICE_NAME)
         server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),

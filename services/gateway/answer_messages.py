@@ -8,6 +8,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from services.gateway import events
 from services.gateway.events import Event, Outcome, RankedPassage
+from services.gateway.knowledge_messages import timestamp
 from sourcier.gateway.v1 import answer_pb2
 
 _OUTCOMES = {
@@ -15,6 +16,7 @@ _OUTCOMES = {
     Outcome.TRUNCATED: answer_pb2.ANSWER_OUTCOME_TRUNCATED,
     Outcome.REFUSED: answer_pb2.ANSWER_OUTCOME_REFUSED,
     Outcome.QUOTED: answer_pb2.ANSWER_OUTCOME_QUOTED,
+    Outcome.SMALL_TALK: answer_pb2.ANSWER_OUTCOME_SMALL_TALK,
 }
 
 
@@ -48,6 +50,8 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
     match event:
         case events.Started(question, language):
             message.started.CopyFrom(answer_pb2.Started(question=question, language=language))
+        case events.Rewritten(original, question):
+            message.rewritten.CopyFrom(answer_pb2.Rewritten(original=original, question=question))
         case events.Searching(query, text):
             message.searching.CopyFrom(answer_pb2.Searching(query=query, message=text))
         case events.Retrieved(candidates):
@@ -66,9 +70,10 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
             message.quoted.CopyFrom(answer_pb2.Quoted(text=text, citation=_citation(citation)))
         case events.Degradation(stage, reason):
             message.degraded.CopyFrom(answer_pb2.Degradation(stage=stage, reason=reason))
-        case events.Finished(outcome, durations, usage, model):
+        case events.Finished(outcome, durations, usage, model, message_id, created_at):
             message.finished.CopyFrom(answer_pb2.Finished(
                 outcome=_OUTCOMES[outcome], durations=duration_messages(durations), model=model,
+                message_id=message_id, created_at=None if created_at is None else timestamp(created_at),
                 usage=answer_pb2.Usage(
                     prompt_tokens=usage.prompt_tokens, cached_tokens=usage.cached_tokens,
                     completion_tokens=usage.completion_tokens,

@@ -27,6 +27,7 @@ from services.gateway.events import (
     Started,
     Usage,
 )
+from services.gateway.history import History
 from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
 from services.gateway.peers import Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
@@ -48,6 +49,8 @@ class AnswerOptions:
     quote_threshold: float
     attach_threshold: float
     refusal_text: str
+    history: History = ()
+    """What was said before; never a source."""
 
 
 class Answerer:
@@ -142,7 +145,9 @@ class _Writer:
 
     async def write(self, answer_id: str) -> AsyncGenerator[Event, None]:
         """Yield the answer's words and citations, a refusal, or the best extract."""
-        prompt = build_prompt(self._query.question, self._passages, self._messages, refusal=self._refusal)
+        prompt = build_prompt(
+            self._query.question, self._passages, self._messages, refusal=self._refusal, history=self._options.history
+        )
         with self._stopwatch.measure("generate"):
             async with (
                 self._peers.generate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 
 from services.index.passages import Passage
@@ -44,6 +45,14 @@ class Started:
 
     question: str
     language: str
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A question that refers to what was said before was made self-contained."""
+
+    original: str
+    question: str
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,7 @@ class Outcome(Enum):
     TRUNCATED = "truncated"
     REFUSED = "refused"
     QUOTED = "quoted"
+    SMALL_TALK = "small_talk"
 
 
 @dataclass(frozen=True)
@@ -132,8 +142,13 @@ class Finished:
     """Seconds by stage."""
     usage: Usage = field(default_factory=Usage)
     model: str = ""
+    message_id: str = ""
+    """The answer's message in its conversation; empty where nothing was kept."""
+    created_at: datetime | None = None
+    """When the answer was begun."""
 
 
 Event = (
-    Started | Searching | Retrieved | Reranked | Token | Citation | Refused | Quoted | Finished | Degradation
+    Started | Rewritten | Searching | Retrieved | Reranked | Token | Citation | Refused | Quoted | Finished
+    | Degradation
 )

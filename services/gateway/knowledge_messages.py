@@ -22,7 +22,7 @@ def collection_message(collection: Collection) -> knowledge_pb2.Collection:
             maximum=chunking.maximum,
         ),
         document_count=collection.document_count, chunk_count=collection.chunk_count,
-        created_at=_timestamp(collection.created_at), retention_days=collection.retention_days,
+        created_at=timestamp(collection.created_at), retention_days=collection.retention_days,
     )
 
 
@@ -35,7 +35,7 @@ def document_message(document: Document) -> knowledge_pb2.Document:
         size_bytes=document.size_bytes, content_sha256=document.content_sha256.hex(),
         version_id=document.current_version or "", chunk_count=document.chunk_count,
         metadata={key: str(value) for key, value in document.metadata.items()}, category=document.category,
-        created_at=_timestamp(document.created_at), indexed_at=_timestamp(document.updated_at) if indexed else None,
+        created_at=timestamp(document.created_at), indexed_at=timestamp(document.updated_at) if indexed else None,
     )
 
 
@@ -59,7 +59,8 @@ def internal_change(request: knowledge_pb2.UpdateCollectionRequest) -> ingest_pb
     return ingest_pb2.UpdateCollectionRequest.FromString(request.SerializeToString())
 
 
-def _timestamp(moment: datetime) -> Timestamp:
-    timestamp = Timestamp()
-    timestamp.FromDatetime(moment)
-    return timestamp
+def timestamp(moment: datetime) -> Timestamp:
+    """Return a moment."""
+    message = Timestamp()
+    message.FromDatetime(moment)
+    return message

@@ -21,6 +21,10 @@ class Messages:
     """The system prompt; `{refusal}` is filled in."""
     extracts: str
     question: str
+    said: str
+    """Above what was said before."""
+    user: str
+    assistant: str
     page: str
     refusal_openings: tuple[str, ...]
     """How models begin when they refuse, in lower case without accents."""
@@ -39,6 +43,9 @@ FRENCH = Messages(
     ),
     extracts="Extraits :",
     question="Question :",
+    said="Échanges précédents, qui aident à comprendre la question et ne prouvent rien :",
+    user="Utilisateur :",
+    assistant="Assistant :",
     page="page",
     refusal_openings=("je ne trouve pas", "les extraits ne contiennent pas", "les extraits ne mentionnent pas",
                       "cette information n'est pas", "aucun extrait ne", "les extraits fournis ne"),
@@ -57,6 +64,9 @@ ENGLISH = Messages(
     ),
     extracts="Extracts:",
     question="Question:",
+    said="Earlier exchanges, which help to understand the question and prove nothing:",
+    user="User:",
+    assistant="Assistant:",
     page="page",
     refusal_openings=("i cannot find", "i can't find", "the extracts do not", "the provided extracts do not"),
 )

@@ -14,7 +14,9 @@ from services.chassis.errors import ServiceError
 from services.chassis.ids import new_id
 from services.chassis.serving import require, tenant_of
 from services.gateway.answer_messages import EventStream, duration_messages, passage_messages
-from services.gateway.answering import Answerer, AnswerOptions
+from services.gateway.answering import AnswerOptions
+from services.gateway.conversation_messages import kept_history
+from services.gateway.dialogue import Dialogue, Turn
 from services.gateway.peers import SamplingOptions
 from services.gateway.retrieval import Mode, Query, Retriever
 from services.gateway.settings import GatewaySettings
@@ -38,9 +40,9 @@ _MODES = {
 class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
     """Proto on one side, retrieval and answering on the other."""
 
-    def __init__(self, retriever: Retriever, answerer: Answerer, settings: GatewaySettings) -> None:
+    def __init__(self, retriever: Retriever, dialogue: Dialogue, settings: GatewaySettings) -> None:
         self._retriever = retriever
-        self._answerer = answerer
+        self._dialogue = dialogue
         self._settings = settings
 
     async def Search(self, request: answer_pb2.SearchRequest, context: Context) -> answer_pb2.SearchResponse:
@@ -73,7 +75,10 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         require(limit <= PASSAGES_MAX, f"passages is {limit}; use 1 to {PASSAGES_MAX}", field="passages")
         require(limit <= candidates <= CANDIDATES_MAX,
                 f"candidates is {candidates}; use {limit} to {CANDIDATES_MAX}", field="candidates")
-        rerank = request.rerank if request.HasField("rerank") else settings.rerank
+        turn = await self._turn(request, context)
+        # The request's word goes before the conversation's, and that before the service's (R2).
+        preferred = settings.rerank if turn.rerank is None else turn.rerank
+        rerank = request.rerank if request.HasField("rerank") else preferred
         query = self._query(
             request, context, mode=Mode.RERANKED if rerank else Mode.FUSED, limit=limit, candidates=candidates,
             exact=False,
@@ -84,7 +89,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         answer_id = new_id()
         stream = EventStream(answer_id)
         try:
-            events = self._answerer.answer(query, options, answer_id=answer_id, deadline=deadline)
+            events = self._dialogue.answer(turn, query, options, answer_id=answer_id, deadline=deadline)
             async with aclosing(events):
                 async for event in events:
                     yield stream.response(event)
@@ -93,6 +98,17 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             told = error if isinstance(error, ServiceError) else ServiceError()
             yield stream.failed(reason=told.reason, message=told.message)
             raise
+
+    async def _turn(self, request: answer_pb2.AskRequest, context: Context) -> Turn:
+        kept = request.keep if request.HasField("keep") else True
+        require(bool(request.conversation_id) or not request.HasField("keep") or not request.keep,
+                "keep is true, and conversation_id is empty; make a conversation with CreateConversation", field="keep")
+        require(not (request.conversation_id and request.history),
+                "history is given beside conversation_id, which has its own; send one of the two", field="history")
+        return await self._dialogue.open(
+            tenant=tenant_of(context), conversation_id=request.conversation_id, keep=kept,
+            history=kept_history(request.history), deadline=Deadline.of(context),
+        )
 
     def _query(
         self, request: answer_pb2.SearchRequest | answer_pb2.AskRequest, context: Context, *, mode: Mode, limit: int,

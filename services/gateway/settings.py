@@ -7,6 +7,8 @@ from typing import Self
 from pydantic import Field, SecretStr, model_validator
 
 from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
+from services.gateway.dialogue import DialogueSettings
+from services.gateway.small_talk import COMPLEXITY_MIN, KEYWORDS
 
 
 class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
@@ -66,10 +68,29 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Longest time for the language model."""
     ask_seconds_max: float = Field(default=180, gt=0)
     """Longest time for a whole answer, when the caller sets no deadline."""
+    rewrite_seconds_max: float = Field(default=30, gt=0)
+    """Longest time to make a follow-up question self-contained; after it the question is searched for as it is."""
+    small_talk: bool = True
+    """Whether greetings and thanks get a fixed reply; otherwise everything is searched for."""
+    search_keywords: str = ", ".join(KEYWORDS)
+    """Words, by comma, in the singular: a message with one of them is always searched for."""
+    search_complexity: float = Field(default=COMPLEXITY_MIN, ge=0, le=1)
+    """Messages more complex than this are always searched for; 20 words or more are 1."""
+    conversation_messages_max: int = Field(default=1_000, ge=2, le=100_000)
+    """Messages of a conversation; a full one takes no more questions."""
     answer_tokens_max: int = Field(default=400, ge=1, le=32_768)
     """Most tokens of an answer."""
     temperature: float = Field(default=0.0, ge=0, le=2)
     """Sampling temperature of answers."""
+
+    @property
+    def dialogue(self) -> DialogueSettings:
+        """What dialogues are told."""
+        keywords = tuple(word for word in map(str.strip, self.search_keywords.split(",")) if word)
+        return DialogueSettings(
+            small_talk=self.small_talk, keywords=keywords, complexity_min=self.search_complexity,
+            messages_max=self.conversation_messages_max,
+        )
 
     @model_validator(mode="after")
     def _check_webhook(self) -> Self:

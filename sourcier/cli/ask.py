@@ -32,6 +32,7 @@ EXIT_REFUSED = 3
 @click.option("--tokens-max", type=click.IntRange(min=1), help="Most tokens of the answer.")
 @click.option("--temperature", type=click.FloatRange(0, 2), help="The sampling temperature.")
 @click.option("--seed", type=int, help="The sampler's seed.")
+@click.option("--conversation", "conversation_id", metavar="ID", help="The conversation that the question continues.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=300.0,
               show_default=True, metavar="SECONDS", help="The longest the answer may take.")
 @click.option("--json", "as_json", is_flag=True, help="Write one AskEvent a line, as JSON.")
@@ -105,6 +106,8 @@ class AnswerWriter:
     def write(self, event: answer_pb2.AskEvent) -> None:
         """Write one event; raise AnswerFailed when the answer could not be completed."""
         match event.WhichOneof("event"):
+            case "rewritten":
+                self._step(f"asked as: {event.rewritten.question}")
             case "searching":
                 self._step(event.searching.message)
             case "retrieved":

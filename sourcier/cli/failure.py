@@ -11,7 +11,7 @@ from sourcier.errors import SourcierError, Unavailable
 
 _LISTS = {
     "collection": "sourcier collections list", "document": "sourcier documents list", "job": "sourcier jobs list",
-    "failure": "sourcier failures list",
+    "failure": "sourcier failures list", "conversation": "sourcier conversations list",
 }
 
 

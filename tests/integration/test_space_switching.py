@@ -26,8 +26,10 @@ from services.embed.encoder import Encoder
 from services.embed.server import EmbedServer
 from services.embed.worker import embed_consumer
 from services.gateway.answering import Answerer
+from services.gateway.dialogue import Dialogue
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
+from services.gateway.rewriting import Rewriter
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
 from services.gateway.space_server import SpaceServer
@@ -91,8 +93,11 @@ async def gateway(pipeline: Pipeline, embed_url: str) -> AsyncIterator[str]:
         Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64) as server,
     ):
         retriever = Retriever(pipeline.database, peers, result_threshold=-1, search_seconds_max=10)
+        dialogue = Dialogue(
+            Answerer(retriever, peers), Rewriter(peers, seconds_max=30), pipeline.database, settings.dialogue
+        )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, Answerer(retriever, peers), settings), "sourcier.gateway.v1.AnswerService")
+                   AnswerServer(retriever, dialogue, settings), "sourcier.gateway.v1.AnswerService")
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(pipeline.database, peers),
                    "sourcier.gateway.v1.SpaceService")
         await server.start()

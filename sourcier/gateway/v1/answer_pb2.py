@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n sourcier/gateway/v1/answer.proto\x12\x13sourcier.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x01\n\x0cSearchFilter\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x14\n\x0c\x64ocument_ids\x18\x02 \x03(\t\x12\x12\n\ncategories\x18\x03 \x03(\t\x12\x41\n\x08metadata\x18\x04 \x03(\x0b\x32/.sourcier.gateway.v1.SearchFilter.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xb5\x01\n\rSearchRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x31\n\x06\x66ilter\x18\x02 \x01(\x0b\x32!.sourcier.gateway.v1.SearchFilter\x12\r\n\x05limit\x18\x03 \x01(\r\x12-\n\x04mode\x18\x04 \x01(\x0e\x32\x1f.sourcier.gateway.v1.SearchMode\x12\x12\n\ncandidates\x18\x05 \x01(\r\x12\r\n\x05\x65xact\x18\x06 \x01(\x08\"\xaf\x01\n\x0eSearchResponse\x12.\n\x08passages\x18\x01 \x03(\x0b\x32\x1c.sourcier.gateway.v1.Passage\x12\x36\n\x0c\x64\x65gradations\x18\x02 \x03(\x0b\x32 .sourcier.gateway.v1.Degradation\x12\x35\n\tdurations\x18\x03 \x03(\x0b\x32\".sourcier.gateway.v1.StageDuration\"\x8f\x04\n\x07Passage\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x10\n\x08\x63hunk_id\x18\x02 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x03 \x01(\t\x12\x12\n\nversion_id\x18\x04 \x01(\t\x12\r\n\x05title\x18\x05 \x01(\t\x12\x0e\n\x06source\x18\x06 \x01(\t\x12\x13\n\x0b\x63hunk_index\x18\x07 \x01(\r\x12\x0c\n\x04page\x18\x08 \x01(\r\x12\x14\n\x0cheading_path\x18\t \x03(\t\x12\x0c\n\x04text\x18\n \x01(\t\x12\r\n\x05score\x18\x0b \x01(\x01\x12\x17\n\nsimilarity\x18\x0c \x01(\x01H\x00\x88\x01\x01\x12\x1a\n\rlexical_score\x18\r \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x0crerank_score\x18\x0e \x01(\x01H\x02\x88\x01\x01\x12\x10\n\x08\x63\x61tegory\x18\x0f \x01(\t\x12<\n\x08metadata\x18\x10 \x03(\x0b\x32*.sourcier.gateway.v1.Passage.MetadataEntry\x12\x17\n\x0fstart_character\x18\x11 \x01(\r\x12\x15\n\rend_character\x18\x12 \x01(\r\x12\x13\n\x0btoken_count\x18\x13 \x01(\r\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\r\n\x0b_similarityB\x10\n\x0e_lexical_scoreB\x0f\n\r_rerank_score\",\n\x0b\x44\x65gradation\x12\r\n\x05stage\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"K\n\rStageDuration\x12\r\n\x05stage\x18\x01 \x01(\t\x12+\n\x08\x64uration\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xf1\x01\n\nAskRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x31\n\x06\x66ilter\x18\x02 \x01(\x0b\x32!.sourcier.gateway.v1.SearchFilter\x12\x10\n\x08passages\x18\x03 \x01(\r\x12\x12\n\ncandidates\x18\x04 \x01(\r\x12\x13\n\x06rerank\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x12\n\ntokens_max\x18\x06 \x01(\r\x12\x18\n\x0btemperature\x18\x07 \x01(\x02H\x01\x88\x01\x01\x12\x11\n\x04seed\x18\x08 \x01(\x03H\x02\x88\x01\x01\x42\t\n\x07_rerankB\x0e\n\x0c_temperatureB\x07\n\x05_seed\";\n\x0b\x41skResponse\x12,\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1d.sourcier.gateway.v1.AskEvent\"\x88\x05\n\x08\x41skEvent\x12\x11\n\tanswer_id\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x07started\x18\x04 \x01(\x0b\x32\x1c.sourcier.gateway.v1.StartedH\x00\x12\x33\n\tsearching\x18\x05 \x01(\x0b\x32\x1e.sourcier.gateway.v1.SearchingH\x00\x12\x33\n\tretrieved\x18\x06 \x01(\x0b\x32\x1e.sourcier.gateway.v1.RetrievedH\x00\x12\x31\n\x08reranked\x18\x07 \x01(\x0b\x32\x1d.sourcier.gateway.v1.RerankedH\x00\x12+\n\x05token\x18\x08 \x01(\x0b\x32\x1a.sourcier.gateway.v1.TokenH\x00\x12\x31\n\x08\x63itation\x18\t \x01(\x0b\x32\x1d.sourcier.gateway.v1.CitationH\x00\x12/\n\x07refused\x18\n \x01(\x0b\x32\x1c.sourcier.gateway.v1.RefusedH\x00\x12-\n\x06quoted\x18\x0b \x01(\x0b\x32\x1b.sourcier.gateway.v1.QuotedH\x00\x12\x31\n\x08\x66inished\x18\x0c \x01(\x0b\x32\x1d.sourcier.gateway.v1.FinishedH\x00\x12-\n\x06\x66\x61iled\x18\r \x01(\x0b\x32\x1b.sourcier.gateway.v1.FailedH\x00\x12\x34\n\x08\x64\x65graded\x18\x0e \x01(\x0b\x32 .sourcier.gateway.v1.DegradationH\x00\x42\x07\n\x05\x65vent\"-\n\x07Started\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x10\n\x08language\x18\x02 \x01(\t\"+\n\tSearching\x12\r\n\x05query\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"\x1f\n\tRetrieved\x12\x12\n\ncandidates\x18\x01 \x01(\r\"\\\n\x08Reranked\x12.\n\x08passages\x18\x01 \x03(\x0b\x32\x1c.sourcier.gateway.v1.Passage\x12\x10\n\x08\x64\x65graded\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\"\'\n\x05Token\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x10\n\x08\x61ttached\x18\x02 \x01(\x08\"\xa6\x02\n\x08\x43itation\x12\x0e\n\x06marker\x18\x01 \x01(\r\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x12\n\nversion_id\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x0c\n\x04page\x18\x06 \x01(\r\x12\x10\n\x08\x63hunk_id\x18\x07 \x01(\t\x12\x13\n\x0b\x63hunk_index\x18\x08 \x01(\r\x12\x17\n\x0fstart_character\x18\t \x01(\r\x12\x15\n\rend_character\x18\n \x01(\r\x12\x10\n\x08\x61ttached\x18\x0b \x01(\x08\x12-\n\x07support\x18\x0c \x01(\x0e\x32\x1c.sourcier.gateway.v1.Support\x12\x12\n\x05score\x18\r \x01(\x01H\x00\x88\x01\x01\x42\x08\n\x06_score\"O\n\x07Refused\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x17\n\nbest_score\x18\x03 \x01(\x01H\x00\x88\x01\x01\x42\r\n\x0b_best_score\"G\n\x06Quoted\x12\x0c\n\x04text\x18\x01 \x01(\t\x12/\n\x08\x63itation\x18\x02 \x01(\x0b\x32\x1d.sourcier.gateway.v1.Citation\"P\n\x05Usage\x12\x15\n\rprompt_tokens\x18\x01 \x01(\r\x12\x15\n\rcached_tokens\x18\x02 \x01(\r\x12\x19\n\x11\x63ompletion_tokens\x18\x03 \x01(\r\"\xb0\x01\n\x08\x46inished\x12\x33\n\x07outcome\x18\x01 \x01(\x0e\x32\".sourcier.gateway.v1.AnswerOutcome\x12)\n\x05usage\x18\x02 \x01(\x0b\x32\x1a.sourcier.gateway.v1.Usage\x12\x35\n\tdurations\x18\x03 \x03(\x0b\x32\".sourcier.gateway.v1.StageDuration\x12\r\n\x05model\x18\x04 \x01(\t\")\n\x06\x46\x61iled\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t*\x8a\x01\n\nSearchMode\x12\x1b\n\x17SEARCH_MODE_UNSPECIFIED\x10\x00\x12\x15\n\x11SEARCH_MODE_DENSE\x10\x01\x12\x17\n\x13SEARCH_MODE_LEXICAL\x10\x02\x12\x15\n\x11SEARCH_MODE_FUSED\x10\x03\x12\x18\n\x14SEARCH_MODE_RERANKED\x10\x04*O\n\x07Support\x12\x17\n\x13SUPPORT_UNSPECIFIED\x10\x00\x12\x18\n\x14SUPPORT_SAME_WORDING\x10\x01\x12\x11\n\rSUPPORT_CITED\x10\x02*\xa1\x01\n\rAnswerOutcome\x12\x1e\n\x1a\x41NSWER_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x41NSWER_OUTCOME_ANSWERED\x10\x01\x12\x1c\n\x18\x41NSWER_OUTCOME_TRUNCATED\x10\x02\x12\x1a\n\x16\x41NSWER_OUTCOME_REFUSED\x10\x03\x12\x19\n\x15\x41NSWER_OUTCOME_QUOTED\x10\x04\x32\xae\x01\n\rAnswerService\x12J\n\x03\x41sk\x12\x1f.sourcier.gateway.v1.AskRequest\x1a .sourcier.gateway.v1.AskResponse0\x01\x12Q\n\x06Search\x12\".sourcier.gateway.v1.SearchRequest\x1a#.sourcier.gateway.v1.SearchResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n sourcier/gateway/v1/answer.proto\x12\x13sourcier.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x01\n\x0cSearchFilter\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x14\n\x0c\x64ocument_ids\x18\x02 \x03(\t\x12\x12\n\ncategories\x18\x03 \x03(\t\x12\x41\n\x08metadata\x18\x04 \x03(\x0b\x32/.sourcier.gateway.v1.SearchFilter.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xb5\x01\n\rSearchRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x31\n\x06\x66ilter\x18\x02 \x01(\x0b\x32!.sourcier.gateway.v1.SearchFilter\x12\r\n\x05limit\x18\x03 \x01(\r\x12-\n\x04mode\x18\x04 \x01(\x0e\x32\x1f.sourcier.gateway.v1.SearchMode\x12\x12\n\ncandidates\x18\x05 \x01(\r\x12\r\n\x05\x65xact\x18\x06 \x01(\x08\"\xaf\x01\n\x0eSearchResponse\x12.\n\x08passages\x18\x01 \x03(\x0b\x32\x1c.sourcier.gateway.v1.Passage\x12\x36\n\x0c\x64\x65gradations\x18\x02 \x03(\x0b\x32 .sourcier.gateway.v1.Degradation\x12\x35\n\tdurations\x18\x03 \x03(\x0b\x32\".sourcier.gateway.v1.StageDuration\"\x8f\x04\n\x07Passage\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x10\n\x08\x63hunk_id\x18\x02 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x03 \x01(\t\x12\x12\n\nversion_id\x18\x04 \x01(\t\x12\r\n\x05title\x18\x05 \x01(\t\x12\x0e\n\x06source\x18\x06 \x01(\t\x12\x13\n\x0b\x63hunk_index\x18\x07 \x01(\r\x12\x0c\n\x04page\x18\x08 \x01(\r\x12\x14\n\x0cheading_path\x18\t \x03(\t\x12\x0c\n\x04text\x18\n \x01(\t\x12\r\n\x05score\x18\x0b \x01(\x01\x12\x17\n\nsimilarity\x18\x0c \x01(\x01H\x00\x88\x01\x01\x12\x1a\n\rlexical_score\x18\r \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x0crerank_score\x18\x0e \x01(\x01H\x02\x88\x01\x01\x12\x10\n\x08\x63\x61tegory\x18\x0f \x01(\t\x12<\n\x08metadata\x18\x10 \x03(\x0b\x32*.sourcier.gateway.v1.Passage.MetadataEntry\x12\x17\n\x0fstart_character\x18\x11 \x01(\r\x12\x15\n\rend_character\x18\x12 \x01(\r\x12\x13\n\x0btoken_count\x18\x13 \x01(\r\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\r\n\x0b_similarityB\x10\n\x0e_lexical_scoreB\x0f\n\r_rerank_score\",\n\x0b\x44\x65gradation\x12\r\n\x05stage\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"K\n\rStageDuration\x12\r\n\x05stage\x18\x01 \x01(\t\x12+\n\x08\x64uration\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xdc\x02\n\nAskRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x31\n\x06\x66ilter\x18\x02 \x01(\x0b\x32!.sourcier.gateway.v1.SearchFilter\x12\x10\n\x08passages\x18\x03 \x01(\r\x12\x12\n\ncandidates\x18\x04 \x01(\r\x12\x13\n\x06rerank\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x12\n\ntokens_max\x18\x06 \x01(\r\x12\x18\n\x0btemperature\x18\x07 \x01(\x02H\x01\x88\x01\x01\x12\x11\n\x04seed\x18\x08 \x01(\x03H\x02\x88\x01\x01\x12\x17\n\x0f\x63onversation_id\x18\t \x01(\t\x12\x11\n\x04keep\x18\n \x01(\x08H\x03\x88\x01\x01\x12\x34\n\x07history\x18\x0b \x03(\x0b\x32#.sourcier.gateway.v1.HistoryMessageB\t\n\x07_rerankB\x0e\n\x0c_temperatureB\x07\n\x05_seedB\x07\n\x05_keep\"J\n\x0eHistoryMessage\x12\'\n\x04role\x18\x01 \x01(\x0e\x32\x19.sourcier.gateway.v1.Role\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\";\n\x0b\x41skResponse\x12,\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1d.sourcier.gateway.v1.AskEvent\"\xbd\x05\n\x08\x41skEvent\x12\x11\n\tanswer_id\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x07started\x18\x04 \x01(\x0b\x32\x1c.sourcier.gateway.v1.StartedH\x00\x12\x33\n\tsearching\x18\x05 \x01(\x0b\x32\x1e.sourcier.gateway.v1.SearchingH\x00\x12\x33\n\tretrieved\x18\x06 \x01(\x0b\x32\x1e.sourcier.gateway.v1.RetrievedH\x00\x12\x31\n\x08reranked\x18\x07 \x01(\x0b\x32\x1d.sourcier.gateway.v1.RerankedH\x00\x12+\n\x05token\x18\x08 \x01(\x0b\x32\x1a.sourcier.gateway.v1.TokenH\x00\x12\x31\n\x08\x63itation\x18\t \x01(\x0b\x32\x1d.sourcier.gateway.v1.CitationH\x00\x12/\n\x07refused\x18\n \x01(\x0b\x32\x1c.sourcier.gateway.v1.RefusedH\x00\x12-\n\x06quoted\x18\x0b \x01(\x0b\x32\x1b.sourcier.gateway.v1.QuotedH\x00\x12\x31\n\x08\x66inished\x18\x0c \x01(\x0b\x32\x1d.sourcier.gateway.v1.FinishedH\x00\x12-\n\x06\x66\x61iled\x18\r \x01(\x0b\x32\x1b.sourcier.gateway.v1.FailedH\x00\x12\x34\n\x08\x64\x65graded\x18\x0e \x01(\x0b\x32 .sourcier.gateway.v1.DegradationH\x00\x12\x33\n\trewritten\x18\x0f \x01(\x0b\x32\x1e.sourcier.gateway.v1.RewrittenH\x00\x42\x07\n\x05\x65vent\"-\n\x07Started\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x10\n\x08language\x18\x02 \x01(\t\"/\n\tRewritten\x12\x10\n\x08original\x18\x01 \x01(\t\x12\x10\n\x08question\x18\x02 \x01(\t\"+\n\tSearching\x12\r\n\x05query\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"\x1f\n\tRetrieved\x12\x12\n\ncandidates\x18\x01 \x01(\r\"\\\n\x08Reranked\x12.\n\x08passages\x18\x01 \x03(\x0b\x32\x1c.sourcier.gateway.v1.Passage\x12\x10\n\x08\x64\x65graded\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\"\'\n\x05Token\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x10\n\x08\x61ttached\x18\x02 \x01(\x08\"\xa6\x02\n\x08\x43itation\x12\x0e\n\x06marker\x18\x01 \x01(\r\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x12\n\nversion_id\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x0c\n\x04page\x18\x06 \x01(\r\x12\x10\n\x08\x63hunk_id\x18\x07 \x01(\t\x12\x13\n\x0b\x63hunk_index\x18\x08 \x01(\r\x12\x17\n\x0fstart_character\x18\t \x01(\r\x12\x15\n\rend_character\x18\n \x01(\r\x12\x10\n\x08\x61ttached\x18\x0b \x01(\x08\x12-\n\x07support\x18\x0c \x01(\x0e\x32\x1c.sourcier.gateway.v1.Support\x12\x12\n\x05score\x18\r \x01(\x01H\x00\x88\x01\x01\x42\x08\n\x06_score\"O\n\x07Refused\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x17\n\nbest_score\x18\x03 \x01(\x01H\x00\x88\x01\x01\x42\r\n\x0b_best_score\"G\n\x06Quoted\x12\x0c\n\x04text\x18\x01 \x01(\t\x12/\n\x08\x63itation\x18\x02 \x01(\x0b\x32\x1d.sourcier.gateway.v1.Citation\"P\n\x05Usage\x12\x15\n\rprompt_tokens\x18\x01 \x01(\r\x12\x15\n\rcached_tokens\x18\x02 \x01(\r\x12\x19\n\x11\x63ompletion_tokens\x18\x03 \x01(\r\"\xf4\x01\n\x08\x46inished\x12\x33\n\x07outcome\x18\x01 \x01(\x0e\x32\".sourcier.gateway.v1.AnswerOutcome\x12)\n\x05usage\x18\x02 \x01(\x0b\x32\x1a.sourcier.gateway.v1.Usage\x12\x35\n\tdurations\x18\x03 \x03(\x0b\x32\".sourcier.gateway.v1.StageDuration\x12\r\n\x05model\x18\x04 \x01(\t\x12\x12\n\nmessage_id\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\")\n\x06\x46\x61iled\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t*\x8a\x01\n\nSearchMode\x12\x1b\n\x17SEARCH_MODE_UNSPECIFIED\x10\x00\x12\x15\n\x11SEARCH_MODE_DENSE\x10\x01\x12\x17\n\x13SEARCH_MODE_LEXICAL\x10\x02\x12\x15\n\x11SEARCH_MODE_FUSED\x10\x03\x12\x18\n\x14SEARCH_MODE_RERANKED\x10\x04*?\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02*O\n\x07Support\x12\x17\n\x13SUPPORT_UNSPECIFIED\x10\x00\x12\x18\n\x14SUPPORT_SAME_WORDING\x10\x01\x12\x11\n\rSUPPORT_CITED\x10\x02*\xc0\x01\n\rAnswerOutcome\x12\x1e\n\x1a\x41NSWER_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x41NSWER_OUTCOME_ANSWERED\x10\x01\x12\x1c\n\x18\x41NSWER_OUTCOME_TRUNCATED\x10\x02\x12\x1a\n\x16\x41NSWER_OUTCOME_REFUSED\x10\x03\x12\x19\n\x15\x41NSWER_OUTCOME_QUOTED\x10\x04\x12\x1d\n\x19\x41NSWER_OUTCOME_SMALL_TALK\x10\x05\x32\xae\x01\n\rAnswerService\x12J\n\x03\x41sk\x12\x1f.sourcier.gateway.v1.AskRequest\x1a .sourcier.gateway.v1.AskResponse0\x01\x12Q\n\x06Search\x12\".sourcier.gateway.v1.SearchRequest\x1a#.sourcier.gateway.v1.SearchResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,12 +37,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SEARCHFILTER_METADATAENTRY']._serialized_options = b'8\001'
   _globals['_PASSAGE_METADATAENTRY']._loaded_options = None
   _globals['_PASSAGE_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_SEARCHMODE']._serialized_start=3304
-  _globals['_SEARCHMODE']._serialized_end=3442
-  _globals['_SUPPORT']._serialized_start=3444
-  _globals['_SUPPORT']._serialized_end=3523
-  _globals['_ANSWEROUTCOME']._serialized_start=3526
-  _globals['_ANSWEROUTCOME']._serialized_end=3687
+  _globals['_SEARCHMODE']._serialized_start=3657
+  _globals['_SEARCHMODE']._serialized_end=3795
+  _globals['_ROLE']._serialized_start=3797
+  _globals['_ROLE']._serialized_end=3860
+  _globals['_SUPPORT']._serialized_start=3862
+  _globals['_SUPPORT']._serialized_end=3941
+  _globals['_ANSWEROUTCOME']._serialized_start=3944
+  _globals['_ANSWEROUTCOME']._serialized_end=4136
   _globals['_SEARCHFILTER']._serialized_start=123
   _globals['_SEARCHFILTER']._serialized_end=315
   _globals['_SEARCHFILTER_METADATAENTRY']._serialized_start=268
@@ -60,33 +62,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STAGEDURATION']._serialized_start=1255
   _globals['_STAGEDURATION']._serialized_end=1330
   _globals['_ASKREQUEST']._serialized_start=1333
-  _globals['_ASKREQUEST']._serialized_end=1574
-  _globals['_ASKRESPONSE']._serialized_start=1576
-  _globals['_ASKRESPONSE']._serialized_end=1635
-  _globals['_ASKEVENT']._serialized_start=1638
-  _globals['_ASKEVENT']._serialized_end=2286
-  _globals['_STARTED']._serialized_start=2288
-  _globals['_STARTED']._serialized_end=2333
-  _globals['_SEARCHING']._serialized_start=2335
-  _globals['_SEARCHING']._serialized_end=2378
-  _globals['_RETRIEVED']._serialized_start=2380
-  _globals['_RETRIEVED']._serialized_end=2411
-  _globals['_RERANKED']._serialized_start=2413
-  _globals['_RERANKED']._serialized_end=2505
-  _globals['_TOKEN']._serialized_start=2507
-  _globals['_TOKEN']._serialized_end=2546
-  _globals['_CITATION']._serialized_start=2549
-  _globals['_CITATION']._serialized_end=2843
-  _globals['_REFUSED']._serialized_start=2845
-  _globals['_REFUSED']._serialized_end=2924
-  _globals['_QUOTED']._serialized_start=2926
-  _globals['_QUOTED']._serialized_end=2997
-  _globals['_USAGE']._serialized_start=2999
-  _globals['_USAGE']._serialized_end=3079
-  _globals['_FINISHED']._serialized_start=3082
-  _globals['_FINISHED']._serialized_end=3258
-  _globals['_FAILED']._serialized_start=3260
-  _globals['_FAILED']._serialized_end=3301
-  _globals['_ANSWERSERVICE']._serialized_start=3690
-  _globals['_ANSWERSERVICE']._serialized_end=3864
+  _globals['_ASKREQUEST']._serialized_end=1681
+  _globals['_HISTORYMESSAGE']._serialized_start=1683
+  _globals['_HISTORYMESSAGE']._serialized_end=1757
+  _globals['_ASKRESPONSE']._serialized_start=1759
+  _globals['_ASKRESPONSE']._serialized_end=1818
+  _globals['_ASKEVENT']._serialized_start=1821
+  _globals['_ASKEVENT']._serialized_end=2522
+  _globals['_STARTED']._serialized_start=2524
+  _globals['_STARTED']._serialized_end=2569
+  _globals['_REWRITTEN']._serialized_start=2571
+  _globals['_REWRITTEN']._serialized_end=2618
+  _globals['_SEARCHING']._serialized_start=2620
+  _globals['_SEARCHING']._serialized_end=2663
+  _globals['_RETRIEVED']._serialized_start=2665
+  _globals['_RETRIEVED']._serialized_end=2696
+  _globals['_RERANKED']._serialized_start=2698
+  _globals['_RERANKED']._serialized_end=2790
+  _globals['_TOKEN']._serialized_start=2792
+  _globals['_TOKEN']._serialized_end=2831
+  _globals['_CITATION']._serialized_start=2834
+  _globals['_CITATION']._serialized_end=3128
+  _globals['_REFUSED']._serialized_start=3130
+  _globals['_REFUSED']._serialized_end=3209
+  _globals['_QUOTED']._serialized_start=3211
+  _globals['_QUOTED']._serialized_end=3282
+  _globals['_USAGE']._serialized_start=3284
+  _globals['_USAGE']._serialized_end=3364
+  _globals['_FINISHED']._serialized_start=3367
+  _globals['_FINISHED']._serialized_end=3611
+  _globals['_FAILED']._serialized_start=3613
+  _globals['_FAILED']._serialized_end=3654
+  _globals['_ANSWERSERVICE']._serialized_start=4139
+  _globals['_ANSWERSERVICE']._serialized_end=4313
 # @@protoc_insertion_point(module_scope)

@@ -53,6 +53,30 @@ SEARCH_MODE_RERANKED: SearchMode.ValueType  # 4
 """By both, and the best candidates re-ranked."""
 Global___SearchMode: _TypeAlias = SearchMode  # noqa: Y015
 
+class _Role:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Role.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ROLE_UNSPECIFIED: _Role.ValueType  # 0
+    """Not set; refused with INVALID_ARGUMENT."""
+    ROLE_USER: _Role.ValueType  # 1
+    """The person."""
+    ROLE_ASSISTANT: _Role.ValueType  # 2
+    """The service."""
+
+class Role(_Role, metaclass=_RoleEnumTypeWrapper):
+    """Who speaks in a conversation."""
+
+ROLE_UNSPECIFIED: Role.ValueType  # 0
+"""Not set; refused with INVALID_ARGUMENT."""
+ROLE_USER: Role.ValueType  # 1
+"""The person."""
+ROLE_ASSISTANT: Role.ValueType  # 2
+"""The service."""
+Global___Role: _TypeAlias = Role  # noqa: Y015
+
 class _Support:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -93,6 +117,8 @@ class _AnswerOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerO
     """The documents do not hold the answer."""
     ANSWER_OUTCOME_QUOTED: _AnswerOutcome.ValueType  # 4
     """A passage was quoted instead of the model's text."""
+    ANSWER_OUTCOME_SMALL_TALK: _AnswerOutcome.ValueType  # 5
+    """A greeting or thanks, answered with a fixed sentence: nothing was searched, and no model was called."""
 
 class AnswerOutcome(_AnswerOutcome, metaclass=_AnswerOutcomeEnumTypeWrapper):
     """How an answer ended."""
@@ -107,6 +133,8 @@ ANSWER_OUTCOME_REFUSED: AnswerOutcome.ValueType  # 3
 """The documents do not hold the answer."""
 ANSWER_OUTCOME_QUOTED: AnswerOutcome.ValueType  # 4
 """A passage was quoted instead of the model's text."""
+ANSWER_OUTCOME_SMALL_TALK: AnswerOutcome.ValueType  # 5
+"""A greeting or thanks, answered with a fixed sentence: nothing was searched, and no model was called."""
 Global___AnswerOutcome: _TypeAlias = AnswerOutcome  # noqa: Y015
 
 @_typing.final
@@ -387,7 +415,7 @@ class Degradation(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """The stage: `dense`, `rerank`, `citation`."""
+    """The stage: `dense`, `rerank`, `citation`, `rewrite`, `conversation`."""
     reason: _builtins.str
     """What happened and what was done instead."""
     def __init__(
@@ -413,7 +441,7 @@ class StageDuration(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """`embed`, `search`, `rerank`, `first_token`, `generate` or `total`."""
+    """`rewrite`, `embed`, `search`, `rerank`, `first_token`, `generate` or `total`."""
     @_builtins.property
     def duration(self) -> _duration_pb2.Duration:
         """The time it took; `first_token` counts from the call of the language model."""
@@ -446,6 +474,9 @@ class AskRequest(_message.Message):
     TOKENS_MAX_FIELD_NUMBER: _builtins.int
     TEMPERATURE_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    KEEP_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     passages: _builtins.int
@@ -460,9 +491,21 @@ class AskRequest(_message.Message):
     """The sampling temperature, 0 to 2; unset is the service's setting."""
     seed: _builtins.int
     """The sampler's seed; unset draws one."""
+    conversation_id: _builtins.str
+    """The conversation that the question continues, made by `ConversationService.CreateConversation`; empty for none."""
+    keep: _builtins.bool
+    """Whether the question and its answer are kept in the conversation; unset keeps them. False keeps nothing of this
+    exchange; true without a conversation is refused.
+    """
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
+
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___HistoryMessage]:
+        """What was said before, oldest first, where the caller keeps the conversation itself; 50 messages at most. Refused
+        beside a `conversation_id`, which has its own.
+        """
 
     def __init__(
         self,
@@ -475,17 +518,24 @@ class AskRequest(_message.Message):
         tokens_max: _builtins.int = ...,
         temperature: _builtins.float | None = ...,
         seed: _builtins.int | None = ...,
+        conversation_id: _builtins.str = ...,
+        keep: _builtins.bool | None = ...,
+        history: _abc.Iterable[Global___HistoryMessage] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "filter", b"filter", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "filter", b"filter", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "candidates", b"candidates", "filter", b"filter", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "candidates", b"candidates", "conversation_id", b"conversation_id", "filter", b"filter", "history", b"history", "keep", b"keep", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__keep: _TypeAlias = _typing.Literal["keep"]  # noqa: Y015
+    _WhichOneofArgType__keep: _TypeAlias = _typing.Literal["_keep", b"_keep"]  # noqa: Y015
     _WhichOneofReturnType__rerank: _TypeAlias = _typing.Literal["rerank"]  # noqa: Y015
     _WhichOneofArgType__rerank: _TypeAlias = _typing.Literal["_rerank", b"_rerank"]  # noqa: Y015
     _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
     _WhichOneofReturnType__temperature: _TypeAlias = _typing.Literal["temperature"]  # noqa: Y015
     _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__keep) -> _WhichOneofReturnType__keep | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rerank) -> _WhichOneofReturnType__rerank | None: ...
     @_typing.overload
@@ -494,6 +544,32 @@ class AskRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__temperature) -> _WhichOneofReturnType__temperature | None: ...
 
 Global___AskRequest: _TypeAlias = AskRequest  # noqa: Y015
+
+@_typing.final
+class HistoryMessage(_message.Message):
+    """A message of a conversation that the caller keeps."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROLE_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    role: Global___Role.ValueType
+    """Who spoke."""
+    content: _builtins.str
+    """What was said, 1 to 20,000 characters."""
+    def __init__(
+        self,
+        *,
+        role: Global___Role.ValueType = ...,
+        content: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "role", b"role"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HistoryMessage: _TypeAlias = HistoryMessage  # noqa: Y015
 
 @_typing.final
 class AskResponse(_message.Message):
@@ -539,6 +615,7 @@ class AskEvent(_message.Message):
     FINISHED_FIELD_NUMBER: _builtins.int
     FAILED_FIELD_NUMBER: _builtins.int
     DEGRADED_FIELD_NUMBER: _builtins.int
+    REWRITTEN_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """The answer's id (UUIDv7), the same in all its events."""
     sequence: _builtins.int
@@ -591,6 +668,10 @@ class AskEvent(_message.Message):
     def degraded(self) -> Global___Degradation:
         """Something was done in a lesser way than asked."""
 
+    @_builtins.property
+    def rewritten(self) -> Global___Rewritten:
+        """The question follows up on what was said before, and was made self-contained; that question is answered."""
+
     def __init__(
         self,
         *,
@@ -608,12 +689,13 @@ class AskEvent(_message.Message):
         finished: Global___Finished | None = ...,
         failed: Global___Failed | None = ...,
         degraded: Global___Degradation | None = ...,
+        rewritten: Global___Rewritten | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -628,7 +710,7 @@ class Started(_message.Message):
     QUESTION_FIELD_NUMBER: _builtins.int
     LANGUAGE_FIELD_NUMBER: _builtins.int
     question: _builtins.str
-    """The question as it is answered."""
+    """The question as it was asked; `rewritten` tells where another one is answered."""
     language: _builtins.str
     """ISO 639-1 code of the question's language, `fr` or `en`."""
     def __init__(
@@ -644,6 +726,32 @@ class Started(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Started: _TypeAlias = Started  # noqa: Y015
+
+@_typing.final
+class Rewritten(_message.Message):
+    """A question that refers to what was said before was made self-contained."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORIGINAL_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
+    original: _builtins.str
+    """The question as it was asked."""
+    question: _builtins.str
+    """The question that is searched for and answered."""
+    def __init__(
+        self,
+        *,
+        original: _builtins.str = ...,
+        question: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["original", b"original", "question", b"question"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Rewritten: _TypeAlias = Rewritten  # noqa: Y015
 
 @_typing.final
 class Searching(_message.Message):
@@ -923,10 +1031,14 @@ class Finished(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     DURATIONS_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
     outcome: Global___AnswerOutcome.ValueType
     """How it ended."""
     model: _builtins.str
     """The model's name; empty when it was not called."""
+    message_id: _builtins.str
+    """The answer's message in its conversation, to be rated; empty where nothing was kept."""
     @_builtins.property
     def usage(self) -> Global___Usage:
         """What the model used; zero when it was not called."""
@@ -935,6 +1047,10 @@ class Finished(_message.Message):
     def durations(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageDuration]:
         """The time each stage took."""
 
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp:
+        """When the answer was begun."""
+
     def __init__(
         self,
         *,
@@ -942,10 +1058,12 @@ class Finished(_message.Message):
         usage: Global___Usage | None = ...,
         durations: _abc.Iterable[Global___StageDuration] | None = ...,
         model: _builtins.str = ...,
+        message_id: _builtins.str = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["durations", b"durations", "model", b"model", "outcome", b"outcome", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "durations", b"durations", "message_id", b"message_id", "model", b"model", "outcome", b"outcome", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -18,14 +18,23 @@ from services.chassis.errors import ServiceError
 from services.chassis.postgres import Database
 from services.chassis.serving import Server, received, tenant_of
 from services.gateway.answering import Answerer
+from services.gateway.conversation_server import ConversationServer
+from services.gateway.dialogue import Dialogue
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
+from services.gateway.rewriting import Rewriter
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
-from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, knowledge_pb2_grpc, operations_pb2_grpc
+from sourcier.gateway.v1 import (
+    answer_pb2,
+    answer_pb2_grpc,
+    conversation_pb2_grpc,
+    knowledge_pb2_grpc,
+    operations_pb2_grpc,
+)
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
@@ -41,6 +50,12 @@ class Scenario:
 
     space_id: str = SPACE.space_id
     deltas: tuple[str, ...] = ("Le télétravail est possible ", "deux jours par semaine [1].")
+    script: Callable[[generate_pb2.GenerateRequest], tuple[str, ...]] | None = None
+    """What the language model says to a prompt, instead of its deltas."""
+    rewriting_seconds: float = 0.0
+    """How long the language model takes over a question that is to be made self-contained."""
+    generation_pause: Callable[[], float] | None = None
+    """Draws how long the language model waits before each delta, in hundredths of a second."""
     embed_error: ServiceError | None = None
     rerank_error: ServiceError | None = None
     generate_error: ServiceError | None = None
@@ -117,7 +132,11 @@ class FakeGenerate(generate_pb2_grpc.GenerateServiceServicer):
         scenario = self._scenario
         scenario.generations.append(request)
         try:
-            for delta in scenario.deltas:
+            if request.generation_id.endswith("-rewrite"):
+                await asyncio.sleep(scenario.rewriting_seconds)
+            for delta in scenario.deltas if scenario.script is None else scenario.script(request):
+                if scenario.generation_pause is not None:
+                    await asyncio.sleep(scenario.generation_pause() / 100)
                 yield generate_pb2.GenerateResponse(text=delta)
             scenario.generating.set()
             if scenario.hang:
@@ -232,15 +251,16 @@ class Gateway:
     answers: Any
     knowledge: Any
     operations: Any
+    conversations: Any
     scenario: Scenario
     server: Server
 
     async def ask(
-        self, question: str, *, timeout: float | None = 20, **fields: Any
+        self, question: str, *, timeout: float | None = 20, tenant: Any = TENANT, **fields: Any
     ) -> tuple[list[answer_pb2.AskEvent], grpc.aio.AioRpcError | None]:
         """Return the events of an answer and the error it ended with."""
         call = self.answers.Ask(
-            answer_pb2.AskRequest(question=question, **fields), timeout=timeout, metadata=TENANT
+            answer_pb2.AskRequest(question=question, **fields), timeout=timeout, metadata=tenant
         )
         events: list[answer_pb2.AskEvent] = []
         try:
@@ -296,18 +316,25 @@ async def gateway(
                 database, peers, result_threshold=configured.result_threshold,
                 search_seconds_max=configured.search_seconds_max,
             )
+            dialogue = Dialogue(
+                Answerer(retriever, peers), Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database,
+                configured.dialogue,
+            )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                       AnswerServer(retriever, Answerer(retriever, peers), configured),
+                       AnswerServer(retriever, dialogue, configured),
                        "sourcier.gateway.v1.AnswerService")
             server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, KnowledgeServer(database, peers),
                        "sourcier.gateway.v1.KnowledgeService")
             server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
                        "sourcier.gateway.v1.OperationsService")
+            server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, ConversationServer(database),
+                       "sourcier.gateway.v1.ConversationService")
             await server.start()
             channel = open_channel(f"127.0.0.1:{server.port}")
             try:
                 yield Gateway(answer_pb2_grpc.AnswerServiceStub(channel),
                               knowledge_pb2_grpc.KnowledgeServiceStub(channel),
-                              operations_pb2_grpc.OperationsServiceStub(channel), scenario, server)
+                              operations_pb2_grpc.OperationsServiceStub(channel),
+                              conversation_pb2_grpc.ConversationServiceStub(channel), scenario, server)
             finally:
                 await channel.close()

@@ -16,11 +16,14 @@ from services.chassis.serving import Server, require, tenant_of
 from sourcier.gateway.v1 import (
     answer_pb2,
     answer_pb2_grpc,
+    conversation_pb2,
+    conversation_pb2_grpc,
     knowledge_pb2,
     knowledge_pb2_grpc,
     operations_pb2,
     operations_pb2_grpc,
 )
+from tests.unit.sdk.fake_conversations import Conversations
 
 REFUSAL = "Je ne trouve pas cette information dans le corpus."
 STAGES = (("located", 10), ("parsed", 30), ("chunked", 60), ("embedded", 80), ("done", 100))
@@ -74,6 +77,7 @@ class FakeGateway:
     """What a reconciliation tells."""
     outdated: int = 0
     """Documents that a change of a collection leaves cut otherwise."""
+    conversations: Conversations = field(default_factory=Conversations)
     headers: list[knowledge_pb2.DocumentHeader] = field(default_factory=list)
     requests: list[Any] = field(default_factory=list)
     metadata: list[dict[str, Any]] = field(default_factory=list)
@@ -130,6 +134,13 @@ class FakeAnswers(answer_pb2_grpc.AnswerServiceServicer):
     async def _events(self, request: answer_pb2.AskRequest) -> AsyncIterator[answer_pb2.AskEvent]:
         event = answer_pb2.AskEvent
         yield event(started=answer_pb2.Started(question=request.question, language="fr"))
+        if request.question.startswith("Merci"):
+            yield event(token=answer_pb2.Token(text="Je vous en prie."))
+            yield event(finished=answer_pb2.Finished(
+                outcome=answer_pb2.ANSWER_OUTCOME_SMALL_TALK, message_id=self._keep(request, "Je vous en prie.")))
+            return
+        if "celui" in request.question:
+            yield event(rewritten=answer_pb2.Rewritten(original=request.question, question="Combien pour Lyon ?"))
         yield event(searching=answer_pb2.Searching(query=request.question, message="Recherche dans les documents…"))
         yield event(retrieved=answer_pb2.Retrieved(candidates=20))
         durations = [answer_pb2.StageDuration(stage="total", duration=Duration(nanos=250_000_000))]
@@ -152,12 +163,53 @@ class FakeAnswers(answer_pb2_grpc.AnswerServiceServicer):
             chunk_id=first.chunk_id, attached=True, support=answer_pb2.SUPPORT_SAME_WORDING, score=0.8))
         yield event(finished=answer_pb2.Finished(
             outcome=answer_pb2.ANSWER_OUTCOME_ANSWERED, durations=durations, model="script",
+            message_id=self._keep(request, "Deux jours par semaine [1]."),
             usage=answer_pb2.Usage(prompt_tokens=100, completion_tokens=3)))
+
+    def _keep(self, request: answer_pb2.AskRequest, answer: str) -> str:
+        return self._gateway.conversations.keep(request, answer) if request.conversation_id else ""
 
     async def Search(self, request: answer_pb2.SearchRequest, context: Context) -> answer_pb2.SearchResponse:
         self._gateway.see(request, context)
         self._gateway.check_collection(request.filter.collection)
         return answer_pb2.SearchResponse(passages=PASSAGES[:request.limit or 5])
+
+
+class FakeConversations(conversation_pb2_grpc.ConversationServiceServicer):
+    """The kept conversations, behind the contract."""
+
+    def __init__(self, gateway: FakeGateway) -> None:
+        self._gateway = gateway
+
+    async def CreateConversation(self, request: Any, context: Context) -> Any:
+        self._gateway.see(request, context)
+        return self._gateway.conversations.create(request)
+
+    async def GetConversation(self, request: Any, context: Context) -> Any:
+        self._gateway.see(request, context)
+        return self._gateway.conversations.get(request)
+
+    async def ListConversations(self, request: Any, context: Context) -> Any:
+        self._gateway.see(request, context)
+        shown, token = _page(list(self._gateway.conversations.kept.values()), request)
+        return conversation_pb2.ListConversationsResponse(conversations=shown, next_page_token=token)
+
+    async def ListMessages(self, request: Any, context: Context) -> Any:
+        self._gateway.see(request, context)
+        shown, token = _page(self._gateway.conversations.messages_of(request.conversation_id), request)
+        return conversation_pb2.ListMessagesResponse(messages=shown, next_page_token=token)
+
+    async def UpdateConversation(self, request: Any, context: Context) -> Any:
+        self._gateway.see(request, context)
+        return self._gateway.conversations.update(request)
+
+    async def DeleteConversation(self, request: Any, context: Context) -> Any:
+        self._gateway.see(request, context)
+        return self._gateway.conversations.delete(request)
+
+    async def RateMessage(self, request: Any, context: Context) -> Any:
+        self._gateway.see(request, context)
+        return self._gateway.conversations.rate(request)
 
 
 class FakeKnowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
@@ -392,6 +444,8 @@ def serve(gateway: FakeGateway, *, listen: str = "127.0.0.1:0") -> Server:
     server = Server(listen=listen, grace_seconds=0.5, concurrent_calls_max=64)
     server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server, FakeAnswers(gateway),
                "sourcier.gateway.v1.AnswerService")
+    server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, FakeConversations(gateway),
+               "sourcier.gateway.v1.ConversationService")
     server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, FakeKnowledge(gateway),
                "sourcier.gateway.v1.KnowledgeService")
     server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, FakeOperations(gateway),

@@ -1,0 +1,245 @@
+"""What is said in a conversation, in PostgreSQL: questions, their answers with sources, and how people rated them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from services.chassis.errors import FailedPrecondition, InvalidArgument, NotFound
+from services.chassis.ids import is_id, new_id
+from services.chassis.postgres import Connection
+from services.gateway import conversations
+from services.gateway.events import Citation, Usage
+from services.gateway.history import HistoryMessage
+from services.index import pagination
+from services.index.pagination import Page
+
+COMMENT_CHARACTERS_MAX = 2_000
+
+State = Literal["unfinished", "finished", "cut_off", "failed"]
+RatingName = Literal["", "up", "down"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a marker of an answer pointed to."""
+
+    marker: int
+    document_id: str
+    version_id: str
+    title: str
+    source: str
+    page: int
+    chunk_id: str
+    chunk_index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A question or an answer."""
+
+    message_id: str
+    conversation_id: str
+    position: int
+    role: Literal["user", "assistant"]
+    content: str
+    state: State
+    outcome: str
+    """Of a finished answer, the value of its `Outcome`; empty otherwise."""
+    reason: str
+    rewritten: str
+    sources: tuple[Source, ...]
+    model: str
+    usage: Usage
+    answer_id: str
+    created_at: datetime
+    rating: RatingName
+    rating_comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """The two messages of an exchange that has begun."""
+
+    question_id: str
+    message_id: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How an answer ended."""
+
+    state: State
+    content: str
+    outcome: str = ""
+    reason: str = ""
+    rewritten: str = ""
+    sources: tuple[Source, ...] = ()
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+def source_of(citation: Citation) -> Source:
+    """Return what is kept of a citation."""
+    passage = citation.passage
+    return Source(
+        marker=citation.marker, document_id=passage.document_id, version_id=passage.version_id, title=passage.title,
+        source=passage.source, page=passage.page, chunk_id=passage.chunk_id, chunk_index=passage.chunk_index,
+    )
+
+
+async def list_messages(
+    connection: Connection, *, tenant: str, conversation_id: str, page_size: int, page_token: str
+) -> Page[Message]:
+    """List the messages of a conversation, oldest first; raise `NotFound` where there is no such conversation."""
+    page_size = pagination.check_page_size(page_size)
+    after = pagination.read_page_token(page_token, start=pagination.FIRST_KEY)
+    await conversations.get(connection, tenant=tenant, conversation_id=conversation_id)
+    cursor = await connection.execute(LIST_MESSAGES, {
+        "tenant": tenant, "conversation_id": conversation_id, "after": after, "limit": page_size + 1,
+    })
+    found = [_as_message(row) for row in await cursor.fetchall()]
+    return pagination.make_page(found, page_size=page_size, key=lambda message: message.message_id)
+
+
+async def history(
+    connection: Connection, *, tenant: str, conversation_id: str, limit: int
+) -> tuple[HistoryMessage, ...]:
+    """Return the last messages that say something, oldest first; answers that failed say nothing."""
+    cursor = await connection.execute(
+        SELECT_HISTORY, {"tenant": tenant, "conversation_id": conversation_id, "limit": limit}
+    )
+    return tuple(HistoryMessage(role, content) for role, content in reversed(await cursor.fetchall()))
+
+
+async def begin(
+    connection: Connection, *, tenant: str, conversation_id: str, question: str, answer_id: str, messages_max: int
+) -> Opened:
+    """Append a question and its answer, unfinished; raises the errors of `conversations.take_places`."""
+    position = await conversations.take_places(
+        connection, tenant=tenant, conversation_id=conversation_id, question=question, messages_max=messages_max
+    )
+    ids = {"question_id": new_id(), "message_id": new_id()}
+    cursor = await connection.execute(INSERT_EXCHANGE, ids | {
+        "tenant": tenant, "conversation_id": conversation_id, "position": position, "question": question,
+        "answer_id": answer_id,
+    })
+    row = await cursor.fetchone()
+    assert row is not None
+    return Opened(created_at=row[0], **ids)
+
+
+async def end(connection: Connection, *, tenant: str, opened: Opened, ending: Ending) -> bool:
+    """Write down how an answer ended; return False where its conversation was deleted meanwhile."""
+    cursor = await connection.execute(END_ANSWER, {
+        "tenant": tenant, "message_id": opened.message_id, "content": ending.content, "state": ending.state,
+        "outcome": ending.outcome, "reason": ending.reason, "model": ending.model,
+        "sources": json.dumps([asdict(source) for source in ending.sources]), **asdict(ending.usage),
+    })
+    if cursor.rowcount == 1 and ending.rewritten:
+        await connection.execute(REWRITE_QUESTION, {
+            "tenant": tenant, "message_id": opened.question_id, "rewritten": ending.rewritten,
+        })
+    return cursor.rowcount == 1
+
+
+async def rate(
+    connection: Connection, *, tenant: str, message_id: str, rating: RatingName, comment: str
+) -> Message:
+    """Rate an answer, or take its rating back where `rating` is empty; raise `NotFound`, or `FailedPrecondition` for
+    a question."""
+    if len(comment) > COMMENT_CHARACTERS_MAX:
+        message = f"comment has {len(comment):,} characters; write at most {COMMENT_CHARACTERS_MAX:,}"
+        raise InvalidArgument(message, field="comment")
+    values = {"tenant": tenant, "message_id": message_id, "rating": rating, "comment": comment}
+    found = await _message(connection, values)
+    if found.role != "assistant":
+        raise FailedPrecondition(f"{message_id} is a question; rate its answer", field="message_id")
+    await connection.execute(INSERT_RATING if rating else DELETE_RATING, values)
+    return await _message(connection, values)
+
+
+async def _message(connection: Connection, values: Mapping[str, Any]) -> Message:
+    row = None
+    if is_id(str(values["message_id"])):
+        cursor = await connection.execute(SELECT_MESSAGE, values)
+        row = await cursor.fetchone()
+    if row is None:
+        raise NotFound(f'the message "{str(values["message_id"])[:60]}" does not exist', field="message_id")
+    return _as_message(row)
+
+
+def _as_message(row: Sequence[Any]) -> Message:
+    (message_id, conversation_id, position, role, content, state, outcome, reason, rewritten, sources, model,
+     prompt_tokens, cached_tokens, completion_tokens, answer_id, created_at, rating, comment) = row
+    return Message(
+        message_id=str(message_id), conversation_id=str(conversation_id), position=position, role=role,
+        content=content, state=state, outcome=outcome, reason=reason, rewritten=rewritten,
+        sources=tuple(Source(**source) for source in sources), model=model,
+        usage=Usage(prompt_tokens, cached_tokens, completion_tokens), answer_id=str(answer_id),
+        created_at=created_at, rating=rating, rating_comment=comment,
+    )
+
+
+INSERT_EXCHANGE = """
+insert into messages (message_id, tenant, conversation_id, position, role, content, state, answer_id, finished_at)
+values (%(question_id)s, %(tenant)s, %(conversation_id)s, %(position)s, 'user', %(question)s, 'finished',
+        %(answer_id)s, now()),
+       (%(message_id)s, %(tenant)s, %(conversation_id)s, %(position)s + 1, 'assistant', '', 'unfinished',
+        %(answer_id)s, null)
+returning created_at
+"""
+
+END_ANSWER = """
+update messages
+set content = %(content)s, state = %(state)s, outcome = %(outcome)s, reason = %(reason)s, model = %(model)s,
+    sources = %(sources)s::jsonb, prompt_tokens = %(prompt_tokens)s, cached_tokens = %(cached_tokens)s,
+    completion_tokens = %(completion_tokens)s, finished_at = now()
+where tenant = %(tenant)s and message_id = %(message_id)s and state = 'unfinished'
+"""
+
+REWRITE_QUESTION = """
+update messages set rewritten = %(rewritten)s where tenant = %(tenant)s and message_id = %(message_id)s
+"""
+
+# Statements are put together from constants of this module alone.
+_MESSAGES = """
+select message.message_id, message.conversation_id, message.position, message.role, message.content, message.state,
+       message.outcome, message.reason, message.rewritten, message.sources, message.model, message.prompt_tokens,
+       message.cached_tokens, message.completion_tokens, message.answer_id, message.created_at,
+       coalesce(rating.rating, ''), coalesce(rating.comment, '')
+from messages as message
+left join ratings as rating on rating.message_id = message.message_id and rating.tenant = message.tenant
+where message.tenant = %(tenant)s
+"""
+
+SELECT_MESSAGE = f"{_MESSAGES} and message.message_id = %(message_id)s"
+
+LIST_MESSAGES = f"""
+{_MESSAGES} and message.conversation_id = %(conversation_id)s and message.position > coalesce((
+    select before.position from messages as before
+    where before.tenant = %(tenant)s and before.conversation_id = %(conversation_id)s
+      and before.message_id = %(after)s
+), 0)
+order by message.position
+limit %(limit)s
+"""  # noqa: S608
+
+SELECT_HISTORY = """
+select role, content from messages
+where tenant = %(tenant)s and conversation_id = %(conversation_id)s and content <> '' and state <> 'failed'
+order by position desc
+limit %(limit)s
+"""
+
+INSERT_RATING = """
+insert into ratings (message_id, tenant, rating, comment)
+values (%(message_id)s, %(tenant)s, %(rating)s, %(comment)s)
+on conflict (message_id) do update set rating = excluded.rating, comment = excluded.comment, rated_at = now()
+"""
+
+DELETE_RATING = "delete from ratings where tenant = %(tenant)s and message_id = %(message_id)s"

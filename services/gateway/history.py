@@ -1,0 +1,59 @@
+"""What was said before in a conversation, as a prompt may tell it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from services.index.language import detect
+
+SUMMARY_MESSAGES = 4
+"""The last two exchanges (SPEC A2)."""
+
+SUMMARY_CHARACTERS = 200
+"""Of each message (SPEC A2)."""
+
+_MARKERS = re.compile(r"\s*\[\d+\]")
+
+
+@dataclass(frozen=True)
+class HistoryMessage:
+    """A message that came before the question."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+DEFAULT_LANGUAGE = "fr"
+
+History = Sequence[HistoryMessage]
+"""The oldest first."""
+
+
+def language_of(question: str, history: History) -> str:
+    """Return the question's language, or that of the last question that tells one: « OK » does not."""
+    asked = (message.content for message in reversed(history) if message.role == "user")
+    return next((found for text in (question, *asked) if (found := detect(text))), DEFAULT_LANGUAGE)
+
+
+def last_lines(
+    history: History, *, user: str, assistant: str, messages_max: int = SUMMARY_MESSAGES,
+    characters_max: int = SUMMARY_CHARACTERS,
+) -> str:
+    """Return the last messages, one a line, each after its speaker's name and cut to its first characters.
+
+    Citation markers are left out: they number the passages of another search, and a model would repeat them.
+    """
+    names = {"user": user, "assistant": assistant}
+    return "\n".join(
+        f"{names[message.role]} {shortened(message.content, characters_max)}"
+        for message in history[-messages_max:]
+    )
+
+
+def shortened(text: str, characters_max: int) -> str:
+    """Return the beginning of a text on one line, without citation markers."""
+    line = " ".join(_MARKERS.sub("", text).split())
+    return line if len(line) <= characters_max else line[: characters_max - 1].rstrip() + "…"

@@ -1,0 +1,47 @@
+"""A conversation from the command line through all services: a follow-up, its sources, a rating, small talk."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fix_stack import RunningStack
+
+pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).parents[2]
+QUESTION = "Combien de jours de télétravail par semaine ?"
+FOLLOW_UP = "Et ceux des apprentis ?"
+
+
+def test_a_conversation_from_the_command_line(scripted_stack: RunningStack) -> None:
+    ingested = scripted_stack.run("ingest", str(ROOT / "demo" / "documents" / "teletravail.pdf"), "--wait")
+    assert ingested.returncode == 0, ingested.stderr
+    talked = subprocess.run(
+        [sys.executable, "-m", "sourcier.cli", "chat"], cwd=ROOT, env=scripted_stack.environment, text=True,
+        input=f"Bonjour !\n{QUESTION}\n{FOLLOW_UP}\n/rate up clair\nMerci, au revoir\n", capture_output=True,
+        timeout=200, check=False,
+    )
+    assert talked.returncode == 0, talked.stderr
+    assert talked.stdout.startswith("Bonjour ! Posez-moi une question sur vos documents.\n")
+    assert talked.stdout.count("\nSources\n  [1] ") == 2
+    assert talked.stdout.endswith("Au revoir, et à bientôt.\n\n")
+    conversation_id = talked.stderr.strip().rpartition(" ")[2]
+    shown = scripted_stack.run("conversations", "show", conversation_id, "--json")
+    messages = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert [message["content"] for message in messages if message["role"] == "ROLE_USER"] == [
+        "Bonjour !", QUESTION, FOLLOW_UP, "Merci, au revoir",
+    ]
+    assert messages[4]["rewritten"] == "Quels sont les jours de télétravail des apprentis ?"
+    answer = messages[5]
+    assert (answer["state"], answer["rating"], answer["rating_comment"]) == (
+        "MESSAGE_STATE_FINISHED", "RATING_UP", "clair")
+    assert answer["sources"][0]["source"].endswith("teletravail.pdf")
+    assert answer["outcome"] == "ANSWER_OUTCOME_ANSWERED"
+    assert [message.get("outcome") for message in (messages[1], messages[7])] == ["ANSWER_OUTCOME_SMALL_TALK"] * 2
+    assert scripted_stack.run("conversations", "delete", conversation_id).stdout == "deleted 1 conversation\n"
+    assert scripted_stack.run("conversations", "show", conversation_id).returncode == 1
