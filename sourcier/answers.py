@@ -8,7 +8,7 @@ from typing import Unpack
 
 from sourcier.calls import Calls
 from sourcier.gateway.v1 import answer_pb2
-from sourcier.options import AskOptions, FilterOptions, SearchModeName, search_filter
+from sourcier.options import AskOptions, FilterOptions, SearchModeName, search_filter, strictness
 from sourcier.results import Answer, gather_answer
 
 
@@ -32,6 +32,7 @@ class AnswerCalls(Calls):
             question=question, filter=search_filter(options), passages=options.get("passages", 0),
             candidates=options.get("candidates", 0), rerank=options.get("rerank"),
             tokens_max=options.get("tokens_max", 0), temperature=options.get("temperature"), seed=options.get("seed"),
+            strictness=strictness(options.get("strictness")),
         )
         return self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds

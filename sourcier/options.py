@@ -8,6 +8,7 @@ from typing import Literal, TypedDict
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2, operations_pb2
 
 SearchModeName = Literal["dense", "lexical", "fused", "reranked"]
+StrictnessName = Literal["withhold", "mark"]
 JobStatusName = Literal["pending", "processing", "completed", "failed"]
 FailureStateName = Literal["open", "replayed", "discarded"]
 FailureStageName = Literal["accept", "parse", "chunk", "embed", "index"]
@@ -42,6 +43,8 @@ class AskOptions(FilterOptions, total=False):
     """The sampling temperature, 0 to 2."""
     seed: int
     """The sampler's seed."""
+    strictness: StrictnessName
+    """What becomes of a sentence that no passage supports: `withhold`, or `mark` to show it all the same."""
 
 
 class DocumentOptions(TypedDict, total=False):
@@ -78,6 +81,13 @@ def search_filter(options: FilterOptions) -> answer_pb2.SearchFilter:
         collection=options.get("collection", ""), document_ids=options.get("document_ids", ()),
         categories=options.get("categories", ()), metadata=options.get("metadata", {}),
     )
+
+
+def strictness(name: StrictnessName | None) -> answer_pb2.Strictness.ValueType:
+    """Return the strictness of that name; unset for none, which leaves it to the service."""
+    if name is None:
+        return answer_pb2.STRICTNESS_UNSPECIFIED
+    return answer_pb2.Strictness.Value(f"STRICTNESS_{name.upper()}")
 
 
 def failure_filter(options: FailureOptions) -> operations_pb2.FailureFilter:

@@ -11,6 +11,7 @@ from services.chassis.postgres import Database, DatabaseSettings
 from services.chassis.serving import Server
 from services.gateway.answering import Answerer
 from services.gateway.knowledge_server import KnowledgeServer
+from services.gateway.marking import open_marking
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
@@ -63,8 +64,9 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             database, peers, result_threshold=settings.result_threshold,
             search_seconds_max=settings.search_seconds_max,
         )
+        marking = open_marking(settings.prompt_secret.get_secret_value())
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, Answerer(retriever, peers), settings), ANSWER_SERVICE_NAME)
+                   AnswerServer(retriever, Answerer(retriever, peers, marking), settings), ANSWER_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                    KnowledgeServer(database, peers), KNOWLEDGE_SERVICE_NAME)
         server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),

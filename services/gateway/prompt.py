@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from services.gateway.marking import Marking, defused, one_line
 from services.gateway.messages import Messages
 from services.index.passages import Passage
 
@@ -17,19 +18,28 @@ class Prompt:
     user: str
 
 
-def build_prompt(question: str, passages: Sequence[Passage], messages: Messages, *, refusal: str) -> Prompt:
-    """Return the prompt over passages numbered from 1 in their order."""
+def build_prompt(
+    question: str, passages: Sequence[Passage], messages: Messages, *, refusal: str, marking: Marking, tenant: str
+) -> Prompt:
+    """Return the prompt over passages numbered from 1 in their order, each marked as a document's words (A11, Q7)."""
     extracts = "\n\n".join(
-        f"[{number}] {origin(passage, messages)}\n{passage.text.strip()}"
+        f"{header(number, passage, messages)}\n"
+        f"{marking.passage(passage.text, tenant=tenant, chunk_id=passage.chunk_id)}"
         for number, passage in enumerate(passages, start=1)
     )
     return Prompt(
         system=messages.instructions.format(refusal=refusal),
-        user=f"{messages.extracts}\n\n{extracts}\n\n{messages.question} {question}",
+        user=f"{messages.extracts}\n\n{extracts}\n\n{messages.question} {defused(question)}",
     )
+
+
+def header(number: int, passage: Passage, messages: Messages) -> str:
+    """Return `[Source n] [category] - document > heading path (page)`; no category where there is none (Q7)."""
+    category = one_line(passage.category)
+    return f"[Source {number}]{f' [{category}]' if category else ''} - {origin(passage, messages)}"
 
 
 def origin(passage: Passage, messages: Messages) -> str:
     """Return where a passage stands, as a person would say it: document > headings (page)."""
-    path = " > ".join([passage.title or "Document", *passage.heading_path])
+    path = " > ".join(map(one_line, [passage.title or "Document", *passage.heading_path]))
     return f"{path} ({messages.page} {passage.page})" if passage.page else path

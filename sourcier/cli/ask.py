@@ -32,6 +32,8 @@ EXIT_REFUSED = 3
 @click.option("--tokens-max", type=click.IntRange(min=1), help="Most tokens of the answer.")
 @click.option("--temperature", type=click.FloatRange(0, 2), help="The sampling temperature.")
 @click.option("--seed", type=int, help="The sampler's seed.")
+@click.option("--strictness", type=click.Choice(["withhold", "mark"]),
+              help="Whether sentences that no passage supports are withheld, or shown and marked.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=300.0,
               show_default=True, metavar="SECONDS", help="The longest the answer may take.")
 @click.option("--json", "as_json", is_flag=True, help="Write one AskEvent a line, as JSON.")
@@ -117,7 +119,9 @@ class AnswerWriter:
             case "token":
                 self._text(event.token.text)
             case "citation":
-                self._citations[event.citation.marker] = event.citation
+                self._cite(event.citation)
+            case "withheld":
+                self._warn(f"withheld: “{event.withheld.sentence}” ({event.withheld.reason})")
             case "refused":
                 self.refused = True
                 self._citations.clear()
@@ -130,6 +134,12 @@ class AnswerWriter:
             case "failed":
                 self._end_line()
                 raise failed_answer(event.failed)
+
+    def _cite(self, citation: answer_pb2.Citation) -> None:
+        if citation.marker:
+            self._citations[citation.marker] = citation
+        if citation.reason:
+            self._warn(citation.reason)
 
     def _finish(self, finished: answer_pb2.Finished) -> None:
         self._end_line()

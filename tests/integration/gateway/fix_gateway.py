@@ -19,6 +19,7 @@ from services.chassis.postgres import Database
 from services.chassis.serving import Server, received, tenant_of
 from services.gateway.answering import Answerer
 from services.gateway.knowledge_server import KnowledgeServer
+from services.gateway.marking import Marking
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
@@ -41,6 +42,7 @@ class Scenario:
 
     space_id: str = SPACE.space_id
     deltas: tuple[str, ...] = ("Le télétravail est possible ", "deux jours par semaine [1].")
+    ranker: str = "late-interaction"
     embed_error: ServiceError | None = None
     rerank_error: ServiceError | None = None
     generate_error: ServiceError | None = None
@@ -100,7 +102,7 @@ class FakeRerank(rerank_pb2_grpc.RerankServiceServicer):
             entry.chunk_id: len(words & set(_WORD.findall(entry.text.lower()))) / max(len(words), 1)
             for entry in request.candidates
         }
-        return rerank_pb2.RerankResponse(ranked=[
+        return rerank_pb2.RerankResponse(ranker=self._scenario.ranker, ranked=[
             rerank_pb2.RankedCandidate(chunk_id=chunk_id, score=score)
             for chunk_id, score in sorted(scores.items(), key=lambda item: -item[1])
         ])
@@ -297,7 +299,7 @@ async def gateway(
                 search_seconds_max=configured.search_seconds_max,
             )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                       AnswerServer(retriever, Answerer(retriever, peers), configured),
+                       AnswerServer(retriever, Answerer(retriever, peers, Marking("secret")), configured),
                        "sourcier.gateway.v1.AnswerService")
             server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, KnowledgeServer(database, peers),
                        "sourcier.gateway.v1.KnowledgeService")
