@@ -66,18 +66,14 @@ def retrieval(
 @main.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
               help="A folder with a retrieval set whose questions name their answers.")
-@click.option("--sentences", type=click.IntRange(min=1), default=600, show_default=True,
-              help="Questions of which sentences are made.")
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
 @system_options
-def thresholds(
-    data: Path, sentences: int, report: bool, gateway: str, data_dir: Path | None, engine: str
-) -> None:
+def thresholds(data: Path, report: bool, gateway: str, data_dir: Path | None, engine: str) -> None:
     """Measure the gateway's thresholds, on the rankings that `retrieval` kept."""
     dataset = datasets.load(data)
     with running_system(gateway=gateway, data_dir=data_dir, engine=engine) as system:
         asyncio.run(measure_thresholds(
-            dataset, dataset.first(sentences), system, document=DOCUMENT if report else None, command=_command()
+            dataset, system, document=DOCUMENT if report else None, command=_command()
         ))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,6 @@ from dataclasses import dataclass
 from random import Random
 
 from eval import alterations
-from eval.attachment import verbatim
 from eval.calibration import is_reported
 from eval.datasets import Dataset, Passage, Question
 
@@ -19,6 +19,7 @@ NUMBER_SWAPPED, NAME_SWAPPED = "number swapped inside the passage", "name swappe
 NEGATION_ADDED, NEGATION_DROPPED, ANTONYM = "negation added", "negation dropped", "antonym"
 SAME_ARTICLE, OTHER_ARTICLE = "sentence of the same article", "sentence of another article"
 WRONG_ANSWER = "wrong answer from the same passage"
+_SENTENCE = re.compile(r"[^.!?]+(?:[.!?](?!\s|$)[^.!?]*)*[.!?]?")
 SUPPORTED = (VERBATIM, REWORDED, QUESTION_ANSWER)
 
 
@@ -76,6 +77,20 @@ def sentences(dataset: Dataset) -> Iterator[Sentence]:
                             (OTHER_ARTICLE, _stranger(passage, dataset, random))):
             if other is not None:
                 yield Sentence(kind, base, other.passage_id, passage.title)
+
+
+def verbatim(dataset: Dataset) -> dict[str, str]:
+    """Return, by question, the sentence of the passage that holds the answer."""
+    texts = {passage.passage_id: passage.text for passage in dataset.passages}
+    found: dict[str, str] = {}
+    for question in dataset.questions:
+        text = texts[next(iter(question.relevant))]
+        for answer in question.answers[:1]:
+            pieces = (match.group().strip() for match in _SENTENCE.finditer(text))
+            sentence = next((piece for piece in pieces if answer in piece), "")
+            if len(sentence.split()) >= 3:
+                found[question.question_id] = sentence
+    return found
 
 
 def _sibling(passage: Passage, siblings: defaultdict[str, list[Passage]], random: Random) -> Passage | None:

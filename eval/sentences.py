@@ -150,37 +150,53 @@ class Checker:
         return seconds
 
 
-async def measure_sentences(
-    dataset: Dataset, system: System, *, per_kind: int, document: Path | None, command: str
-) -> list[Checked]:
-    """Check the sentences of every kind, report, and keep what was found."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was checked and how long it took."""
+
+    checked: Sequence[Checked]
+    too_long: int
+    """Passages that do not fit into one chunk, and their sentences, are left out."""
+    seconds: Sequence[float]
+    """Of single checks against five passages."""
+
+
+async def check_sample(dataset: Dataset, system: System, *, per_kind: int, timed: int) -> Run:
+    """Check up to so many sentences of every kind, and all that are written by hand; time the check of some."""
     handbook = handwritten.handbook_passages()
     chosen = [*_sample(sentence_sets.sentences(dataset), per_kind), *handwritten.handwritten(handbook)]
     wanted = {sentence.passage_id for sentence in chosen}
-    passages = {passage.passage_id: passage for passage in (*dataset.passages, *handbook.values())
-                if passage.passage_id in wanted}
+    known = {passage.passage_id: passage for passage in (*dataset.passages, *handbook.values())}
+    passages = [passage for passage in known.values() if passage.passage_id in wanted]
     async with checker_of(system) as checker:
-        too_long = await checker.add([*passages.values()])
+        too_long = await checker.add(passages)
         chosen = [sentence for sentence in chosen if checker.knows(sentence)]
         checked = await check_all(checker, chosen, progress=Progress("sentences checked"))
-        seconds = await checker.timed([each for each in chosen if each.kind == sentence_sets.VERBATIM][:TIMED])
+        own = [sentence for sentence in chosen if sentence.kind == sentence_sets.VERBATIM]
+        return Run(checked, len(too_long), await checker.timed(own[:timed]))
+
+
+async def measure_sentences(
+    dataset: Dataset, system: System, *, per_kind: int, document: Path | None, command: str
+) -> None:
+    """Check the sentences of every kind, report, and keep what was found."""
+    run = await check_sample(dataset, system, per_kind=per_kind, timed=TIMED)
+    median, p95 = (np.quantile(run.seconds, share) * 1000 for share in (0.5, 0.95))
     body = "\n\n".join([
-        "### Sentences and their passages", table(checked),
-        f"Half of the articles set the threshold: {best_threshold(checked):.3f} keeps 95 % of each supported kind "
+        "### Sentences and their passages", table(run.checked),
+        f"Half of the articles set the threshold: {best_threshold(run.checked):.3f} keeps 95 % of each supported kind "
         f"there, and the default is {defaults().score:.2f}. The figures are of the other half; of English sentences, "
-        "of all. "
-        f"{len(too_long)} passages are longer than a chunk and left out.",
-        f"The check of a sentence against five passages takes {np.quantile(seconds, 0.5) * 1000:.0f} ms at the median "
-        f"and {np.quantile(seconds, 0.95) * 1000:.0f} ms at p95 ({len(seconds)} sentences, one at a time).",
+        f"of all. {run.too_long} passages are longer than a chunk and left out.",
+        f"The check of a sentence against five passages takes {median:.0f} ms at the median and {p95:.0f} ms at p95 "
+        f"({len(run.seconds)} sentences, one at a time).",
         report.provenance(system=system.described, command=command),
     ])
     click.echo(body)
     RESULTS.mkdir(exist_ok=True)
     kept = RESULTS / f"support-{dataset.name}-{system.engine}.jsonl"
-    kept.write_text("".join(json.dumps(asdict(each), ensure_ascii=False) + "\n" for each in checked), "utf-8")
+    kept.write_text("".join(json.dumps(asdict(each), ensure_ascii=False) + "\n" for each in run.checked), "utf-8")
     if document is not None:
         report.write_block(document, "sentences", body)
-    return checked
 
 
 async def check_all(
