@@ -69,14 +69,17 @@ class Evidence:
 
     @cached_property
     def figures(self) -> figures.Figures:
+        """The figures it holds."""
         return figures.held(self.text)
 
     @cached_property
     def words(self) -> frozenset[str]:
+        """Its words and their stems."""
         return names.known_words(self.text)
 
     @cached_property
     def language(self) -> str:
+        """Its text's language; empty where unclear."""
         return detect(self.wording.text)
 
 

@@ -103,6 +103,8 @@ class AnswerWriter:
         self._in_line = False
         self._passages: dict[int, answer_pb2.Passage] = {}
         self._citations: dict[int, answer_pb2.Citation] = {}
+        self._notes: list[str] = []
+        """What was withheld or marked, told at the end: in between it would break the lines."""
 
     def write(self, event: answer_pb2.AskEvent) -> None:
         """Write one event; raise AnswerFailed when the answer could not be completed."""
@@ -121,7 +123,7 @@ class AnswerWriter:
             case "citation":
                 self._cite(event.citation)
             case "withheld":
-                self._warn(f"withheld: “{event.withheld.sentence}” ({event.withheld.reason})")
+                self._notes.append(f"withheld: “{event.withheld.sentence}” {event.withheld.reason}")
             case "refused":
                 self.refused = True
                 self._citations.clear()
@@ -139,7 +141,7 @@ class AnswerWriter:
         if citation.marker:
             self._citations[citation.marker] = citation
         if citation.reason:
-            self._warn(citation.reason)
+            self._notes.append(f"[{citation.marker}] {citation.reason}" if citation.marker else citation.reason)
 
     def _finish(self, finished: answer_pb2.Finished) -> None:
         self._end_line()
@@ -150,6 +152,8 @@ class AnswerWriter:
             score = f"  score {passage.score:.2f}" if passage is not None else ""
             click.echo(f"  [{marker}] {place(citation.title, citation.source, citation.page)}{score}")
         sys.stdout.flush()
+        for note in self._notes:
+            self._warn(note)
         if finished.outcome == 2:  # ANSWER_OUTCOME_TRUNCATED
             self._warn("the answer was cut at its token limit; --tokens-max raises it")
         seconds = {each.stage: each.duration.ToTimedelta().total_seconds() for each in finished.durations}
