@@ -136,7 +136,8 @@ class _Writer:
             peers, self._passages, tenant=query.tenant, space_id=embedding.space_id, thresholds=options.support
         )
         self._citer = Citer(
-            self._passages, self._scorer, strictness=options.strictness, language=messages.language, deadline=deadline
+            self._passages, self._scorer, strictness=options.strictness, language=messages.language, deadline=deadline,
+            codes=marking.markers(self._passages, tenant=query.tenant),
         )
         self._best_score = passages[0].score
         reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]

@@ -7,7 +7,7 @@ Markers that name no passage are dropped, wrong ones corrected, missing ones att
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -52,14 +52,15 @@ class Citer:
 
     def __init__(
         self, passages: Sequence[Passage], scorer: SupportScorer, *, strictness: Strictness, language: str,
-        deadline: Deadline,
+        deadline: Deadline, codes: Mapping[str, int] | None = None,
     ) -> None:
+        """Take the passages in the order of their markers, and the codes that a model may cite instead of them."""
         self._passages = passages
         self._scorer = scorer
         self._strictness = strictness
         self._language = language
         self._deadline = deadline
-        self._reader = MarkerReader()
+        self._reader = MarkerReader(codes)
         self._held: list[Part] = []
         self._lead_in = ""
         """What announces sentences to come: shown with the first of them that is shown."""

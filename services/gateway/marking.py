@@ -13,6 +13,9 @@ import logging
 import re
 import secrets
 import unicodedata
+from collections.abc import Sequence
+
+from services.index.passages import Passage
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +43,18 @@ class Marking:
         message = "\x00".join((tenant, chunk_id, hashlib.sha256(text.encode()).hexdigest()))
         return hmac.new(self._secret, message.encode(), hashlib.sha256).hexdigest()[:CODE_CHARACTERS]
 
+    def markers(self, passages: Sequence[Passage], *, tenant: str) -> dict[str, int]:
+        """Return the marker of each passage by its code."""
+        return {
+            self.code(tenant=tenant, chunk_id=passage.chunk_id, text=passage.text): number
+            for number, passage in enumerate(passages, start=1)
+        }
+
     def passage(self, text: str, *, tenant: str, chunk_id: str) -> str:
         """Return a passage between its delimiters, each line marked."""
         code = self.code(tenant=tenant, chunk_id=chunk_id, text=text)
         lines = "\n".join(LINE_MARK + line.strip() for line in defused(text).splitlines() if line.strip())
-        return f"<extrait {code}>\n{lines}\n</extrait {code}>"
+        return f"<<<{code}\n{lines}\n{code}>>>"
 
 
 def open_marking(secret: str) -> Marking:

@@ -26,6 +26,7 @@ from services.embed.encoder import Encoder
 from services.embed.server import EmbedServer
 from services.embed.worker import embed_consumer
 from services.gateway.answering import Answerer
+from services.gateway.marking import Marking
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
 from services.gateway.server import AnswerServer
@@ -92,7 +93,8 @@ async def gateway(pipeline: Pipeline, embed_url: str) -> AsyncIterator[str]:
     ):
         retriever = Retriever(pipeline.database, peers, result_threshold=-1, search_seconds_max=10)
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, Answerer(retriever, peers), settings), "sourcier.gateway.v1.AnswerService")
+                   AnswerServer(retriever, Answerer(retriever, peers, Marking()), settings),
+                   "sourcier.gateway.v1.AnswerService")
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(pipeline.database, peers),
                    "sourcier.gateway.v1.SpaceService")
         await server.start()

@@ -202,10 +202,10 @@ async def test_the_prompt_marks_passages_as_data(handbook: Database) -> None:
         await served.ask(QUESTION)
         await served.ask("Le télétravail est-il possible ?")
     first, second = (request.messages[1].content for request in served.scenario.generations)
-    assert f"\n> {TELEWORK}\n</extrait " in first
-    assert "[Source 1] - Télétravail > Heading > Sub-heading (page 1)\n<extrait " in first
+    assert f"\n> {TELEWORK}\n" in first
+    assert "[Source 1] - Télétravail > Heading > Sub-heading (page 1)\n<<<" in first
     marked = first[first.index("[Source 1]") : first.index("[Source 2]")]
-    assert second.startswith(f"Extraits :\n\n{marked.rstrip()}")
+    assert second.startswith(f"Sources :\n\n{marked.rstrip()}")
 
 
 async def test_another_space_is_a_clear_error(handbook: Database) -> None:

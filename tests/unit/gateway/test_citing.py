@@ -247,3 +247,18 @@ async def test_an_answer_in_another_language_than_its_passages_is_compared_by_ve
     assert (citation.marker, citation.finding, citation.score) == (1, Finding.SUPPORTED, 0.45)
     _, citations, withheld, _ = await cite(given, support={sentence: {1: 0.35, 2: 0.1, 3: 0.1}}, language="en")
     assert (citations, len(withheld)) == ([], 1)
+
+
+async def test_a_delimiters_code_that_the_model_cites_is_its_passages_marker() -> None:
+    scorer = SupportScorer(
+        FakePeers(), PASSAGES, tenant="acme", space_id="space", thresholds=THRESHOLDS,  # type: ignore[arg-type]
+    )
+    citer = Citer(
+        PASSAGES, scorer, strictness=Strictness.WITHHOLD, language="fr", deadline=Deadline.after(10),
+        codes={"677640d69a": 2},
+    )
+    events = [event async for event in citer.feed("Un repas à 19 euros [677640d6")]
+    events += [event async for event in citer.feed("9a]. Le mardi, personne ne télétravaille [0123456789].")]
+    events += [event async for event in citer.finish()]
+    text = "".join(event.text for event in events if isinstance(event, Token))
+    assert text == "Un repas à 19 euros [2]. Le mardi, personne ne télétravaille . [1]"

@@ -79,8 +79,8 @@ def test_the_prompt_numbers_the_passages_and_says_where_they_stand() -> None:
         MARKING.code(tenant="acme", chunk_id=each.chunk_id, text=each.text) for each in passages
     )
     assert prompt.user == (
-        f"Extraits :\n\n[Source 1] [RH] - Charte > Télétravail > Durée (page 4)\n<extrait {first}>\n> Deux jours.\n"
-        f"</extrait {first}>\n\n[Source 2] - Document\n<extrait {second}>\n> Rien {{ici}}.\n</extrait {second}>\n\n"
+        f"Sources :\n\n[Source 1] [RH] - Charte > Télétravail > Durée (page 4)\n<<<{first}\n> Deux jours.\n"
+        f"{first}>>>\n\n[Source 2] - Document\n<<<{second}\n> Rien {{ici}}.\n{second}>>>\n\n"
         "Question : Combien ? {x}"
     )
 
