@@ -129,7 +129,7 @@ def scripted_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
     script.write_text(json.dumps({
         "tokens_per_second": 40, "first_token_seconds": 0.05,
         "rules": [
-            {"pattern": "lentement", "text": "mot " * 400},
+            {"pattern": "lentement", "text": "{passage:1} [1]. " * 60},
             {"pattern": "sans marqueur", "text": "{passage:1}"},
             {"pattern": ".", "text": "{passage:1} [1]"},
         ],

@@ -13,6 +13,8 @@ _MARKER = re.compile(
     r"(?:(\d{1,3}(?:\s*(?:[,;&]|et|and)\s*\d{1,3})*)|([0-9a-f]{10}))\s*\]", re.IGNORECASE,
 )
 _OPEN_MARKER = re.compile(r"\[[A-Za-zéÉ\d\s,;.&]{0,24}\Z")
+SENTENCE_CHARACTERS_MAX = 1_000
+"""A text that goes on without an end is cut: whoever waits for the end of a sentence must not wait for ever."""
 CLOSING_GUILLEMET = "»"
 _PLAIN = re.compile(r"[^\[.!?…\n]+")
 _PUNCTUATION = re.compile(r"[.!?…]+[\"»”)*]*")
@@ -85,6 +87,8 @@ class MarkerReader:
                 return
             if piece:
                 yield self._take(piece)
+            if len(self._sentence) >= SENTENCE_CHARACTERS_MAX:
+                yield from self._end_sentence()
 
     def _take_marker(self, marker: re.Match[str]) -> Iterator[Part]:
         if self._gap:
