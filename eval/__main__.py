@@ -12,6 +12,7 @@ import click
 from eval import datasets
 from eval.latency import measure_latency
 from eval.retrieval import RetrievalRun, measure_retrieval
+from eval.sentences import measure_sentences
 from eval.system import StackFailed, running_system
 from eval.thresholds import measure_thresholds
 from sourcier import SourcierError
@@ -65,18 +66,14 @@ def retrieval(
 @main.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
               help="A folder with a retrieval set whose questions name their answers.")
-@click.option("--sentences", type=click.IntRange(min=1), default=600, show_default=True,
-              help="Questions of which sentences are made.")
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
 @system_options
-def thresholds(
-    data: Path, sentences: int, report: bool, gateway: str, data_dir: Path | None, engine: str
-) -> None:
+def thresholds(data: Path, report: bool, gateway: str, data_dir: Path | None, engine: str) -> None:
     """Measure the gateway's thresholds, on the rankings that `retrieval` kept."""
     dataset = datasets.load(data)
     with running_system(gateway=gateway, data_dir=data_dir, engine=engine) as system:
         asyncio.run(measure_thresholds(
-            dataset, dataset.first(sentences), system, document=DOCUMENT if report else None, command=_command()
+            dataset, system, document=DOCUMENT if report else None, command=_command()
         ))
 
 
@@ -92,6 +89,22 @@ def latency(data: Path, questions: int, report: bool, gateway: str, data_dir: Pa
     with running_system(gateway=gateway, data_dir=data_dir, engine=engine) as system:
         asyncio.run(measure_latency(
             dataset, system, document=DOCUMENT if report else None, command=_command()
+        ))
+
+
+@main.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
+              help="A folder with a retrieval set whose questions name their answers.")
+@click.option("--per-kind", type=click.IntRange(min=20), default=800, show_default=True,
+              help="Sentences of each kind, at most.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@system_options
+def sentences(data: Path, per_kind: int, report: bool, gateway: str, data_dir: Path | None, engine: str) -> None:
+    """Measure the check of an answer's sentences: what it keeps, marks and withholds, and how long it takes."""
+    dataset = datasets.load(data)
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine) as system:
+        asyncio.run(measure_sentences(
+            dataset, system, per_kind=per_kind, document=DOCUMENT if report else None, command=_command()
         ))
 
 

@@ -8,8 +8,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc.aio
@@ -38,6 +38,8 @@ class System:
     """What runs the embedding model, for example `onnxruntime-fp32`; empty where it cannot be asked."""
     model: str
     revision: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The addresses of the services behind the gateway; empty where only the gateway's is known."""
 
     @property
     def described(self) -> str:
@@ -86,4 +88,4 @@ async def _describe(data_dir: Path) -> System:
         described = await embed_pb2_grpc.EmbedServiceStub(channel).Describe(
             embed_pb2.DescribeRequest(), timeout=DESCRIBE_SECONDS_MAX
         )
-    return System(status.gateway, described.engine, described.model, described.revision)
+    return System(status.gateway, described.engine, described.model, described.revision, status.environment)

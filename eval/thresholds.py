@@ -9,19 +9,18 @@ from pathlib import Path
 
 import click
 
-from eval import attachment, corpus, handbook, report, searching
-from eval.attachment import AttachmentScores
+from eval import handbook, report, searching
 from eval.calibration import Calibration, Scored, calibrate, report_on
 from eval.datasets import Dataset
 from eval.handbook import HandbookScore
 from eval.refusal import refusal_scores
-from eval.retrieval import RESULTS, Progress, collection_name
+from eval.retrieval import RESULTS
 from eval.system import System
 from services.gateway.settings import GatewaySettings
 from sourcier import Client
 
 LOST_MAX = 0.02
-"""Share of answerable questions, or of supported sentences, that a threshold may lose."""
+"""Share of answerable questions that a threshold may lose."""
 SIGNALS = {"late interaction": "reranked", "cosine similarity": "dense"}
 SETTINGS = {"late interaction": "refusal_threshold", "cosine similarity": "refusal_similarity"}
 
@@ -38,37 +37,22 @@ class Row:
 
 
 async def measure_thresholds(
-    dataset: Dataset, sentences: Dataset, system: System, *, document: Path | None, command: str
+    dataset: Dataset, system: System, *, document: Path | None, command: str
 ) -> None:
-    """Read the rankings of the retrieval run, score sentences and the demo's questions, and report."""
+    """Read the rankings of the retrieval run, score the demo's questions, and report."""
     name = f"{dataset.name}-{system.engine or 'external'}"
     rankings = list(searching.read(RESULTS / f"{name}.jsonl"))
     if not rankings:
         raise click.ClickException(f"run `python -m eval retrieval` on {dataset.name} with this engine first")
     refusals = [_refusal_row(dataset, rankings, signal) for signal in SIGNALS]
     async with Client(system.gateway) as client:
-        collection = collection_name(dataset, system)
-        sources = await corpus.ingest(client, dataset, collection=collection, progress=Progress("passages ingested"))
-        attachments = []
-        for what, texts in (("the passage's own", attachment.verbatim(sentences)),
-                            ("question and answer", attachment.reworded(sentences))):
-            kept = RESULTS / f"sentences-{name}-{len(sentences.questions)}-{what.split()[0]}.json"
-            scores = attachment.read(kept)
-            if scores is None:
-                scores = await attachment.attachment_scores(
-                    client, sentences, texts, collection=collection, sources=sources,
-                    progress=Progress(f"sentences scored ({what})"),
-                )
-                attachment.write(kept, scores)
-            attachments.append(_attachment_row(what, scores))
         demo = await handbook.score_handbook(client)
     body = "\n\n".join([
         "### Refusing what the corpus does not hold", _table(refusals, "signal"), _demo(demo),
-        "### Attaching a sentence to its passage", _table(attachments, "sentence"),
         report.provenance(system=system.described, command=command),
     ])
     click.echo(body)
-    _keep(RESULTS / f"thresholds-{name}.json", refusals, attachments, demo)
+    _keep(RESULTS / f"thresholds-{name}.json", refusals, demo)
     if document is not None:
         report.write_block(document, "thresholds", body)
 
@@ -76,10 +60,6 @@ async def measure_thresholds(
 def _refusal_row(dataset: Dataset, rankings: Sequence[searching.Ranking], signal: str) -> Row:
     scores = refusal_scores(dataset, rankings, mode=SIGNALS[signal])
     return _row(f"{signal} (`{SETTINGS[signal]}`)", scores.present, scores.absent, _default(SETTINGS[signal]))
-
-
-def _attachment_row(what: str, scores: AttachmentScores) -> Row:
-    return _row(what, scores.right, scores.wrong, _default("attach_threshold"))
 
 
 def _row(what: str, kept: Sequence[Scored], stopped: Mapping[str, Sequence[Scored]], standing: float) -> Row:
@@ -120,9 +100,9 @@ def _demo(scores: Sequence[HandbookScore]) -> str:
     return report.markdown_table(rows)
 
 
-def _keep(path: Path, refusals: Sequence[Row], attachments: Sequence[Row], demo: Sequence[HandbookScore]) -> None:
+def _keep(path: Path, refusals: Sequence[Row], demo: Sequence[HandbookScore]) -> None:
     kept = {
-        "refusals": [asdict(row) for row in refusals], "attachments": [asdict(row) for row in attachments],
+        "refusals": [asdict(row) for row in refusals],
         "demo": [asdict(each) for each in demo],
     }
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False), "utf-8")

@@ -8,7 +8,7 @@ from typing import Unpack
 
 from sourcier.calls import Calls
 from sourcier.gateway.v1 import answer_pb2
-from sourcier.options import AskOptions, FilterOptions, SearchModeName, search_filter
+from sourcier.options import AskOptions, FilterOptions, SearchModeName, search_filter, strictness
 from sourcier.results import Answer, gather_answer
 
 
@@ -37,6 +37,7 @@ class AnswerCalls(Calls):
                 answer_pb2.HistoryMessage(role=answer_pb2.Role.Value(f"ROLE_{role.upper()}"), content=content)
                 for role, content in options.get("history", ())
             ],
+            strictness=strictness(options.get("strictness")),
         )
         return self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds

@@ -8,6 +8,7 @@ from typing import Literal, TypedDict
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2, operations_pb2
 
 SearchModeName = Literal["dense", "lexical", "fused", "reranked"]
+StrictnessName = Literal["withhold", "mark"]
 JobStatusName = Literal["pending", "processing", "completed", "failed"]
 FailureStateName = Literal["open", "replayed", "discarded"]
 FailureStageName = Literal["accept", "parse", "chunk", "embed", "index"]
@@ -49,6 +50,8 @@ class AskOptions(FilterOptions, total=False):
     """Whether question and answer are kept in the conversation; they are when left out."""
     history: Sequence[tuple[RoleName, str]]
     """Who said what before, oldest first, where you keep the conversation yourself; 50 messages at most."""
+    strictness: StrictnessName
+    """What becomes of a sentence that no passage supports: `withhold`, or `mark` to show it all the same."""
 
 
 class DocumentOptions(TypedDict, total=False):
@@ -85,6 +88,13 @@ def search_filter(options: FilterOptions) -> answer_pb2.SearchFilter:
         collection=options.get("collection", ""), document_ids=options.get("document_ids", ()),
         categories=options.get("categories", ()), metadata=options.get("metadata", {}),
     )
+
+
+def strictness(name: StrictnessName | None) -> answer_pb2.Strictness.ValueType:
+    """Return the strictness of that name; unset for none, which leaves it to the service."""
+    if name is None:
+        return answer_pb2.STRICTNESS_UNSPECIFIED
+    return answer_pb2.Strictness.Value(f"STRICTNESS_{name.upper()}")
 
 
 def failure_filter(options: FailureOptions) -> operations_pb2.FailureFilter:

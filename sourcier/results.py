@@ -36,6 +36,8 @@ class Answer:
     """Seconds by stage: `rewrite`, `embed`, `search`, `rerank`, `first_token`, `generate`, `total`."""
     degradations: tuple[answer_pb2.Degradation, ...] = ()
     """What was done in a lesser way than asked; empty when nothing was."""
+    withheld: tuple[answer_pb2.Withheld, ...] = ()
+    """The model's sentences that no passage supports, and that are not in the text."""
     usage: answer_pb2.Usage = field(default_factory=answer_pb2.Usage)
     """Tokens of the model; zero when it was not called."""
     model: str = ""
@@ -79,7 +81,7 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
     started, finished = answer_pb2.Started(), answer_pb2.Finished()
     tokens, replacement, reason, answer_id, rewritten = list[str](), "", "", "", ""
     citations, sources = list[answer_pb2.Citation](), tuple[answer_pb2.Passage, ...]()
-    degradations = list[answer_pb2.Degradation]()
+    degradations, withheld = list[answer_pb2.Degradation](), list[answer_pb2.Withheld]()
     async for event in events:
         answer_id = event.answer_id
         match event.WhichOneof("event"):
@@ -99,6 +101,8 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
             case "quoted":
                 replacement = event.quoted.text
                 citations = [event.quoted.citation]
+            case "withheld":
+                withheld.append(event.withheld)
             case "degraded":
                 degradations.append(event.degraded)
             case "finished":
@@ -115,6 +119,7 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
         reason=reason,
         durations={each.stage: each.duration.ToTimedelta().total_seconds() for each in finished.durations},
         degradations=tuple(degradations),
+        withheld=tuple(withheld),
         usage=finished.usage,
         model=finished.model,
         answer_id=answer_id,

@@ -13,6 +13,7 @@ from services.gateway.answering import Answerer
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.dialogue import Dialogue
 from services.gateway.knowledge_server import KnowledgeServer
+from services.gateway.marking import open_marking
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
@@ -69,8 +70,9 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             database, peers, result_threshold=settings.result_threshold,
             search_seconds_max=settings.search_seconds_max,
         )
+        marking = open_marking(settings.prompt_secret.get_secret_value())
         dialogue = Dialogue(
-            Answerer(retriever, peers), Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database,
+            Answerer(retriever, peers, marking), Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database,
             settings.dialogue,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from google.protobuf.duration_pb2 import Duration
 
 from services.gateway import events
+from services.gateway.checking import Finding
 from services.gateway.events import Event, Outcome, RankedPassage
 from services.gateway.knowledge_messages import timestamp
 from sourcier.gateway.v1 import answer_pb2
@@ -17,6 +18,14 @@ _OUTCOMES = {
     Outcome.REFUSED: answer_pb2.ANSWER_OUTCOME_REFUSED,
     Outcome.QUOTED: answer_pb2.ANSWER_OUTCOME_QUOTED,
     Outcome.SMALL_TALK: answer_pb2.ANSWER_OUTCOME_SMALL_TALK,
+}
+_SUPPORTS = {
+    Finding.SUPPORTED: answer_pb2.SUPPORT_SAME_WORDING,
+    Finding.UNCHECKED: answer_pb2.SUPPORT_CITED,
+    Finding.NEGATION_ADDED: answer_pb2.SUPPORT_NEGATION_ADDED,
+    Finding.NAME_ABSENT: answer_pb2.SUPPORT_NAME_ABSENT,
+    Finding.FIGURE_ABSENT: answer_pb2.SUPPORT_FIGURE_ABSENT,
+    Finding.OFF_TOPIC: answer_pb2.SUPPORT_OFF_TOPIC,
 }
 
 
@@ -64,6 +73,11 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
             message.token.CopyFrom(answer_pb2.Token(text=text, attached=attached))
         case events.Citation():
             message.citation.CopyFrom(_citation(event))
+        case events.Withheld(sentence, finding, reason, closest):
+            message.withheld.CopyFrom(answer_pb2.Withheld(
+                sentence=sentence, code=finding.name, reason=reason,
+                closest=_citation(closest),
+            ))
         case events.Refused(text, reason, best_score):
             message.refused.CopyFrom(answer_pb2.Refused(text=text, reason=reason, best_score=best_score))
         case events.Quoted(text, citation):
@@ -87,8 +101,10 @@ def _citation(citation: events.Citation) -> answer_pb2.Citation:
         marker=citation.marker, document_id=passage.document_id, version_id=passage.version_id, title=passage.title,
         source=passage.source, page=passage.page, chunk_id=passage.chunk_id, chunk_index=passage.chunk_index,
         start_character=passage.start_character, end_character=passage.end_character, attached=citation.attached,
-        support=answer_pb2.SUPPORT_SAME_WORDING if citation.same_wording else answer_pb2.SUPPORT_CITED,
-        score=citation.score,
+        support=_SUPPORTS[citation.finding], score=citation.score,
+        sentence_start=citation.sentence_span[0], sentence_end=citation.sentence_span[1],
+        passage_start=citation.passage_span[0], passage_end=citation.passage_span[1],
+        reason=citation.reason, absent=citation.absent,
     )
 
 

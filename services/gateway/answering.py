@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
-from services.gateway.citing import Citer
+from services.gateway.checking import Finding, Thresholds
+from services.gateway.citing import Citer, Strictness
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import (
-    Citation,
     Degradation,
     Event,
     Finished,
@@ -28,15 +28,15 @@ from services.gateway.events import (
     Usage,
 )
 from services.gateway.history import History
+from services.gateway.marking import Marking
 from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
 from services.gateway.peers import Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
+from services.gateway.quoting import quote
 from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
 from services.gateway.support import SupportScorer
 
 logger = logging.getLogger(__name__)
-
-QUOTED_CHARACTERS_MAX = 600
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class AnswerOptions:
     refusal_threshold: float
     refusal_similarity: float
     quote_threshold: float
-    attach_threshold: float
+    support: Thresholds
+    strictness: Strictness
     refusal_text: str
     history: History = ()
     """What was said before; never a source."""
@@ -56,9 +57,10 @@ class AnswerOptions:
 class Answerer:
     """Makes one answer at a time from its arguments alone: nothing of a request outlives it or meets another (A5)."""
 
-    def __init__(self, retriever: Retriever, peers: Peers) -> None:
+    def __init__(self, retriever: Retriever, peers: Peers, marking: Marking) -> None:
         self._retriever = retriever
         self._peers = peers
+        self._marking = marking
 
     async def answer(
         self, query: Query, options: AnswerOptions, *, answer_id: str, deadline: Deadline
@@ -88,7 +90,9 @@ class Answerer:
             yield refused
             outcome, generation = Outcome.REFUSED, None
         else:
-            writer = _Writer(self._peers, query, options, messages, refusal, embedding, passages, stopwatch, deadline)
+            writer = _Writer(
+                self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline
+            )
             async with aclosing(writer.write(answer_id)) as written:
                 async for event in written:
                     yield event
@@ -121,18 +125,22 @@ class _Writer:
     """Streams the model's text for one answer, with its citations."""
 
     def __init__(
-        self, peers: Peers, query: Query, options: AnswerOptions, messages: Messages, refusal: str,
+        self, peers: Peers, marking: Marking, query: Query, options: AnswerOptions, messages: Messages, refusal: str,
         embedding: QueryEmbedding, passages: tuple[RankedPassage, ...], stopwatch: Stopwatch, deadline: Deadline,
     ) -> None:
         self._peers = peers
+        self._marking = marking
         self._query = query
         self._options = options
         self._messages = messages
         self._refusal = refusal
         self._passages = [entry.passage for entry in passages]
-        self._scorer = SupportScorer(peers, self._passages, tenant=query.tenant, space_id=embedding.space_id)
+        self._scorer = SupportScorer(
+            peers, self._passages, tenant=query.tenant, space_id=embedding.space_id, thresholds=options.support
+        )
         self._citer = Citer(
-            self._passages, self._scorer, attach_threshold=options.attach_threshold, deadline=deadline
+            self._passages, self._scorer, strictness=options.strictness, language=messages.language, deadline=deadline,
+            codes=marking.markers(self._passages, tenant=query.tenant),
         )
         self._best_score = passages[0].score
         reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
@@ -146,7 +154,8 @@ class _Writer:
     async def write(self, answer_id: str) -> AsyncGenerator[Event, None]:
         """Yield the answer's words and citations, a refusal, or the best extract."""
         prompt = build_prompt(
-            self._query.question, self._passages, self._messages, refusal=self._refusal, history=self._options.history
+            self._query.question, self._passages, self._messages, refusal=self._refusal, marking=self._marking,
+            tenant=self._query.tenant, history=self._options.history,
         )
         with self._stopwatch.measure("generate"):
             async with (
@@ -172,7 +181,7 @@ class _Writer:
             self.outcome = Outcome.QUOTED
             yield self._quote()
         if self._scorer.failed:
-            yield Degradation("citation", f"{self._scorer.failed}; some sentences were not checked")
+            yield Degradation("citation", f"{self._scorer.failed}; some sentences were checked by their words alone")
 
     async def _stream(self, parts: AsyncIterator[str | Generation]) -> AsyncGenerator[Event, None]:
         called_at = time.perf_counter()
@@ -201,10 +210,7 @@ class _Writer:
             yield event
 
     def _quote(self) -> Quoted:
-        passage = self._passages[0]
-        extract = " ".join(passage.text.split())
-        if len(extract) > QUOTED_CHARACTERS_MAX:
-            extract = extract[:QUOTED_CHARACTERS_MAX].rsplit(" ", 1)[0] + " …"
-        citation = Citation(marker=1, passage=passage, attached=True, same_wording=True, score=None)
-        return Quoted(self._messages.quoted.format(extract=extract, marker=1), citation)
-
+        """Return the passage that comes closest to what the model said, or to the question."""
+        near = [each.closest for each in self._citer.withheld if each.finding is Finding.FIGURE_ABSENT]
+        marker = near[0].marker if near else 1
+        return quote(self._passages[marker - 1], self._query.question, self._messages, marker=marker)

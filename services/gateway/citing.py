@@ -1,121 +1,240 @@
-"""Turns the model's text into text and citations: invalid markers dropped, wrong ones corrected, missing attached."""
+"""Turns the model's text into sentences that a passage supports: each is held until it is checked, then shown or not.
+
+Markers that name no passage are dropped, wrong ones corrected, missing ones attached. What only announces or breaks up
+(`Les étapes :`, a heading) is shown with the sentence that follows it, so that nothing stands without support.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 
 from prometheus_client import Counter
 
 from services.chassis.channels import Deadline
-from services.gateway.events import Citation, Token
-from services.gateway.figures import figures
+from services.gateway.checking import Verdict
+from services.gateway.events import Citation, Token, Withheld
 from services.gateway.markers import Marker, MarkerReader, Part, SentenceEnd, Text
-from services.gateway.support import SupportScorer, is_statement
+from services.gateway.reasons import reason
+from services.gateway.support import Check, SupportScorer, is_lead_in, is_statement
 from services.index.passages import Passage
 
 logger = logging.getLogger(__name__)
 
 CORRECTION_LEAD = 0.1
-"""How much closer another passage must be before a marker with no figure against it is corrected."""
+"""How much closer another passage must be before a marker that nothing speaks against is corrected."""
 
 citations_total = Counter("sourcier_citations_total", "Citations of answers, by how they came about.", ["origin"])
+sentences_total = Counter("sourcier_sentences_total", "Sentences of answers, by what their check found.", ["finding"])
+
+
+class Strictness(Enum):
+    """What becomes of a sentence that no passage supports."""
+
+    WITHHOLD = "withhold"
+    MARK = "mark"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The passage that a marker ends up with."""
+
+    number: int
+    asked: int
+    """The model's number; 0 where it gave none."""
+    verdict: Verdict
 
 
 class Citer:
     """Follows one answer."""
 
     def __init__(
-        self, passages: Sequence[Passage], scorer: SupportScorer, *, attach_threshold: float, deadline: Deadline
+        self, passages: Sequence[Passage], scorer: SupportScorer, *, strictness: Strictness, language: str,
+        deadline: Deadline, codes: Mapping[str, int] | None = None,
     ) -> None:
+        """Take the passages in the order of their markers, and the codes that a model may cite instead of them."""
         self._passages = passages
         self._scorer = scorer
-        self._attach_threshold = attach_threshold
+        self._strictness = strictness
+        self._language = language
         self._deadline = deadline
-        self._reader = MarkerReader()
+        self._reader = MarkerReader(codes)
         self._held: list[Part] = []
+        self._lead_in = ""
+        """What announces sentences to come: shown with the first of them that is shown."""
+        self._fragments = ""
+        """What belongs to the next sentence, and goes where it goes; white space before it too."""
+        self._after_withheld = False
+        self._length = 0
+        """Characters shown so far."""
         self.supported = 0
         """Sentences with a citation so far."""
+        self.withheld: list[Withheld] = []
 
-    async def feed(self, delta: str) -> AsyncIterator[Token | Citation]:
+    async def feed(self, delta: str) -> AsyncIterator[Token | Citation | Withheld]:
         """Take more of the model's text and yield what may be shown."""
         for part in self._reader.feed(delta):
             async for event in self._events(part):
                 yield event
 
-    async def finish(self) -> AsyncIterator[Token | Citation]:
+    async def finish(self) -> AsyncIterator[Token | Citation | Withheld]:
         """Yield what is left at the end of the model's text."""
         for part in self._reader.finish():
             async for event in self._events(part):
                 yield event
+        if self.supported and self._fragments.strip():
+            yield self._token(self._fragments.rstrip())
 
-    async def _events(self, part: Part) -> AsyncIterator[Token | Citation]:
+    async def _events(self, part: Part) -> AsyncIterator[Token | Citation | Withheld]:
         if isinstance(part, SentenceEnd):
-            async for event in self._end_sentence(part):
+            held, self._held = self._held, []
+            async for event in self._end_sentence(part, held):
                 yield event
-        elif isinstance(part, Marker) or self._held:
-            # From the first marker on a sentence is held: whether the marker is right shows at its end.
-            self._held.append(part)
+        elif isinstance(part, Text) and not self._held and not part.text.strip():
+            # White space between sentences goes with the next one that is shown.
+            self._space(part.text)
         else:
-            yield Token(part.text)
+            self._held.append(part)
 
-    async def _end_sentence(self, end: SentenceEnd) -> AsyncIterator[Token | Citation]:
-        held, self._held = self._held, []
+    async def _end_sentence(
+        self, end: SentenceEnd, held: Sequence[Part]
+    ) -> AsyncIterator[Token | Citation | Withheld]:
         cited = [number for number in end.markers if 1 <= number <= len(self._passages)]
         if len(cited) < len(end.markers):
             citations_total.labels("invalid").inc(len(end.markers) - len(cited))
             logger.info("the model cited a passage that it was not given", extra={"markers": end.markers})
-        scores: dict[int, float] = {}
-        if end.sentence and (cited or is_statement(end.sentence)):
-            scores = await self._scorer.scores(end.sentence, deadline=self._deadline)
-        chosen = {number: self._source(end.sentence, number, scores) for number in cited}
-        shown: set[int] = set()
+        if not end.sentence or not is_statement(end.sentence):
+            self._fragments += "".join(part.text for part in held if isinstance(part, Text))
+            if is_lead_in(end.sentence):
+                self._lead_in, self._fragments = self._lead_in + self._fragments, ""
+            return
+        check = await self._scorer.check(end.sentence, cited, deadline=self._deadline)
+        sources = self._sources(cited, check)
+        if sources:
+            for event in self._shown(end, held, sources):
+                yield event
+            return
+        closest = check.closest
+        verdict = check.verdicts[closest]
+        sentences_total.labels(verdict.finding.name.lower()).inc()
+        if self._strictness is Strictness.MARK:
+            for event in self._marked(end, held, cited, check):
+                yield event
+            return
+        self._fragments = _white_space(self._fragments)
+        self._after_withheld = True
+        told = reason(verdict.finding, verdict.absent, language=self._language)
+        nearest = self._citation(_Source(closest, 0, verdict), (0, 0))
+        withheld = Withheld(end.sentence, verdict.finding, told, nearest)
+        self.withheld.append(withheld)
+        yield withheld
+
+    def _sources(self, cited: Sequence[int], check: Check) -> list[_Source]:
+        """Return the passages that a sentence rests on: the model's where they support it, else the best that does."""
+        best = check.closest
+        leading = check.verdicts[best] if best else None
+        chosen: dict[int, _Source] = {}
+        for number in cited:
+            verdict = check.verdicts[number]
+            if best != number and leading is not None and _outdoes(leading, verdict):
+                chosen.setdefault(best, _Source(best, number, leading))
+            elif verdict.finding.shown:
+                chosen.setdefault(number, _Source(number, number, verdict))
+        if (
+            check.together is not None and check.together.finding.shown
+            and (leading is None or check.together.finding < leading.finding)
+        ):
+            # None of the passages holds all of the sentence, but those that the model named do.
+            return [_Source(number, number, check.together) for number in cited]
+        if not chosen and not cited and leading is not None and leading.finding.shown:
+            chosen[best] = _Source(best, 0, leading)
+        return list(chosen.values())
+
+    def _shown(
+        self, end: SentenceEnd, held: Sequence[Part], sources: Sequence[_Source]
+    ) -> list[Token | Citation | Withheld]:
+        by_marker = {source.asked: source for source in sources if source.asked}
+        events: list[Token | Citation | Withheld] = self._preluded()
+        start = self._length
         for part in held:
             if isinstance(part, Text):
-                yield Token(part.text)
-            elif isinstance(part, Marker) and part.number in chosen and chosen[part.number] not in shown:
-                number = chosen[part.number]
-                shown.add(number)
-                yield Token(f"[{number}]", attached=number != part.number)
-        if not shown and is_statement(end.sentence) and (best := self._best(end.sentence, scores)):
-            shown.add(best)
-            chosen[0] = best
-            yield Token(f" [{best}]", attached=True)
-        self.supported += bool(shown)
-        for asked, number in chosen.items():
-            if number in shown:
-                shown.discard(number)
-                yield self._citation(asked, number, scores.get(number))
+                events.append(self._token(part.text))
+            elif isinstance(part, Marker) and (source := by_marker.pop(part.number, None)):
+                events.append(self._token(f"[{source.number}]", attached=source.number != source.asked))
+        for source in sources:
+            if not source.asked:
+                events.append(self._token(f" [{source.number}]", attached=True))
+        self.supported += 1
+        sentences_total.labels(min(source.verdict.finding for source in sources).name.lower()).inc()
+        return events + [self._citation(source, (start, self._length)) for source in sources]
 
-    def _source(self, sentence: str, cited: int, scores: Mapping[int, float]) -> int:
-        """Return the marker that the sentence should have: the model's, unless another passage plainly is the source.
+    def _marked(
+        self, end: SentenceEnd, held: Sequence[Part], cited: Sequence[int], check: Check
+    ) -> list[Token | Citation | Withheld]:
+        """Show an unsupported sentence as it is; its citations say that they support nothing."""
+        events: list[Token | Citation | Withheld] = self._preluded()
+        start = self._length
+        for part in held:
+            if isinstance(part, Text):
+                events.append(self._token(part.text))
+            elif isinstance(part, Marker) and part.number in cited:
+                events.append(self._token(f"[{part.number}]"))
+        span = (start, self._length)
+        if not cited:
+            closest = _Source(check.closest, 0, check.verdicts[check.closest])
+            return [*events, self._citation(closest, span, shown=False)]
+        return events + [self._citation(_Source(number, number, check.verdicts[number]), span) for number in cited]
 
-        That is so when the cited passage lacks a figure of the sentence, or is far from its wording, and another
-        passage, closer in wording, lacks none.
-        """
-        best = self._best(sentence, scores)
-        if best in (0, cited):
-            return cited
-        lead = scores[best] - scores.get(cited, -1.0)
-        wrong = self._lacks_figures(sentence, cited) or (
-            scores.get(cited, -1.0) < self._attach_threshold and lead >= CORRECTION_LEAD
-        )
-        return best if wrong and lead > 0 else cited
+    def _preluded(self) -> list[Token | Citation | Withheld]:
+        prelude, self._lead_in, self._fragments = self._lead_in + self._fragments, "", ""
+        self._after_withheld = False
+        if not self._length:
+            prelude = prelude.lstrip()
+        return [self._token(prelude)] if prelude else []
 
-    def _best(self, sentence: str, scores: Mapping[int, float]) -> int:
-        """Return the closest passage that holds every figure of the sentence; 0 where none is close enough."""
-        able = [number for number in scores if not self._lacks_figures(sentence, number)]
-        best = max(able, key=lambda number: scores[number], default=0)
-        return best if best and scores[best] >= self._attach_threshold else 0
+    def _space(self, text: str) -> None:
+        """Keep white space for the next sentence; once where one between was withheld."""
+        kept = self._fragments or self._lead_in
+        if self._after_withheld and kept != kept.rstrip():
+            if "\n" in text and "\n" not in kept[len(kept.rstrip()) :]:
+                self._fragments = self._fragments.rstrip() + text
+            return
+        self._fragments += text
 
-    def _lacks_figures(self, sentence: str, number: int) -> bool:
-        passage = self._passages[number - 1]
-        return not figures(sentence) <= figures(" ".join([passage.title, *passage.heading_path, passage.text]))
+    def _token(self, text: str, *, attached: bool = False) -> Token:
+        self._length += len(text)
+        return Token(text, attached=attached)
 
-    def _citation(self, asked: int, number: int, score: float | None) -> Citation:
-        origin = "model" if asked == number else "corrected" if asked else "attached"
-        citations_total.labels(origin).inc()
+    def _citation(self, source: _Source, sentence_span: tuple[int, int], *, shown: bool = True) -> Citation:
+        origin = "model" if source.asked == source.number else "corrected" if source.asked else "attached"
+        verdict = source.verdict
+        if shown and sentence_span != (0, 0):
+            citations_total.labels(origin).inc()
         return Citation(
-            marker=number, passage=self._passages[number - 1], attached=asked != number, score=score,
-            same_wording=score is not None and score >= self._attach_threshold,
+            marker=source.number if shown else 0, passage=self._passages[source.number - 1],
+            attached=source.asked != source.number, finding=verdict.finding, score=verdict.score,
+            sentence_span=sentence_span, passage_span=self._passage_span(source),
+            reason=reason(verdict.finding, verdict.absent, language=self._language), absent=verdict.absent,
         )
+
+    def _passage_span(self, source: _Source) -> tuple[int, int]:
+        text = self._passages[source.number - 1].text
+        span = source.verdict.span
+        # The span of passages looked at together lies in their joint text.
+        return (span.start, span.end) if text[span.start : span.end] == span.text else (0, len(text))
+
+
+def _outdoes(other: Verdict, own: Verdict) -> bool:
+    """Return whether another passage plainly is the source instead of the one that the model named."""
+    if not other.finding.shown:
+        return False
+    if not own.finding.shown:
+        return True
+    lead = (other.score or 0.0) - (own.score or 0.0)
+    return lead > 0 if other.finding < own.finding else lead >= CORRECTION_LEAD and other.finding is own.finding
+
+
+def _white_space(text: str) -> str:
+    return text[: len(text) - len(text.lstrip())]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from services.gateway.checking import Finding
 from services.index.passages import Passage
 from services.index.search import SearchResult
 
@@ -91,10 +92,29 @@ class Citation:
     """A marker and the passage it stands for."""
 
     marker: int
+    """0 for an unsupported sentence that is shown without one."""
     passage: Passage
     attached: bool
-    same_wording: bool
+    finding: Finding
     score: float | None
+    sentence_span: tuple[int, int] = (0, 0)
+    """First character and the place after the last, in the answer's text."""
+    passage_span: tuple[int, int] = (0, 0)
+    """The same of what supports it, in the passage's text."""
+    reason: str = ""
+    """What is amiss, in words; empty for a supported sentence."""
+    absent: tuple[str, ...] = ()
+    """The figures or names that the passage lacks."""
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """A sentence of the model that no passage supports, and that is not shown."""
+
+    sentence: str
+    finding: Finding
+    reason: str
+    closest: Citation
 
 
 @dataclass(frozen=True)
@@ -149,6 +169,6 @@ class Finished:
 
 
 Event = (
-    Started | Rewritten | Searching | Retrieved | Reranked | Token | Citation | Refused | Quoted | Finished
+    Started | Rewritten | Searching | Retrieved | Reranked | Token | Citation | Withheld | Refused | Quoted | Finished
     | Degradation
 )

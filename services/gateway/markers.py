@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 # `[2]`, `[1, 3]`, `[Source 2]`, `[extrait 4]`: what models write when asked for `[n]`. The number of a page or of an
 # article is not one.
 _MARKER = re.compile(
     r"\[\s*(?:(?:sources?|extraits?|extracts?|passages?|documents?|docs?|r[ée]f(?:[ée]rences?)?|citations?)\.?\s*)?"
-    r"(\d{1,3}(?:\s*(?:[,;&]|et|and)\s*\d{1,3})*)\s*\]", re.IGNORECASE,
+    r"(?:(\d{1,3}(?:\s*(?:[,;&]|et|and)\s*\d{1,3})*)|([0-9a-f]{10}))\s*\]", re.IGNORECASE,
 )
 _OPEN_MARKER = re.compile(r"\[[A-Za-zéÉ\d\s,;.&]{0,24}\Z")
+SENTENCE_CHARACTERS_MAX = 1_000
+"""A text that goes on without an end is cut: whoever waits for the end of a sentence must not wait for ever."""
 CLOSING_GUILLEMET = "»"
 _PLAIN = re.compile(r"[^\[.!?…\n]+")
 _PUNCTUATION = re.compile(r"[.!?…]+[\"»”)*]*")
@@ -47,7 +49,9 @@ Part = Text | Marker | SentenceEnd
 class MarkerReader:
     """Feed it deltas; it gives text as soon as it is sure of it, each marker once, and the end of each sentence."""
 
-    def __init__(self) -> None:
+    def __init__(self, codes: Mapping[str, int] | None = None) -> None:
+        """Take the markers that codes stand for: small models cite a passage's delimiter now and then."""
+        self._codes = codes or {}
         self._pending = ""
         self._sentence = ""
         self._markers: list[int] = []
@@ -83,13 +87,17 @@ class MarkerReader:
                 return
             if piece:
                 yield self._take(piece)
+            if len(self._sentence) >= SENTENCE_CHARACTERS_MAX:
+                yield from self._end_sentence()
 
     def _take_marker(self, marker: re.Match[str]) -> Iterator[Part]:
         if self._gap:
             yield Text(self._gap)
             self._gap = ""
         self._pending = self._pending[marker.end():]
-        for number in map(int, re.findall(r"\d+", marker.group(1))):
+        numbers, code = marker.groups()
+        # A code of no passage is dropped as a number of none is.
+        for number in map(int, re.findall(r"\d+", numbers)) if numbers else [self._codes.get(code.lower(), 0)]:
             self._markers.append(number)
             yield Marker(number)
 

@@ -10,13 +10,16 @@ from typing import Self
 
 from services.chassis import channels
 from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError
+from services.chassis.errors import FailedPrecondition, ServiceError
 from services.gateway.embedding import EmbedServices, QueryEmbedding
 from services.gateway.events import Usage
 from services.gateway.prompt import Prompt
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2_grpc, spaces_pb2_grpc
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+
+LATE_INTERACTION = "late-interaction"
+"""The ranker whose scores compare wordings, as the rerank service names it."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,26 @@ class Peers:
         deadline: Deadline,
     ) -> dict[str, float]:
         """Score candidates; return the score of each chunk id."""
+        response = await self._reranked(text, query, candidates, tenant=tenant, deadline=deadline)
+        return {ranked.chunk_id: ranked.score for ranked in response.ranked}
+
+    async def late_interaction(
+        self, text: str, query: QueryEmbedding, candidates: Sequence[RerankCandidate], *, tenant: str,
+        deadline: Deadline,
+    ) -> dict[str, float]:
+        """Score as `rerank` does; raise FailedPrecondition where another ranker answers, whose scores differ."""
+        response = await self._reranked(text, query, candidates, tenant=tenant, deadline=deadline)
+        if response.ranker != LATE_INTERACTION:
+            raise FailedPrecondition(
+                f"the rerank service scores with {response.ranker}, which does not compare wordings; leave "
+                "SOURCIER_RERANK_MODEL empty to have sentences compared by late interaction"
+            )
+        return {ranked.chunk_id: ranked.score for ranked in response.ranked}
+
+    async def _reranked(
+        self, text: str, query: QueryEmbedding, candidates: Sequence[RerankCandidate], *, tenant: str,
+        deadline: Deadline,
+    ) -> rerank_pb2.RerankResponse:
         response: rerank_pb2.RerankResponse = await channels.call(
             self._rerank.Rerank,
             rerank_pb2.RerankRequest(
@@ -113,7 +136,7 @@ class Peers:
             ),
             peer="rerank", tenant=tenant, deadline=deadline, cap_seconds=self._limits.rerank_seconds,
         )
-        return {ranked.chunk_id: ranked.score for ranked in response.ranked}
+        return response
 
     def generate(
         self, prompt: Prompt, options: SamplingOptions, *, tenant: str, generation_id: str, deadline: Deadline

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.gateway.history import History, last_lines
+from services.gateway.marking import Marking, defused, one_line
 from services.gateway.messages import Messages
 from services.index.passages import Passage
 
@@ -19,16 +20,22 @@ class Prompt:
 
 
 def build_prompt(
-    question: str, passages: Sequence[Passage], messages: Messages, *, refusal: str, history: History = ()
+    question: str, passages: Sequence[Passage], messages: Messages, *, refusal: str, marking: Marking, tenant: str,
+    history: History = (),
 ) -> Prompt:
-    """Return the prompt over passages numbered from 1 in their order; of the history, a summary (SPEC A2)."""
+    """Return the prompt over passages numbered from 1 in their order, each marked as a document's words (A11, Q7).
+
+    Of the history it holds a summary (A2).
+    """
     extracts = "\n\n".join(
-        f"[{number}] {origin(passage, messages)}\n{passage.text.strip()}"
+        f"{header(number, passage, messages)}\n"
+        f"{marking.passage(passage.text, tenant=tenant, chunk_id=passage.chunk_id)}"
         for number, passage in enumerate(passages, start=1)
     )
     return Prompt(
         system=messages.instructions.format(refusal=refusal),
-        user=f"{messages.extracts}\n\n{extracts}\n\n{summary(history, messages)}{messages.question} {question}",
+        user=f"{messages.extracts}\n\n{extracts}\n\n{summary(history, messages)}"
+             f"{messages.question} {defused(question)}",
     )
 
 
@@ -36,10 +43,17 @@ def summary(history: History, messages: Messages) -> str:
     """Return the last two exchanges, cut short, under their heading; nothing where nothing was said before."""
     if not history:
         return ""
-    return f"{messages.said}\n{last_lines(history, user=messages.user, assistant=messages.assistant)}\n\n"
+    lines = last_lines(history, user=messages.user, assistant=messages.assistant)
+    return f"{messages.said}\n{defused(lines)}\n\n"
+
+
+def header(number: int, passage: Passage, messages: Messages) -> str:
+    """Return `[Source n] [category] - document > heading path (page)`; no category where there is none (Q7)."""
+    category = one_line(passage.category)
+    return f"[Source {number}]{f' [{category}]' if category else ''} - {origin(passage, messages)}"
 
 
 def origin(passage: Passage, messages: Messages) -> str:
     """Return where a passage stands, as a person would say it: document > headings (page)."""
-    path = " > ".join([passage.title or "Document", *passage.heading_path])
+    path = " > ".join(map(one_line, [passage.title or "Document", *passage.heading_path]))
     return f"{path} ({messages.page} {passage.page})" if passage.page else path

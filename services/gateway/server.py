@@ -15,6 +15,8 @@ from services.chassis.ids import new_id
 from services.chassis.serving import require, tenant_of
 from services.gateway.answer_messages import EventStream, duration_messages, passage_messages
 from services.gateway.answering import AnswerOptions
+from services.gateway.checking import Thresholds
+from services.gateway.citing import Strictness
 from services.gateway.conversation_messages import kept_history
 from services.gateway.dialogue import Dialogue, Turn
 from services.gateway.peers import SamplingOptions
@@ -34,6 +36,11 @@ _MODES = {
     answer_pb2.SEARCH_MODE_LEXICAL: Mode.LEXICAL,
     answer_pb2.SEARCH_MODE_FUSED: Mode.FUSED,
     answer_pb2.SEARCH_MODE_RERANKED: Mode.RERANKED,
+}
+_STRICTNESSES = {
+    answer_pb2.STRICTNESS_UNSPECIFIED: None,
+    answer_pb2.STRICTNESS_WITHHOLD: Strictness.WITHHOLD,
+    answer_pb2.STRICTNESS_MARK: Strictness.MARK,
 }
 
 
@@ -136,6 +143,8 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         require(0 <= temperature <= 2, f"temperature is {temperature:g}; use 0 to 2", field="temperature")
         tokens_max = request.tokens_max or settings.answer_tokens_max
         require(tokens_max <= 32_768, f"tokens_max is {tokens_max}; use 1 to 32,768", field="tokens_max")
+        require(request.strictness in _STRICTNESSES, f"strictness {request.strictness} is not known; use "
+                "STRICTNESS_WITHHOLD or STRICTNESS_MARK, or leave it out", field="strictness")
         return AnswerOptions(
             sampling=SamplingOptions(
                 tokens_max=tokens_max, temperature=temperature,
@@ -143,5 +152,10 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             ),
             refusal_threshold=settings.refusal_threshold, refusal_similarity=settings.refusal_similarity,
             quote_threshold=settings.quote_threshold,
-            attach_threshold=settings.attach_threshold, refusal_text=settings.refusal_text,
+            support=Thresholds(
+                score=settings.support_threshold, vectors=settings.support_vectors_threshold,
+                share=settings.support_share_threshold,
+            ),
+            strictness=_STRICTNESSES.get(request.strictness) or Strictness(settings.strictness),
+            refusal_text=settings.refusal_text,
         )

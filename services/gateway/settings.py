@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
@@ -53,8 +53,18 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """The same for the cosine similarity, where re-ranking is off or failed."""
     quote_threshold: float = Field(default=0.55, ge=-1, le=1)
     """When the model refuses although a passage has this re-ranking score, the passage is quoted instead."""
-    attach_threshold: float = Field(default=0.37, ge=-1, le=1)
-    """A sentence without a marker gets that of its closest passage from this late-interaction score on."""
+    support_threshold: float = Field(default=0.39, ge=-1, le=1)
+    """From this score on a passage supports a sentence: the mean of late interaction and of the share of the sentence's
+    words that the passage holds. docs/QUALITY.md has what it keeps and what it stops."""
+    support_vectors_threshold: float = Field(default=0.29, ge=-1, le=1)
+    """The same for late interaction alone, where sentence and passage are in different languages."""
+    support_share_threshold: float = Field(default=0.4, ge=0, le=1)
+    """The same for the share of words alone, where late interaction is not available."""
+    strictness: Literal["withhold", "mark"] = "withhold"
+    """What becomes of a sentence that no passage supports; a request may say otherwise."""
+    prompt_secret: SecretStr = SecretStr("")
+    """Keys the delimiters of passages in prompts, so that no document can fake one; the same for all gateways, or each
+    makes up its own and the engine's prefix cache works for each alone."""
     refusal_text: str = ""
     """What a refusal says; empty for the sentence of the question's language."""
 

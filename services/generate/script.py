@@ -5,9 +5,9 @@
                {"pattern": "panne", "text": "Je commence", "failure": "die"}],
      "default": "Je ne trouve pas cette information dans le corpus."}
 
-`{passage:n}` stands for the first sentence of the passage that the prompt numbers `[n]`, `{question}` for the prompt's
-last line. The failures: `hang` and `die` concern the engine, `unavailable`, `exhausted` and `internal` the one call;
-they come after the text.
+`{passage:n}` stands for the first sentence of the passage that the prompt numbers `[Source n]` or `[n]`, `{question}`
+for the prompt's last line. The failures: `hang` and `die` concern the engine, `unavailable`, `exhausted` and `internal`
+the one call; they come after the text.
 """
 
 from __future__ import annotations
@@ -90,7 +90,16 @@ def filled(text: str, message: str) -> str:
 
 
 def passage(message: str, number: int) -> str:
-    """Return the passage that the prompt numbers `[number]` at the start of a line, without that line; or nothing."""
+    """Return the passage that the prompt numbers, without its header and its marking as a document's; or nothing.
+
+    `[Source 2] - Title`, then lines marked with `> ` between delimiters; or `[2] Title`, then plain text.
+    """
+    marked = re.search(
+        rf"^\[Source {number}\][^\n]*\n<<<(?P<code>\w+)\n(?P<text>.*?)\n(?P=code)>>>$", message,
+        re.MULTILINE | re.DOTALL,
+    )
+    if marked:
+        return "\n".join(line.removeprefix("> ") for line in marked["text"].splitlines()).strip()
     found = re.search(rf"^\[{number}\][^\n]*\n(?P<text>.*?)(?=\n\s*\n\[\d+\]|\Z)", message, re.MULTILINE | re.DOTALL)
     return found["text"].strip() if found else ""
 

@@ -106,6 +106,11 @@ def _environment(
     if webhook is not None:
         environment["SOURCIER_GATEWAY_HTTP_LISTEN"] = f"{HOST}:{webhook.port}"
         environment["SOURCIER_GATEWAY_WEBHOOK_TOKEN"] = webhook.token
+    if "gateway" in settings.services:
+        secret = settings.gateway_prompt_secret.get_secret_value()
+        environment["SOURCIER_GATEWAY_PROMPT_SECRET"] = secret or kept_secret(
+            settings.folder / "gateway" / "prompt-secret"
+        )
     if _watches_documents(settings):
         environment["SOURCIER_INGEST_SOURCE_BUCKET"] = DOCUMENTS_BUCKET
         environment["SOURCIER_INGEST_RECONCILE_SECONDS"] = f"{settings.ingest_reconcile_seconds:g}"

@@ -59,6 +59,8 @@ class StackSettings(BaseSettings):
 
     gateway_webhook_token: SecretStr = SecretStr("")
     """What senders of notifications show to the gateway; empty makes one up."""
+    gateway_prompt_secret: SecretStr = SecretStr("")
+    """Keys the delimiters of passages in prompts; empty makes one up, and keeps it."""
 
     nats_sync_interval: str = "10s"
     """How long an acknowledged message may wait for the disk; `always` syncs each one."""

@@ -33,6 +33,8 @@ EXIT_REFUSED = 3
 @click.option("--temperature", type=click.FloatRange(0, 2), help="The sampling temperature.")
 @click.option("--seed", type=int, help="The sampler's seed.")
 @click.option("--conversation", "conversation_id", metavar="ID", help="The conversation that the question continues.")
+@click.option("--strictness", type=click.Choice(["withhold", "mark"]),
+              help="Whether sentences that no passage supports are withheld, or shown and marked.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=300.0,
               show_default=True, metavar="SECONDS", help="The longest the answer may take.")
 @click.option("--json", "as_json", is_flag=True, help="Write one AskEvent a line, as JSON.")
@@ -102,6 +104,8 @@ class AnswerWriter:
         self._in_line = False
         self._passages: dict[int, answer_pb2.Passage] = {}
         self._citations: dict[int, answer_pb2.Citation] = {}
+        self._notes: list[str] = []
+        """What was withheld or marked, told at the end: in between it would break the lines."""
 
     def write(self, event: answer_pb2.AskEvent) -> None:
         """Write one event; raise AnswerFailed when the answer could not be completed."""
@@ -120,7 +124,9 @@ class AnswerWriter:
             case "token":
                 self._text(event.token.text)
             case "citation":
-                self._citations[event.citation.marker] = event.citation
+                self._cite(event.citation)
+            case "withheld":
+                self._notes.append(f"withheld: “{event.withheld.sentence}” {event.withheld.reason}")
             case "refused":
                 self.refused = True
                 self._citations.clear()
@@ -134,6 +140,12 @@ class AnswerWriter:
                 self._end_line()
                 raise failed_answer(event.failed)
 
+    def _cite(self, citation: answer_pb2.Citation) -> None:
+        if citation.marker:
+            self._citations[citation.marker] = citation
+        if citation.reason:
+            self._notes.append(f"[{citation.marker}] {citation.reason}" if citation.marker else citation.reason)
+
     def _finish(self, finished: answer_pb2.Finished) -> None:
         self._end_line()
         if self._citations:
@@ -143,6 +155,8 @@ class AnswerWriter:
             score = f"  score {passage.score:.2f}" if passage is not None else ""
             click.echo(f"  [{marker}] {place(citation.title, citation.source, citation.page)}{score}")
         sys.stdout.flush()
+        for note in self._notes:
+            self._warn(note)
         if finished.outcome == 2:  # ANSWER_OUTCOME_TRUNCATED
             self._warn("the answer was cut at its token limit; --tokens-max raises it")
         seconds = {each.stage: each.duration.ToTimedelta().total_seconds() for each in finished.durations}

@@ -27,6 +27,7 @@ from services.embed.server import EmbedServer
 from services.embed.worker import embed_consumer
 from services.gateway.answering import Answerer
 from services.gateway.dialogue import Dialogue
+from services.gateway.marking import Marking
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
 from services.gateway.rewriting import Rewriter
@@ -94,7 +95,7 @@ async def gateway(pipeline: Pipeline, embed_url: str) -> AsyncIterator[str]:
     ):
         retriever = Retriever(pipeline.database, peers, result_threshold=-1, search_seconds_max=10)
         dialogue = Dialogue(
-            Answerer(retriever, peers), Rewriter(peers, seconds_max=30), pipeline.database, settings.dialogue
+            Answerer(retriever, peers, Marking("secret")), Rewriter(peers, seconds_max=30), pipeline.database, settings.dialogue
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
                    AnswerServer(retriever, dialogue, settings), "sourcier.gateway.v1.AnswerService")

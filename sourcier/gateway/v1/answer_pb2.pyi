@@ -77,6 +77,30 @@ ROLE_ASSISTANT: Role.ValueType  # 2
 """The service."""
 Global___Role: _TypeAlias = Role  # noqa: Y015
 
+class _Strictness:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _StrictnessEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Strictness.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    STRICTNESS_UNSPECIFIED: _Strictness.ValueType  # 0
+    """Not set: the service's setting, `withhold` unless it was changed."""
+    STRICTNESS_WITHHOLD: _Strictness.ValueType  # 1
+    """It is not shown; a `withheld` event tells of it."""
+    STRICTNESS_MARK: _Strictness.ValueType  # 2
+    """It is shown; its `citation` says by its support that nothing supports it."""
+
+class Strictness(_Strictness, metaclass=_StrictnessEnumTypeWrapper):
+    """What becomes of a sentence of the model that no passage supports."""
+
+STRICTNESS_UNSPECIFIED: Strictness.ValueType  # 0
+"""Not set: the service's setting, `withhold` unless it was changed."""
+STRICTNESS_WITHHOLD: Strictness.ValueType  # 1
+"""It is not shown; a `withheld` event tells of it."""
+STRICTNESS_MARK: Strictness.ValueType  # 2
+"""It is shown; its `citation` says by its support that nothing supports it."""
+Global___Strictness: _TypeAlias = Strictness  # noqa: Y015
+
 class _Support:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -88,7 +112,19 @@ class _SupportEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Support.Value
     SUPPORT_SAME_WORDING: _Support.ValueType  # 1
     """The sentence uses the passage's wording, by late interaction between the two."""
     SUPPORT_CITED: _Support.ValueType  # 2
-    """The model cited the passage; its wording is not close."""
+    """The model cited the passage; its wording could not be compared, which a `degraded` event says too."""
+    SUPPORT_JUDGED: _Support.ValueType  # 3
+    """Kept for a language model's verdict; not sent yet."""
+    SUPPORT_ENTAILED: _Support.ValueType  # 4
+    """Kept for the verdict of an entailment model; not sent yet."""
+    SUPPORT_NAME_ABSENT: _Support.ValueType  # 5
+    """The wording is the passage's, but a name of the sentence does not occur in it."""
+    SUPPORT_NEGATION_ADDED: _Support.ValueType  # 6
+    """The wording is the passage's, but the sentence denies something, and the passage does not."""
+    SUPPORT_FIGURE_ABSENT: _Support.ValueType  # 7
+    """A number, a date or a code of the sentence does not occur in the passage. Shown with `STRICTNESS_MARK` only."""
+    SUPPORT_OFF_TOPIC: _Support.ValueType  # 8
+    """The passage is about something else. Shown with `STRICTNESS_MARK` only."""
 
 class Support(_Support, metaclass=_SupportEnumTypeWrapper):
     """How a citation came about and how well the passage supports the sentence."""
@@ -98,7 +134,19 @@ SUPPORT_UNSPECIFIED: Support.ValueType  # 0
 SUPPORT_SAME_WORDING: Support.ValueType  # 1
 """The sentence uses the passage's wording, by late interaction between the two."""
 SUPPORT_CITED: Support.ValueType  # 2
-"""The model cited the passage; its wording is not close."""
+"""The model cited the passage; its wording could not be compared, which a `degraded` event says too."""
+SUPPORT_JUDGED: Support.ValueType  # 3
+"""Kept for a language model's verdict; not sent yet."""
+SUPPORT_ENTAILED: Support.ValueType  # 4
+"""Kept for the verdict of an entailment model; not sent yet."""
+SUPPORT_NAME_ABSENT: Support.ValueType  # 5
+"""The wording is the passage's, but a name of the sentence does not occur in it."""
+SUPPORT_NEGATION_ADDED: Support.ValueType  # 6
+"""The wording is the passage's, but the sentence denies something, and the passage does not."""
+SUPPORT_FIGURE_ABSENT: Support.ValueType  # 7
+"""A number, a date or a code of the sentence does not occur in the passage. Shown with `STRICTNESS_MARK` only."""
+SUPPORT_OFF_TOPIC: Support.ValueType  # 8
+"""The passage is about something else. Shown with `STRICTNESS_MARK` only."""
 Global___Support: _TypeAlias = Support  # noqa: Y015
 
 class _AnswerOutcome:
@@ -477,6 +525,7 @@ class AskRequest(_message.Message):
     CONVERSATION_ID_FIELD_NUMBER: _builtins.int
     KEEP_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
+    STRICTNESS_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     passages: _builtins.int
@@ -497,6 +546,8 @@ class AskRequest(_message.Message):
     """Whether the question and its answer are kept in the conversation; unset keeps them. False keeps nothing of this
     exchange; true without a conversation is refused.
     """
+    strictness: Global___Strictness.ValueType
+    """What becomes of a sentence that no passage supports; unset leaves it to the service's setting."""
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
@@ -521,10 +572,11 @@ class AskRequest(_message.Message):
         conversation_id: _builtins.str = ...,
         keep: _builtins.bool | None = ...,
         history: _abc.Iterable[Global___HistoryMessage] | None = ...,
+        strictness: Global___Strictness.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "filter", b"filter", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "candidates", b"candidates", "conversation_id", b"conversation_id", "filter", b"filter", "history", b"history", "keep", b"keep", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "candidates", b"candidates", "conversation_id", b"conversation_id", "filter", b"filter", "history", b"history", "keep", b"keep", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__keep: _TypeAlias = _typing.Literal["keep"]  # noqa: Y015
     _WhichOneofArgType__keep: _TypeAlias = _typing.Literal["_keep", b"_keep"]  # noqa: Y015
@@ -616,6 +668,7 @@ class AskEvent(_message.Message):
     FAILED_FIELD_NUMBER: _builtins.int
     DEGRADED_FIELD_NUMBER: _builtins.int
     REWRITTEN_FIELD_NUMBER: _builtins.int
+    WITHHELD_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """The answer's id (UUIDv7), the same in all its events."""
     sequence: _builtins.int
@@ -672,6 +725,10 @@ class AskEvent(_message.Message):
     def rewritten(self) -> Global___Rewritten:
         """The question follows up on what was said before, and was made self-contained; that question is answered."""
 
+    @_builtins.property
+    def withheld(self) -> Global___Withheld:
+        """A sentence of the model was not shown, for no passage supports it."""
+
     def __init__(
         self,
         *,
@@ -690,12 +747,13 @@ class AskEvent(_message.Message):
         failed: Global___Failed | None = ...,
         degraded: Global___Degradation | None = ...,
         rewritten: Global___Rewritten | None = ...,
+        withheld: Global___Withheld | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -878,8 +936,16 @@ class Citation(_message.Message):
     ATTACHED_FIELD_NUMBER: _builtins.int
     SUPPORT_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
+    SENTENCE_START_FIELD_NUMBER: _builtins.int
+    SENTENCE_END_FIELD_NUMBER: _builtins.int
+    PASSAGE_START_FIELD_NUMBER: _builtins.int
+    PASSAGE_END_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    ABSENT_FIELD_NUMBER: _builtins.int
     marker: _builtins.int
-    """The number in the marker: `[2]` is 2."""
+    """The number in the marker: `[2]` is 2. 0 for an unsupported sentence that is shown without a marker; the passage is
+    then the closest one.
+    """
     document_id: _builtins.str
     """The document."""
     version_id: _builtins.str
@@ -903,7 +969,23 @@ class Citation(_message.Message):
     support: Global___Support.ValueType
     """How the passage supports the sentence."""
     score: _builtins.float
-    """The score behind `support`, −1 to 1; unset where it was not computed."""
+    """The score behind `support`, −1 to 1: the mean of late interaction and of the share of the sentence's words that the
+    passage holds; late interaction alone between two languages. Unset where it was not computed.
+    """
+    sentence_start: _builtins.int
+    """The sentence's first character in the answer's text, all tokens joined, from 0 in Unicode code points."""
+    sentence_end: _builtins.int
+    """The place after the sentence's last character; its markers lie before it, or follow."""
+    passage_start: _builtins.int
+    """Where the passage says it: first character in `Passage.text`, from 0 in Unicode code points."""
+    passage_end: _builtins.int
+    """The place after the last character; the end of the passage where no part of it stands out."""
+    reason: _builtins.str
+    """What is amiss, in the question's language; empty for a supported sentence."""
+    @_builtins.property
+    def absent(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The names, numbers or codes that the passage lacks."""
+
     def __init__(
         self,
         *,
@@ -920,16 +1002,58 @@ class Citation(_message.Message):
         attached: _builtins.bool = ...,
         support: Global___Support.ValueType = ...,
         score: _builtins.float | None = ...,
+        sentence_start: _builtins.int = ...,
+        sentence_end: _builtins.int = ...,
+        passage_start: _builtins.int = ...,
+        passage_end: _builtins.int = ...,
+        reason: _builtins.str = ...,
+        absent: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "attached", b"attached", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "end_character", b"end_character", "marker", b"marker", "page", b"page", "score", b"score", "source", b"source", "start_character", b"start_character", "support", b"support", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "absent", b"absent", "attached", b"attached", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "end_character", b"end_character", "marker", b"marker", "page", b"page", "passage_end", b"passage_end", "passage_start", b"passage_start", "reason", b"reason", "score", b"score", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "source", b"source", "start_character", b"start_character", "support", b"support", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
     _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
 
 Global___Citation: _TypeAlias = Citation  # noqa: Y015
+
+@_typing.final
+class Withheld(_message.Message):
+    """A sentence of the model that was not shown."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    CODE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    CLOSEST_FIELD_NUMBER: _builtins.int
+    sentence: _builtins.str
+    """The sentence, without markers."""
+    code: _builtins.str
+    """`FIGURE_ABSENT`: no passage holds its numbers, dates and codes. `OFF_TOPIC`: no passage is about it."""
+    reason: _builtins.str
+    """Why, in the question's language."""
+    @_builtins.property
+    def closest(self) -> Global___Citation:
+        """The closest passage with its score and its support, which is none; its `sentence_start` and `sentence_end` are 0."""
+
+    def __init__(
+        self,
+        *,
+        sentence: _builtins.str = ...,
+        code: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        closest: Global___Citation | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["closest", b"closest"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closest", b"closest", "code", b"code", "reason", b"reason", "sentence", b"sentence"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Withheld: _TypeAlias = Withheld  # noqa: Y015
 
 @_typing.final
 class Refused(_message.Message):

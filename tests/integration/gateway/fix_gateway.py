@@ -21,6 +21,7 @@ from services.gateway.answering import Answerer
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.dialogue import Dialogue
 from services.gateway.knowledge_server import KnowledgeServer
+from services.gateway.marking import Marking
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
@@ -56,6 +57,7 @@ class Scenario:
     """How long the language model takes over a question that is to be made self-contained."""
     generation_pause: Callable[[], float] | None = None
     """Draws how long the language model waits before each delta, in hundredths of a second."""
+    ranker: str = "late-interaction"
     embed_error: ServiceError | None = None
     rerank_error: ServiceError | None = None
     generate_error: ServiceError | None = None
@@ -115,7 +117,7 @@ class FakeRerank(rerank_pb2_grpc.RerankServiceServicer):
             entry.chunk_id: len(words & set(_WORD.findall(entry.text.lower()))) / max(len(words), 1)
             for entry in request.candidates
         }
-        return rerank_pb2.RerankResponse(ranked=[
+        return rerank_pb2.RerankResponse(ranker=self._scenario.ranker, ranked=[
             rerank_pb2.RankedCandidate(chunk_id=chunk_id, score=score)
             for chunk_id, score in sorted(scores.items(), key=lambda item: -item[1])
         ])
@@ -317,7 +319,7 @@ async def gateway(
                 search_seconds_max=configured.search_seconds_max,
             )
             dialogue = Dialogue(
-                Answerer(retriever, peers), Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database,
+                Answerer(retriever, peers, Marking("secret")), Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database,
                 configured.dialogue,
             )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,

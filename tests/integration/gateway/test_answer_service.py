@@ -55,6 +55,9 @@ async def test_a_question_is_answered_with_its_source(handbook: Database) -> Non
     assert (citation.page, citation.chunk_index) == (1, 0)
     assert (citation.start_character, citation.end_character) == (0, len(TELEWORK))
     assert citation.support == answer_pb2.SUPPORT_SAME_WORDING
+    sentence = "Le télétravail est possible deux jours par semaine [1]."
+    assert (citation.sentence_start, citation.sentence_end) == (0, len(sentence))
+    assert (citation.passage_start, citation.passage_end) == (0, len(TELEWORK))
     reranked = next(event.reranked for event in events if event.HasField("reranked"))
     assert not reranked.degraded
     assert [entry.rank for entry in reranked.passages] == list(range(1, len(reranked.passages) + 1))
@@ -140,6 +143,71 @@ async def test_a_bug_ends_the_stream_with_a_terminal_event_too(
     assert (events[-1].failed.reason, events[-1].failed.message) == ("INTERNAL", "An internal error occurred.")
 
 
+INVENTED = ("Le télétravail est possible quatre jours par semaine [1]. ", "Après accord du responsable [1].")
+
+
+async def test_a_sentence_with_a_figure_of_no_passage_is_withheld_with_its_reason(handbook: Database) -> None:
+    async with gateway(handbook, Scenario(deltas=INVENTED)) as served:
+        events, error = await served.ask(QUESTION)
+    assert error is None
+    check_stream(events)
+    assert "".join(event.token.text for event in events) == "Après accord du responsable [1]."
+    (withheld,) = [event.withheld for event in events if event.HasField("withheld")]
+    assert withheld.sentence == "Le télétravail est possible quatre jours par semaine ."
+    assert (withheld.code, withheld.reason) == ("FIGURE_ABSENT", "Les passages ne contiennent pas « 4 ».")
+    assert (withheld.closest.title, list(withheld.closest.absent)) == ("Télétravail", ["4"])
+    assert withheld.closest.support == answer_pb2.SUPPORT_FIGURE_ABSENT
+    assert 0 < withheld.closest.score <= 1
+    assert TELEWORK[withheld.closest.passage_start : withheld.closest.passage_end] == TELEWORK
+
+
+@pytest.mark.parametrize(("fields", "settings"), [
+    ({"strictness": answer_pb2.STRICTNESS_MARK}, {}), ({}, {"strictness": "mark"}),
+])
+async def test_a_request_or_the_setting_shows_and_marks_instead(
+    handbook: Database, fields: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    async with gateway(handbook, Scenario(deltas=INVENTED), **settings) as served:
+        events, _ = await served.ask(QUESTION, **fields)
+    assert "".join(event.token.text for event in events) == "".join(INVENTED)
+    assert [event.citation.support for event in events if event.HasField("citation")] == [
+        answer_pb2.SUPPORT_FIGURE_ABSENT, answer_pb2.SUPPORT_SAME_WORDING,
+    ]
+    assert "withheld" not in kinds(events)
+
+
+async def test_a_request_may_be_stricter_than_the_setting(handbook: Database) -> None:
+    async with gateway(handbook, Scenario(deltas=INVENTED), strictness="mark") as served:
+        events, _ = await served.ask(QUESTION, strictness=answer_pb2.STRICTNESS_WITHHOLD)
+    assert "withheld" in kinds(events)
+
+
+async def test_with_a_ranker_that_compares_no_wording_sentences_are_checked_by_their_words_and_it_is_said(
+    handbook: Database
+) -> None:
+    async with gateway(handbook, Scenario(deltas=INVENTED, ranker="bge-reranker-v2-m3")) as served:
+        events, error = await served.ask(QUESTION)
+    assert error is None
+    check_stream(events)
+    (degraded,) = [event.degraded for event in events if event.HasField("degraded")]
+    assert degraded.stage == "citation"
+    assert "bge-reranker-v2-m3" in degraded.reason
+    assert [event.withheld.code for event in events if event.HasField("withheld")] == ["FIGURE_ABSENT"]
+    (citation,) = [event.citation for event in events if event.HasField("citation")]
+    assert (citation.support, citation.HasField("score")) == (answer_pb2.SUPPORT_CITED, False)
+
+
+async def test_the_prompt_marks_passages_as_data(handbook: Database) -> None:
+    async with gateway(handbook, Scenario()) as served:
+        await served.ask(QUESTION)
+        await served.ask("Le télétravail est-il possible ?")
+    first, second = (request.messages[1].content for request in served.scenario.generations)
+    assert f"\n> {TELEWORK}\n" in first
+    assert "[Source 1] - Télétravail > Heading > Sub-heading (page 1)\n<<<" in first
+    marked = first[first.index("[Source 1]") : first.index("[Source 2]")]
+    assert second.startswith(f"Sources :\n\n{marked.rstrip()}")
+
+
 async def test_another_space_is_a_clear_error(handbook: Database) -> None:
     async with gateway(handbook, Scenario(space_id="other-space")) as served:
         events, error = await served.ask(QUESTION)
@@ -161,6 +229,7 @@ async def test_another_space_is_a_clear_error(handbook: Database) -> None:
     ({"temperature": 2.5}, "temperature"),
     ({"temperature": float("nan")}, "temperature"),
     ({"tokens_max": 40_000}, "tokens_max"),
+    ({"strictness": 9}, "strictness"),
 ])
 async def test_a_question_out_of_bounds_is_refused_before_anything_is_done(
     handbook: Database, fields: dict[str, Any], field: str
@@ -266,8 +335,12 @@ async def test_a_tenant_sees_nothing_of_another(handbook: Database) -> None:
     assert refused.value.code() is grpc.StatusCode.NOT_FOUND
 
 
+SPOKEN = ("Le télétravail est possible deux jours par semaine [1]. ", "Et ")
+"""A sentence is shown once the next one begins."""
+
+
 async def test_a_client_that_leaves_stops_the_language_model(handbook: Database) -> None:
-    async with gateway(handbook, Scenario(hang=True)) as served:
+    async with gateway(handbook, Scenario(hang=True, deltas=SPOKEN)) as served:
         call = served.answers.Ask(answer_pb2.AskRequest(question=QUESTION), timeout=30, metadata=TENANT)
         async with asyncio.timeout(15):
             while (await call.read()).event.WhichOneof("event") != "token":
@@ -303,7 +376,7 @@ async def test_many_at_once_get_their_own_answers(handbook: Database) -> None:
         assert events[0].started.question == question
         assert next(event.reranked for event in events if event.HasField("reranked")).passages[0].text == text
 
-    async with gateway(handbook, Scenario(deltas=("Une réponse bien courte [1].",))) as served:
+    async with gateway(handbook, Scenario(deltas=("Une réponse accordée [1].",))) as served:
         await asyncio.gather(*(
             one(served, *asked) for _ in range(3)
             for asked in ((QUESTION, TELEWORK), ("Les frais de repas remboursés ?", EXPENSES))

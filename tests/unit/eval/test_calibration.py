@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from eval.attachment import reworded, verbatim
 from eval.calibration import Scored, calibrate, is_reported, report_on
 from eval.datasets import Dataset, Passage, Question
 from eval.refusal import ARTICLE_REMOVED, PASSAGE_REMOVED, refusal_scores
 from eval.searching import Ranking
+from eval.sentence_sets import verbatim
 
 SETTING = next(name for name in map(str, range(99)) if not is_reported(name))
 REPORTING = next(name for name in map(str, range(99)) if is_reported(name))
@@ -52,4 +52,3 @@ def test_sentences_are_cut_around_the_answer_and_not_at_its_point() -> None:
     question = Question("q", "Quel est le prix ?", {"p": 1}, ("14.5 euros",))
     dataset = Dataset("set", (Passage("p", "T", text),), (question,))
     assert verbatim(dataset) == {"q": "Le prix est de 14.5 euros par jour !"}
-    assert reworded(dataset) == {"q": "Quel est le prix : 14.5 euros."}

@@ -12,6 +12,8 @@ import numpy as np
 from services.chassis.channels import Deadline
 from services.chassis.errors import ServiceError
 from services.gateway.answering import AnswerOptions
+from services.gateway.checking import Thresholds
+from services.gateway.citing import Strictness
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage, Usage
 from services.gateway.peers import Generation, RerankCandidate, SamplingOptions
@@ -21,6 +23,8 @@ from services.index.filters import Filters
 from services.index.passages import Passage
 from services.index.search import SearchResult
 
+THRESHOLDS = Thresholds(score=0.5, vectors=0.4, share=0.7)
+TELEWORK = "Chaque salarié dispose de deux jours de télétravail par semaine."
 FINISH = Generation(False, Usage(50, 10, 5), "fake-model")
 EMBEDDING = QueryEmbedding("space", np.zeros(8, np.float32), b"", ())
 
@@ -53,8 +57,7 @@ def options(**fields: object) -> AnswerOptions:
     """Return how answers are made, unless a test says otherwise."""
     return AnswerOptions(**({  # type: ignore[arg-type]
         "sampling": SamplingOptions(100, 0.0, None), "refusal_threshold": 0.3, "refusal_similarity": 0.8,
-        "quote_threshold": 0.9,
-        "attach_threshold": 0.4, "refusal_text": "",
+        "quote_threshold": 0.9, "support": THRESHOLDS, "strictness": Strictness.WITHHOLD, "refusal_text": "",
     } | fields))
 
 
@@ -64,7 +67,7 @@ class FakePeers:
 
     deltas: Sequence[str] = ("Deux jours ", "par semaine [1].")
     support: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    """By sentence, the score of each marker; sentences not named score 0.1 everywhere."""
+    """By sentence, late interaction with the passage of each marker; 0.5 where the test does not say."""
     finish: Generation | None = FINISH
     embed_error: ServiceError | None = None
     rerank_error: ServiceError | None = None
@@ -72,6 +75,7 @@ class FakePeers:
     hang_after_deltas: bool = False
     prompts: list[Prompt] = field(default_factory=list)
     scored: list[str] = field(default_factory=list)
+    tried: int = 0
     produced: int = 0
     closed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -81,16 +85,17 @@ class FakePeers:
             raise self.embed_error
         return EMBEDDING
 
-    async def rerank(
+    async def late_interaction(
         self, text: str, query: QueryEmbedding, candidates: Sequence[RerankCandidate], *, tenant: str,
         deadline: Deadline,
     ) -> dict[str, float]:
         """Return the support of a sentence."""
+        self.tried += 1
         if self.rerank_error is not None:
             raise self.rerank_error
         self.scored.append(text)
         given = self.support.get(text, {})
-        return {entry.chunk_id: given.get(int(entry.chunk_id), 0.1) for entry in candidates}
+        return {entry.chunk_id: given.get(int(entry.chunk_id), 0.5) for entry in candidates}
 
     @asynccontextmanager
     async def generate(
@@ -119,7 +124,7 @@ class FakePeers:
 class FakeRetriever:
     """Finds what it is told."""
 
-    results: Sequence[SearchResult] = (result(1), result(2))
+    results: Sequence[SearchResult] = (result(1, text=TELEWORK), result(2, text=TELEWORK))
     scores: Mapping[str, float] = field(default_factory=dict)
     degradation: Degradation | None = None
     error: ServiceError | None = None

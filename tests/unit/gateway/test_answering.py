@@ -12,7 +12,7 @@ import pytest
 from services.chassis.channels import Deadline
 from services.chassis.errors import DeadlineExceeded, ServiceError, Unavailable
 from services.gateway.answer_messages import EventStream
-from services.gateway.answering import QUOTED_CHARACTERS_MAX, Answerer, refuse
+from services.gateway.answering import Answerer, refuse
 from services.gateway.events import (
     Citation,
     Degradation,
@@ -29,8 +29,10 @@ from services.gateway.events import (
     Token,
     Usage,
 )
+from services.gateway.marking import Marking
 from services.gateway.messages import ENGLISH, FRENCH
 from services.gateway.peers import Generation
+from services.gateway.quoting import QUOTED_CHARACTERS_MAX
 from services.gateway.retrieval import Mode
 from tests.unit.gateway.fix_gateway_domain import FakePeers, FakeRetriever, options, query, result
 
@@ -39,7 +41,7 @@ async def answer(
     *, retriever: FakeRetriever | None = None, peers: FakePeers | None = None, asked: Any = None, **fields: object
 ) -> list[Event]:
     """Return the events of an answer."""
-    answerer = Answerer(retriever or FakeRetriever(), peers or FakePeers())  # type: ignore[arg-type]
+    answerer = Answerer(retriever or FakeRetriever(), peers or FakePeers(), Marking())  # type: ignore[arg-type]
     events = answerer.answer(asked or query(), options(**fields), answer_id="a", deadline=Deadline.after(30))
     async with aclosing(events):
         return [event async for event in events]
@@ -87,8 +89,8 @@ async def test_only_so_many_passages_as_asked_for_reach_the_model() -> None:
     events = await answer(peers=peers, retriever=retriever, asked=query(limit=2))
     reranked = next(event for event in events if isinstance(event, Reranked))
     assert len(reranked.passages) == 2
-    assert "[2]" in peers.prompts[0].user
-    assert "[3]" not in peers.prompts[0].user
+    assert "[Source 2]" in peers.prompts[0].user
+    assert "[Source 3]" not in peers.prompts[0].user
     assert events[2] == Retrieved(8)
 
 
@@ -169,8 +171,9 @@ async def test_a_beginning_that_was_held_back_is_shown_once_it_is_no_refusal() -
 
 
 async def test_a_beginning_that_was_held_back_to_the_end_is_shown() -> None:
-    events = await answer(peers=FakePeers(deltas=("Je ne", " trouve")))
-    assert text(events) == "Je ne trouve"
+    retriever = FakeRetriever(results=[result(1, text="Je ne mange pas de sel.")])
+    events = await answer(peers=FakePeers(deltas=("Je ne", " mange")), retriever=retriever)
+    assert text(events) == "Je ne mange [1]"
 
 
 async def test_a_model_that_was_stopped_by_its_limit_says_so() -> None:
@@ -181,7 +184,7 @@ async def test_a_model_that_was_stopped_by_its_limit_says_so() -> None:
     assert text(events) == "Deux jours par semaine [1]. Et ["
 
 
-@pytest.mark.parametrize("deltas", [(), ("La lune est un fromage.",), ("Deux jours par semaine [7].",)])
+@pytest.mark.parametrize("deltas", [(), ("La lune est un fromage.",), ("Neuf jours par mois [7].",)])
 async def test_an_answer_without_any_support_ends_in_the_best_extract(deltas: tuple[str, ...]) -> None:
     retriever = FakeRetriever(results=[result(1, text="Deux jours\n par semaine. " * 60)])
     events = await answer(peers=FakePeers(deltas=deltas), retriever=retriever)
@@ -191,6 +194,26 @@ async def test_an_answer_without_any_support_ends_in_the_best_extract(deltas: tu
     assert len(quoted.text) < QUOTED_CHARACTERS_MAX + 120
     assert (quoted.citation.marker, quoted.citation.passage.chunk_id) == (1, "chunk-1")
     assert finished(events).outcome is Outcome.QUOTED
+
+
+async def test_what_is_quoted_is_the_passage_that_a_withheld_sentence_came_closest_to() -> None:
+    retriever = FakeRetriever(results=[
+        result(1, text="Les salariés sont à Nantes."), result(2, text="Le repas est remboursé à 19 euros."),
+    ])
+    events = await answer(peers=FakePeers(deltas=("Le repas est remboursé à 25 euros [1].",)), retriever=retriever)
+    assert text(events) == ""
+    assert kinds(events)[-3:] == ["Withheld", "Quoted", "Finished"]
+    (quoted,) = [event for event in events if isinstance(event, Quoted)]
+    assert (quoted.citation.marker, quoted.citation.passage.chunk_id) == (2, "chunk-2")
+    assert quoted.text.endswith("« Le repas est remboursé à 19 euros. » [2]")
+
+
+async def test_a_long_extract_begins_where_it_answers_the_question() -> None:
+    filler = "Ce paragraphe parle de la cantine et de ses menus. " * 14
+    retriever = FakeRetriever(results=[result(1, text=f"{filler}Deux jours de télétravail par semaine. {filler}")])
+    events = await answer(peers=FakePeers(deltas=("La lune est un fromage.",)), retriever=retriever)
+    (quoted,) = [event for event in events if isinstance(event, Quoted)]
+    assert "« … Deux jours de télétravail par semaine." in quoted.text
 
 
 async def test_one_supported_sentence_is_enough_not_to_quote() -> None:
@@ -220,7 +243,7 @@ async def test_what_cannot_be_done_without_raises(retriever: FakeRetriever, peer
 
 async def test_a_reader_that_leaves_ends_the_generation_at_once() -> None:
     peers = FakePeers(deltas=("Deux jours ", "par semaine [1]. ", "Et encore ") * 3)
-    answerer = Answerer(FakeRetriever(), peers)  # type: ignore[arg-type]
+    answerer = Answerer(FakeRetriever(), peers, Marking())  # type: ignore[arg-type]
     events = answerer.answer(query(), options(), answer_id="a", deadline=Deadline.after(30))
     async for event in events:
         if isinstance(event, Token):
@@ -244,8 +267,11 @@ async def test_a_reader_that_is_cancelled_ends_the_generation() -> None:
 
 
 async def test_answers_at_the_same_time_share_nothing() -> None:
-    answerer_peers = [FakePeers(deltas=(f"Réponse numéro {n} ici [1].",)) for n in range(10)]
-    events = await asyncio.gather(*(answer(peers=peers) for peers in answerer_peers))
+    events = await asyncio.gather(*(
+        answer(peers=FakePeers(deltas=(f"Réponse numéro {n} ici [1].",)),
+               retriever=FakeRetriever(results=[result(1, text=f"La réponse numéro {n} est ici.")]))
+        for n in range(10)
+    ))
     assert [text(one) for one in events] == [f"Réponse numéro {n} ici [1]." for n in range(10)]
 
 

@@ -1,4 +1,4 @@
-"""Citing: markers kept, dropped or attached, sentence by sentence."""
+"""Citing: sentences held until they are checked; markers kept, dropped, corrected or attached."""
 
 from __future__ import annotations
 
@@ -8,124 +8,257 @@ from typing import Any
 import pytest
 
 from services.chassis.channels import Deadline
-from services.chassis.errors import Unavailable
-from services.gateway.citing import Citer, citations_total
-from services.gateway.events import Citation, Token
+from services.chassis.errors import FailedPrecondition, Unavailable
+from services.gateway.checking import Finding
+from services.gateway.citing import Citer, Strictness, citations_total, sentences_total
+from services.gateway.events import Citation, Token, Withheld
 from services.gateway.support import SupportScorer
 from services.index.passages import Passage
-from tests.unit.gateway.fix_gateway_domain import FakePeers, passage
+from tests.unit.gateway.fix_gateway_domain import THRESHOLDS, FakePeers, passage
 
-PASSAGES = [passage(1), passage(2), passage(3)]
+TELEWORK = "Chaque salarié dispose de deux jours de télétravail par semaine. Le mardi, personne ne télétravaille."
+MEALS = "Le repas avec un client est remboursé jusqu'à 19 euros par personne, sur présentation d'un justificatif."
+LAMPS = "Atelier Corvane fabrique des luminaires en bois et en verre à Nantes et à Angers."
+PASSAGES = [
+    passage(1, TELEWORK, title="Charte"), passage(2, MEALS, title="Frais"), passage(3, LAMPS, title="Entreprise"),
+]
+UNSUPPORTED = "La cantine propose des menus végétariens."
+
+
+def citer_of(peers: FakePeers, passages: Sequence[Passage], strictness: Strictness, language: str = "fr") -> Citer:
+    scorer = SupportScorer(
+        peers, passages, tenant="acme", space_id="space", thresholds=THRESHOLDS,  # type: ignore[arg-type]
+    )
+    return Citer(passages, scorer, strictness=strictness, language=language, deadline=Deadline.after(10))
 
 
 async def cite(
     *deltas: str, support: Mapping[str, Mapping[int, float]] | None = None, peers: FakePeers | None = None,
-    passages: Sequence[Passage] = PASSAGES,
-) -> tuple[str, list[Citation], Citer]:
-    """Return the text shown, the citations and the citer."""
-    peers = peers or FakePeers(support=support or {})
-    scorer = SupportScorer(peers, passages, tenant="acme", space_id="space")  # type: ignore[arg-type]
-    citer = Citer(passages, scorer, attach_threshold=0.4, deadline=Deadline.after(10))
+    passages: Sequence[Passage] = PASSAGES, strictness: Strictness = Strictness.WITHHOLD, language: str = "fr",
+) -> tuple[str, list[Citation], list[Withheld], list[Any]]:
+    """Return the text shown, the citations, what was withheld, and all events."""
+    citer = citer_of(peers or FakePeers(support=support or {}), passages, strictness, language)
     events: list[Any] = []
     for delta in deltas:
         events += [event async for event in citer.feed(delta)]
     events += [event async for event in citer.finish()]
     text = "".join(event.text for event in events if isinstance(event, Token))
-    return text, [event for event in events if isinstance(event, Citation)], citer
+    return (
+        text, [event for event in events if isinstance(event, Citation)],
+        [event for event in events if isinstance(event, Withheld)], events,
+    )
 
 
 async def test_the_models_marker_is_kept_and_resolved() -> None:
-    text, citations, citer = await cite("Deux jours par semaine [2].")
-    assert text == "Deux jours par semaine [2]."
-    assert [(c.marker, c.passage.chunk_id, c.attached) for c in citations] == [(2, "chunk-2", False)]
-    assert citer.supported == 1
+    text, citations, _, _ = await cite("Deux jours de télétravail par semaine [1].")
+    assert text == "Deux jours de télétravail par semaine [1]."
+    assert [(c.marker, c.passage.chunk_id, c.attached, c.finding) for c in citations] == [
+        (1, "chunk-1", False, Finding.SUPPORTED)
+    ]
 
 
-async def test_a_citation_says_whether_the_wording_is_the_passages() -> None:
-    support = {"Deux jours par semaine .": {2: 0.7}, "Trois mois en tout .": {2: 0.3}}
-    _, citations, _ = await cite("Deux jours par semaine [2]. Trois mois en tout [2].", support=support)
-    assert [(c.marker, c.same_wording, c.score) for c in citations] == [(2, True, 0.7), (2, False, 0.3)]
+async def test_a_citation_says_where_the_sentence_and_its_support_stand() -> None:
+    text, citations, _, _ = await cite(
+        "Deux jours de télétravail par semaine [1]. Le mardi, personne ne télétravaille [1]."
+    )
+    assert [text[slice(*c.sentence_span)] for c in citations] == [
+        "Deux jours de télétravail par semaine [1].", "Le mardi, personne ne télétravaille [1].",
+    ]
+    assert [TELEWORK[slice(*c.passage_span)] for c in citations] == [
+        "Chaque salarié dispose de deux jours de télétravail par semaine.", "Le mardi, personne ne télétravaille.",
+    ]
 
 
-async def test_a_marker_far_from_its_sentence_becomes_that_of_the_passage_close_to_it() -> None:
-    support = {"Deux jours par semaine .": {1: 0.2, 2: 0.7}}
-    text, citations, citer = await cite("Deux jours par semaine [1].", support=support)
-    assert text == "Deux jours par semaine [2]."
-    assert [(c.marker, c.attached) for c in citations] == [(2, True)]
-    assert citer.supported == 1
+async def test_nothing_of_a_sentence_is_shown_before_it_is_checked() -> None:
+    citer = citer_of(FakePeers(), PASSAGES, Strictness.WITHHOLD)
+    assert [event async for event in citer.feed("Deux jours de télétravail par semaine [1]. Le ")] == [
+        Token("Deux jours de télétravail par semaine "), Token("[1]"), Token("."),
+        *await _citations("Deux jours de télétravail par semaine [1]."),
+    ]
+    assert [event async for event in citer.feed("mardi, personne ne télétravaille [1]")] == []
+
+
+async def _citations(sentence: str) -> list[Citation]:
+    return (await cite(sentence))[1]
+
+
+@pytest.mark.parametrize(("sentence", "absent"), [
+    ("Trois jours de télétravail par semaine [1].", ("3",)),
+    ("Il y a 3 jours de télétravail par semaine [1].", ("3",)),
+    ("Le repas avec un client est remboursé jusqu'à 21 euros [2].", ("21",)),
+    ("Le repas avec un client est remboursé selon la règle K-12 [2].", ("k12",)),
+    ("Le repas est remboursé 19 euros depuis le 03/05/2024 [2].", ("2024", "3", "5")),
+])
+async def test_a_figure_that_no_passage_holds_withholds_the_sentence(sentence: str, absent: tuple[str, ...]) -> None:
+    text, citations, (withheld,), _ = await cite(sentence)
+    assert (text, citations) == ("", [])
+    assert withheld.finding is Finding.FIGURE_ABSENT
+    assert withheld.closest.absent == absent
+    assert all(each in withheld.reason for each in absent)
+    assert "[" not in withheld.sentence
+
+
+async def test_what_no_passage_is_about_is_withheld_and_the_rest_stays() -> None:
+    text, citations, (withheld,), _ = await cite(
+        f"Deux jours de télétravail par semaine [1]. {UNSUPPORTED} Le mardi, personne ne télétravaille [1].",
+        support={UNSUPPORTED: dict.fromkeys((1, 2, 3), 0.2)},
+    )
+    assert text == "Deux jours de télétravail par semaine [1]. Le mardi, personne ne télétravaille [1]."
+    assert len(citations) == 2
+    assert (withheld.sentence, withheld.finding) == (UNSUPPORTED, Finding.OFF_TOPIC)
+    assert withheld.reason == "Aucun passage ne dit cela."
+
+
+@pytest.mark.parametrize(("sentence", "finding"), [
+    ("Chaque salarié de Lyon dispose de deux jours de télétravail [1].", Finding.NAME_ABSENT),
+    ("Le repas avec un client n'est pas remboursé [2].", Finding.NEGATION_ADDED),
+])
+async def test_an_absent_name_or_an_added_negation_marks_the_sentence(sentence: str, finding: Finding) -> None:
+    text, (citation,), withheld, _ = await cite(sentence)
+    assert (text, withheld) == (sentence, [])
+    assert citation.finding is finding
+    assert citation.reason
+
+
+async def test_a_negation_that_the_passage_has_marks_nothing() -> None:
+    _, (citation,), _, _ = await cite("Personne ne télétravaille le mardi [1].")
+    assert (citation.finding, citation.reason) == (Finding.SUPPORTED, "")
+
+
+async def test_the_mark_mode_shows_what_nothing_supports_and_says_so() -> None:
+    sentence = "Trois jours de télétravail par semaine [1]."
+    text, citations, withheld, _ = await cite(
+        f"{sentence} {UNSUPPORTED}", strictness=Strictness.MARK, support={UNSUPPORTED: dict.fromkeys((1, 2, 3), 0.1)}
+    )
+    assert (text, withheld) == (f"{sentence} {UNSUPPORTED}", [])
+    assert [(c.marker, c.finding) for c in citations] == [(1, Finding.FIGURE_ABSENT), (0, Finding.OFF_TOPIC)]
+    assert all(citation.reason for citation in citations)
+    assert text[slice(*citations[1].sentence_span)] == UNSUPPORTED
+
+
+async def test_reasons_are_in_the_questions_language() -> None:
+    _, _, (withheld,), _ = await cite("Trois jours de télétravail par semaine [1].", language="en")
+    assert withheld.reason == "The passages do not hold “3”."
+
+
+async def test_a_marker_of_the_wrong_passage_becomes_that_of_the_right_one() -> None:
+    text, (citation,), _, _ = await cite("Le repas avec un client est remboursé 19 euros [1].")
+    assert text == "Le repas avec un client est remboursé 19 euros [2]."
+    assert (citation.marker, citation.attached) == (2, True)
 
 
 async def test_a_marker_that_is_nearly_as_close_as_another_stays() -> None:
-    support = {"Deux jours par semaine .": {1: 0.38, 2: 0.42}}
-    text, citations, _ = await cite("Deux jours par semaine [1].", support=support)
-    assert text == "Deux jours par semaine [1]."
-    assert [(c.marker, c.attached) for c in citations] == [(1, False)]
-
-
-async def test_a_marker_whose_passage_lacks_a_figure_of_the_sentence_is_corrected() -> None:
-    support = {"Le plafond est de 19 euros .": {1: 0.6, 2: 0.65}}
-    passages = [passage(1, "Le plafond est fixé."), passage(2, "Le plafond est de 19 euros.")]
-    text, citations, _ = await cite("Le plafond est de 19 euros [1].", support=support, passages=passages)
-    assert text == "Le plafond est de 19 euros [2]."
-    assert [c.passage.chunk_id for c in citations] == ["chunk-2"]
+    sentence = "Deux jours de télétravail par semaine ."
+    text, (citation,), _, _ = await cite(
+        "Deux jours de télétravail par semaine [1].", passages=[passage(1, TELEWORK), passage(2, TELEWORK)],
+        support={sentence: {1: 0.5, 2: 0.6}},
+    )
+    assert text == "Deux jours de télétravail par semaine [1]."
+    assert not citation.attached
 
 
 async def test_two_markers_corrected_to_one_are_shown_once() -> None:
-    support = {"Deux jours par semaine .": {1: 0.1, 2: 0.7}}
-    text, citations, _ = await cite("Deux jours par semaine [2][1].", support=support)
-    assert text == "Deux jours par semaine [2]."
-    assert [c.marker for c in citations] == [2]
-
-
-@pytest.mark.parametrize("marker", ["[4]", "[0]", "[99]"])
-async def test_a_marker_that_the_model_invented_is_dropped(marker: str) -> None:
-    before = citations_total.labels("invalid")._value.get()
-    text, citations, citer = await cite(f"Deux jours par semaine {marker}.")
-    assert (text, citations, citer.supported) == ("Deux jours par semaine .", [], 0)
-    assert citations_total.labels("invalid")._value.get() == before + 1
-
-
-async def test_an_invented_marker_beside_a_real_one_leaves_the_real_one() -> None:
-    text, citations, _ = await cite("Deux jours par semaine [9][1].")
-    assert text == "Deux jours par semaine [1]."
+    text, citations, _, _ = await cite("Deux jours de télétravail par semaine [1][2].")
+    assert text == "Deux jours de télétravail par semaine [1]."
     assert [c.marker for c in citations] == [1]
 
 
+async def test_passages_that_hold_a_sentence_only_together_are_both_cited() -> None:
+    sentence = "Deux jours de télétravail par semaine et 19 euros par repas avec un client [1][2]."
+    text, citations, withheld, _ = await cite(sentence)
+    assert (text, withheld) == (sentence, [])
+    assert [(c.marker, c.attached) for c in citations] == [(1, False), (2, False)]
+
+
+@pytest.mark.parametrize("marker", ["[4]", "[0]", "[99]"])
+async def test_a_marker_that_the_model_invented_is_dropped_and_the_right_one_attached(marker: str) -> None:
+    before = citations_total.labels("invalid")._value.get()
+    text, (citation,), _, _ = await cite(f"Deux jours de télétravail par semaine {marker}.")
+    assert text == "Deux jours de télétravail par semaine . [1]"
+    assert citation.attached
+    assert citations_total.labels("invalid")._value.get() == before + 1
+
+
 async def test_a_sentence_without_a_marker_gets_that_of_its_closest_passage() -> None:
-    support = {"Deux jours par semaine.": {1: 0.3, 3: 0.8}}
-    text, citations, citer = await cite("Deux jours par semaine. Le reste est à voir.", support=support)
-    assert text == "Deux jours par semaine. [3] Le reste est à voir."
-    assert [(c.marker, c.attached, c.same_wording, c.score) for c in citations] == [(3, True, True, 0.8)]
-    assert citer.supported == 1
+    text, (citation,), _, _ = await cite("Les luminaires sont fabriqués en bois et en verre.")
+    assert text == "Les luminaires sont fabriqués en bois et en verre. [3]"
+    assert (citation.marker, citation.attached, citation.finding) == (3, True, Finding.SUPPORTED)
 
 
-async def test_a_sentence_that_no_passage_is_close_to_stays_without() -> None:
-    text, citations, citer = await cite("Deux jours par semaine.", support={"Deux jours par semaine.": {1: 0.39}})
-    assert (text, citations, citer.supported) == ("Deux jours par semaine.", [], 0)
+async def test_a_lead_in_is_shown_with_what_follows_and_a_fragment_falls_with_its_sentence() -> None:
+    low = dict.fromkeys((1, 2, 3), 0.1)
+    answer = f"Voici les règles :\n- Oui. {UNSUPPORTED}\n- Deux jours de télétravail par semaine [1].\n"
+    text, _, withheld, _ = await cite(answer, support={UNSUPPORTED: low})
+    assert text == "Voici les règles :\n- Deux jours de télétravail par semaine [1]."
+    assert [each.sentence for each in withheld] == [UNSUPPORTED]
+    text, _, _, _ = await cite(f"Oui. {UNSUPPORTED}", support={UNSUPPORTED: low})
+    assert text == ""
 
 
-async def test_what_is_no_statement_is_not_scored() -> None:
-    peers = FakePeers()
-    await cite("Voici :\n- Oui.\n1.\nDeux jours par semaine [1].\n", peers=peers)
-    assert peers.scored == ["Deux jours par semaine ."]
+async def test_numbers_of_a_list_are_no_figures() -> None:
+    answer = "Les règles :\n1. Deux jours de télétravail par semaine [1].\n2. Un repas à 19 euros par personne [2]."
+    text, citations, withheld, _ = await cite(answer)
+    assert (text, withheld) == (answer, [])
+    assert [c.marker for c in citations] == [1, 2]
 
 
-async def test_support_that_cannot_be_checked_is_said_and_markers_stay() -> None:
+async def test_a_fragment_with_a_figure_is_checked() -> None:
+    text, _, withheld, _ = await cite("42 euros.")
+    assert text == ""
+    assert (withheld[0].closest.absent) == ("42",)
+
+
+async def test_a_check_by_words_alone_is_said_and_still_withholds() -> None:
     peers = FakePeers(rerank_error=Unavailable("the rerank service cannot be reached"))
-    scorer = SupportScorer(peers, PASSAGES, tenant="acme", space_id="space")  # type: ignore[arg-type]
-    citer = Citer(PASSAGES, scorer, attach_threshold=0.4, deadline=Deadline.after(10))
-    events = [event async for event in citer.feed("Deux jours par semaine [1]. Et le reste aussi. ")]
+    citer = citer_of(peers, PASSAGES, Strictness.WITHHOLD)
+    events = [event async for event in citer.feed(
+        f"Deux jours de télétravail par semaine [1]. {UNSUPPORTED} Trois jours de télétravail [1]. "
+    )]
     events += [event async for event in citer.finish()]
-    citations = [event for event in events if isinstance(event, Citation)]
-    assert [(c.marker, c.score, c.same_wording) for c in citations] == [(1, None, False)]
-    assert scorer.failed == "the rerank service cannot be reached"
+    assert [(c.marker, c.score, c.finding) for c in events if isinstance(c, Citation)] == [
+        (1, None, Finding.UNCHECKED)
+    ]
+    assert [w.finding for w in events if isinstance(w, Withheld)] == [Finding.OFF_TOPIC, Finding.FIGURE_ABSENT]
+    assert citer._scorer.failed == "the rerank service cannot be reached"
+
+
+async def test_a_service_that_is_down_is_tried_once_for_an_answer() -> None:
+    peers = FakePeers(rerank_error=FailedPrecondition("a cross-encoder"))
+    await cite("Deux jours de télétravail par semaine [1]. Le mardi, personne ne télétravaille [1].", peers=peers)
+    assert peers.tried == 1
+
+
+async def test_what_was_found_is_counted() -> None:
+    before = sentences_total.labels("figure_absent")._value.get()
+    await cite("Trois jours de télétravail par semaine [1].")
+    assert sentences_total.labels("figure_absent")._value.get() == before + 1
 
 
 async def test_citations_follow_their_sentence() -> None:
-    peers = FakePeers()
-    scorer = SupportScorer(peers, PASSAGES, tenant="acme", space_id="space")  # type: ignore[arg-type]
-    citer = Citer(PASSAGES, scorer, attach_threshold=0.4, deadline=Deadline.after(10))
-    events = [event async for event in citer.feed("Un deux trois [1]. Quatre cinq six [2].")]
-    events += [event async for event in citer.finish()]
+    _, _, _, events = await cite("Deux jours de télétravail [1]. Un repas à 19 euros [2].")
     shown = "".join(event.text if isinstance(event, Token) else f"<{event.marker}>" for event in events)
-    assert shown == "Un deux trois [1].<1> Quatre cinq six [2].<2>"
+    assert shown == "Deux jours de télétravail [1].<1> Un repas à 19 euros [2].<2>"
+
+
+async def test_an_answer_in_another_language_than_its_passages_is_compared_by_vectors_alone() -> None:
+    sentence = "Each employee may work from home on two days of the week ."
+    given = "Each employee may work from home on two days of the week [1]."
+    _, (citation,), _, _ = await cite(given, support={sentence: {1: 0.45, 2: 0.1, 3: 0.1}}, language="en")
+    assert (citation.marker, citation.finding, citation.score) == (1, Finding.SUPPORTED, 0.45)
+    _, citations, withheld, _ = await cite(given, support={sentence: {1: 0.35, 2: 0.1, 3: 0.1}}, language="en")
+    assert (citations, len(withheld)) == ([], 1)
+
+
+async def test_a_delimiters_code_that_the_model_cites_is_its_passages_marker() -> None:
+    scorer = SupportScorer(
+        FakePeers(), PASSAGES, tenant="acme", space_id="space", thresholds=THRESHOLDS,  # type: ignore[arg-type]
+    )
+    citer = Citer(
+        PASSAGES, scorer, strictness=Strictness.WITHHOLD, language="fr", deadline=Deadline.after(10),
+        codes={"677640d69a": 2},
+    )
+    events = [event async for event in citer.feed("Un repas à 19 euros [677640d6")]
+    events += [event async for event in citer.feed("9a]. Le mardi, personne ne télétravaille [0123456789].")]
+    events += [event async for event in citer.finish()]
+    text = "".join(event.text for event in events if isinstance(event, Token))
+    assert text == "Un repas à 19 euros [2]. Le mardi, personne ne télétravaille . [1]"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from services.gateway.marking import Marking
 from services.gateway.messages import ENGLISH, FRENCH, Messages, folded, is_refusal, may_become_refusal, messages_for
-from services.gateway.prompt import build_prompt
+from services.gateway.prompt import Prompt, build_prompt
 from services.gateway.support import is_statement
+from services.index.passages import Passage
 from tests.unit.gateway.fix_gateway_domain import passage
 
 
@@ -50,9 +54,16 @@ def test_an_answer_is_not_held_back_longer_than_it_could_be_a_refusal(text: str)
     assert not may_become_refusal(f"{text} que deux jours", FRENCH)
 
 
+MARKING = Marking("a server's secret")
+
+
+def prompt_of(question: str, passages: Sequence[Passage]) -> Prompt:
+    return build_prompt(question, passages, FRENCH, refusal="Non.", marking=MARKING, tenant="acme")
+
+
 def test_the_prompt_begins_with_what_never_changes() -> None:
     passages = [passage(1, "Deux jours."), passage(2, "Trois mois.")]
-    first, second = (build_prompt(question, passages, FRENCH, refusal="Non.") for question in ("Un ?", "Deux ?"))
+    first, second = (prompt_of(question, passages) for question in ("Un ?", "Deux ?"))
     assert first.system == second.system
     assert first.user.removesuffix("Un ?") == second.user.removesuffix("Deux ?")
     assert first.system.endswith("écris seulement : Non.")
@@ -60,18 +71,23 @@ def test_the_prompt_begins_with_what_never_changes() -> None:
 
 def test_the_prompt_numbers_the_passages_and_says_where_they_stand() -> None:
     passages = [
-        passage(4, "  Deux jours.\n", title="Charte", heading_path=("Télétravail", "Durée")),
+        passage(4, "  Deux jours.\n", title="Charte", heading_path=("Télétravail", "Durée"), category="RH"),
         passage(0, "Rien {ici}.", title="", page=0),
     ]
-    prompt = build_prompt("Combien ? {x}", passages, FRENCH, refusal="Non.")
+    prompt = prompt_of("Combien ? {x}", passages)
+    first, second = (
+        MARKING.code(tenant="acme", chunk_id=each.chunk_id, text=each.text) for each in passages
+    )
     assert prompt.user == (
-        "Extraits :\n\n[1] Charte > Télétravail > Durée (page 4)\nDeux jours.\n\n[2] Document\nRien {ici}.\n\n"
+        f"Sources :\n\n[Source 1] [RH] - Charte > Télétravail > Durée (page 4)\n<<<{first}\n> Deux jours.\n"
+        f"{first}>>>\n\n[Source 2] - Document\n<<<{second}\n> Rien {{ici}}.\n{second}>>>\n\n"
         "Question : Combien ? {x}"
     )
 
 
 @pytest.mark.parametrize(("sentence", "expected"), [
     ("Deux jours par semaine.", True), ("Voici la réponse détaillée :", False), ("1.", False), ("Oui.", False),
+    ("42 €.", True),
     ("L'accord écrit suffit.", True), ("", False), ("**", False),
 ])
 def test_only_statements_need_support(sentence: str, expected: bool) -> None:

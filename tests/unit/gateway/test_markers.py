@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from services.gateway.markers import Marker, MarkerReader, Part, SentenceEnd, Text
+from services.gateway.markers import SENTENCE_CHARACTERS_MAX, Marker, MarkerReader, Part, SentenceEnd, Text
 
 
 def read(*deltas: str) -> list[Part]:
@@ -130,3 +130,11 @@ def test_text_comes_as_soon_as_it_is_certain() -> None:
     assert list(reader.feed("1")) == []
     assert list(reader.feed("]")) == [Marker(1)]
     assert list(reader.feed(" par")) == [Text(" par")]
+
+
+def test_a_sentence_without_an_end_is_cut() -> None:
+    reader = MarkerReader()
+    parts = [part for _ in range(300) for part in reader.feed("mot mot ")]
+    ends = [part for part in parts if isinstance(part, SentenceEnd)]
+    assert [len(end.sentence) <= SENTENCE_CHARACTERS_MAX + 8 for end in ends] == [True, True]
+    assert "".join(part.text for part in parts if isinstance(part, Text)) == "mot mot " * 300

@@ -66,3 +66,13 @@ def test_a_script_is_read_strictly(tmp_path: Path) -> None:
             read_script(path)
     with pytest.raises(FailedPrecondition, match="cannot be read"):
         read_script(tmp_path / "absent.json")
+
+
+def test_a_passage_is_found_between_its_delimiters() -> None:
+    prompt = (
+        "Sources :\n\n[Source 1] [RH] - Charte\n<<<0a1b2c3d4e\n> Deux jours.\n> Le reste.\n0a1b2c3d4e>>>\n\n"
+        "[Source 2] - Frais\n<<<5f6a7b8c9d\n> Trois mois.\n5f6a7b8c9d>>>\n\nQuestion : Combien ?"
+    )
+    assert filled("{passage:1} [1]. {passage:2} [2]. {question}", prompt) == (
+        "Deux jours [1]. Trois mois [2]. Question : Combien ?"
+    )

@@ -186,3 +186,14 @@ def test_embed_services_elsewhere_are_named_together(tmp_path: Path) -> None:
     composition = compose(StackSettings(data_dir=tmp_path, embed_models="large", embed_url="one:1,two:2"))
     assert not [service for service in composition.services if service.settings.service == "embed"]
     assert composition.external["embed"] == "one:1, two:2"
+
+
+def test_the_secret_of_prompts_is_made_up_once_and_gives_way_to_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCIER_DATA_DIR", str(tmp_path))
+    first, again = (compose(StackSettings()).environment()["SOURCIER_GATEWAY_PROMPT_SECRET"] for _ in range(2))
+    assert first == again
+    assert len(first) >= 32
+    monkeypatch.setenv("SOURCIER_GATEWAY_PROMPT_SECRET", "mine")
+    assert compose(StackSettings()).environment()["SOURCIER_GATEWAY_PROMPT_SECRET"] == "mine"

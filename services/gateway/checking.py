@@ -1,0 +1,144 @@
+"""Whether a passage supports a sentence, as far as wording, figures, names and negations tell.
+
+A high score says that the passage uses the sentence's wording, never that it proves it: a name or a number swapped for
+another of the same passage goes unseen (docs/QUALITY.md has what each rule catches, and what none does).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+from services.gateway import figures, names, negation
+from services.gateway.wording import Span, Wording, content_words
+from services.index.language import detect
+from services.index.passages import Passage
+
+_LIST_MARK = re.compile(r"^\s*(?:[-*•]\s+|\d{1,2}[.)]\s+)+")
+
+VECTORS_SHARE = 0.5
+"""Of the score, what late interaction makes up; the rest is the share of the sentence's words in the passage."""
+
+
+class Finding(IntEnum):
+    """What a comparison came to, best first."""
+
+    SUPPORTED = 0
+    """The wording is the passage's, and nothing speaks against it."""
+    UNCHECKED = 1
+    """The wording could not be compared."""
+    NEGATION_ADDED = 2
+    NAME_ABSENT = 3
+    FIGURE_ABSENT = 4
+    OFF_TOPIC = 5
+
+    @property
+    def shown(self) -> bool:
+        """Whether a sentence of this finding may be shown whatever the strictness."""
+        return self <= Finding.NAME_ABSENT
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one passage is to one sentence."""
+
+    finding: Finding
+    score: float | None
+    """0 to 1 where all was compared; None where late interaction was not available."""
+    span: Span
+    absent: tuple[str, ...] = ()
+    """The figures or names that the passage lacks."""
+
+
+class Evidence:
+    """One passage, or several together, looked at once for all sentences of an answer."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self.wording = Wording(
+            "\n\n".join(passage.text for passage in passages),
+            "\n".join(line for passage in passages for line in (passage.title, *passage.heading_path)),
+        )
+
+    @property
+    def text(self) -> str:
+        """Title, headings and text."""
+        return f"{self.wording.context}\n{self.wording.text}"
+
+    @cached_property
+    def figures(self) -> figures.Figures:
+        """The figures it holds."""
+        return figures.held(self.text)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its words and their stems."""
+        return names.known_words(self.text)
+
+    @cached_property
+    def language(self) -> str:
+        """Its text's language; empty where unclear."""
+        return detect(self.wording.text)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where a score begins to support."""
+
+    score: float
+    """Of wording and late interaction together, for a sentence in the passage's language."""
+    vectors: float
+    """Of late interaction alone, for a sentence in another language than the passage's."""
+    share: float
+    """Of wording alone, where late interaction is not available."""
+
+
+class Statement:
+    """A sentence, analysed once for all passages."""
+
+    def __init__(self, text: str) -> None:
+        text = _LIST_MARK.sub("", text)
+        self.words = content_words(text)
+        self.figures = figures.stated(text)
+        self.names = names.names(text)
+        self.denies = negation.denies(text)
+        self.language = detect(text)
+
+    def against(self, evidence: Evidence, late_interaction: float | None, thresholds: Thresholds) -> Verdict:
+        """Return what the evidence is to the sentence; `late_interaction` is their score, None where there is none."""
+        span = evidence.wording.best_span(self.words)
+        foreign = self.is_foreign_to(evidence)
+        score, enough = self._score(evidence, late_interaction, thresholds, foreign=foreign)
+        if lacking := figures.absent(self.figures, evidence.figures, text=evidence.text):
+            return Verdict(Finding.FIGURE_ABSENT if enough else Finding.OFF_TOPIC, score, span, lacking)
+        if not enough:
+            return Verdict(Finding.OFF_TOPIC, score, span)
+        if lacking := tuple(name for name in self.names if not names.holds(name, evidence.words)):
+            return Verdict(Finding.NAME_ABSENT, score, span, lacking)
+        if self.denies and not foreign and not negation.holds_denial(span.text):
+            return Verdict(Finding.NEGATION_ADDED, score, span)
+        return Verdict(Finding.UNCHECKED if score is None else Finding.SUPPORTED, score, span)
+
+    def is_foreign_to(self, evidence: Evidence) -> bool:
+        """Return whether sentence and evidence are plainly in different languages, so that words cannot be compared."""
+        return bool(self.language and evidence.language and self.language != evidence.language)
+
+    def _score(
+        self, evidence: Evidence, late_interaction: float | None, thresholds: Thresholds, *, foreign: bool
+    ) -> tuple[float | None, bool]:
+        share = evidence.wording.share(self.words)
+        if late_interaction is None:
+            return None, foreign or share >= thresholds.share
+        if foreign:
+            return late_interaction, late_interaction >= thresholds.vectors
+        score = VECTORS_SHARE * late_interaction + (1 - VECTORS_SHARE) * share
+        return score, score >= thresholds.score
+
+
+def best(verdicts: Mapping[int, Verdict]) -> int:
+    """Return the number of the passage with the best finding, the highest score among equals; 0 for none."""
+    return min(
+        verdicts, key=lambda number: (verdicts[number].finding, -(verdicts[number].score or 0.0), number), default=0
+    )

@@ -1,0 +1,31 @@
+"""The extract that is quoted when no sentence of the model is left."""
+
+from __future__ import annotations
+
+from services.gateway.checking import Finding
+from services.gateway.events import Citation, Quoted
+from services.gateway.messages import Messages
+from services.gateway.wording import Wording, content_words
+from services.index.passages import Passage
+
+QUOTED_CHARACTERS_MAX = 600
+
+
+def quote(passage: Passage, question: str, messages: Messages, *, marker: int) -> Quoted:
+    """Return a passage, or of a long one the part from the sentence on that says most of what is asked for."""
+    text = passage.text
+    start = 0
+    if len(text) > QUOTED_CHARACTERS_MAX:
+        span = Wording(text).best_span(content_words(question))
+        # A sentence near the end would leave little to quote.
+        start = min(span.start, max(0, len(text) - QUOTED_CHARACTERS_MAX))
+        start = text.rfind(" ", 0, start) + 1
+    end = min(len(text), start + QUOTED_CHARACTERS_MAX)
+    if end < len(text):
+        end = max(text.rfind(" ", start, end), start + 1)
+    extract = f"{'… ' if start else ''}{' '.join(text[start:end].split())}{' …' if end < len(text) else ''}"
+    citation = Citation(
+        marker=marker, passage=passage, attached=True, finding=Finding.SUPPORTED, score=None,
+        passage_span=(start, end),
+    )
+    return Quoted(messages.quoted.format(extract=extract, marker=marker), citation)

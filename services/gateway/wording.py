@@ -1,0 +1,108 @@
+"""How much of a sentence's wording a passage holds, and where: stems, weighted by how much they tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from services.gateway.numerals import written_numbers
+from services.index.analyser import passage_stems
+from services.index.stop_words import STOP_WORDS, fold
+from services.index.words import split_words
+
+_PIECE = re.compile(r"[^.!?…;\n]+(?:[.!?…;](?!\s|$)[^.!?…;\n]*)*[.!?…;]*")
+_STOP_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
+PIECES_MAX = 400
+"""Of one passage; passages are a few hundred tokens."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A sentence or a line of a passage."""
+
+    start: int
+    end: int
+    text: str
+    stems: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where a passage says what a sentence says: offsets in the passage's text."""
+
+    start: int
+    end: int
+    text: str
+    share: float
+
+
+def content_words(sentence: str) -> list[frozenset[str]]:
+    """Return, for each word that carries meaning, the forms by which a passage may hold it; figures are not words."""
+    words = dict.fromkeys(word for word in split_words(sentence) if _tells(word))
+    return [forms(word) for word in words]
+
+
+def _tells(word: str) -> bool:
+    if word in _STOP_WORDS or len(word) < 2 or any(character.isdigit() for character in word):
+        return False
+    return next(written_numbers(word, sure=True), None) is None
+
+
+def forms(word: str) -> frozenset[str]:
+    """Return the word's folded form and its stems."""
+    return frozenset({fold(word), *passage_stems(word, "")})
+
+
+class Wording:
+    """A passage's words and pieces, looked at once for all sentences of an answer."""
+
+    def __init__(self, text: str, context: str = "") -> None:
+        """Take the passage's text, and what stands above it: title and headings."""
+        self.text = text
+        self.context = context
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of text and context."""
+        return _all_forms(f"{self.context}\n{self.text}")
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The passage's sentences and lines."""
+        return tuple(_pieces(self.text))
+
+    def share(self, words: list[frozenset[str]]) -> float:
+        """Return the share of a sentence's content words that the passage holds, 0 to 1; 1 for a sentence of none."""
+        return sum(bool(word & self.stems) for word in words) / len(words) if words else 1.0
+
+    def best_span(self, words: list[frozenset[str]]) -> Span:
+        """Return the one to three neighbouring pieces that hold most of a sentence's words, as few as do."""
+        best = Span(0, len(self.text), self.text, 0.0)
+        found: tuple[float, float] = (0.0, 0.0)
+        for size in (1, 2, 3):
+            for place in range(len(self.pieces) - size + 1):
+                window = self.pieces[place : place + size]
+                stems = frozenset().union(*(piece.stems for piece in window))
+                hits = sum(bool(word & stems) for word in words)
+                # A longer span has to bring a word more for each piece more.
+                key = (hits - 1.0 * (size - 1), -float(len(stems)))
+                if hits and key > found:
+                    found = key
+                    start, end = window[0].start, window[-1].end
+                    best = Span(start, end, self.text[start:end], hits / len(words))
+        return best
+
+
+def _pieces(text: str) -> Iterator[Piece]:
+    for match in list(_PIECE.finditer(text))[:PIECES_MAX]:
+        raw = match.group()
+        start = match.start() + len(raw) - len(raw.lstrip())
+        end = match.start() + len(raw.rstrip())
+        if end > start:
+            yield Piece(start, end, text[start:end], _all_forms(text[start:end]))
+
+
+def _all_forms(text: str) -> frozenset[str]:
+    return frozenset(form for word in set(split_words(text)) for form in forms(word))
