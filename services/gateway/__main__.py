@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from services.chassis import channels, lifecycle
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import Stopping, Worker
 from services.chassis.postgres import Database, DatabaseSettings
 from services.chassis.serving import Server
+from services.gateway.answer_log import AnswerLog
 from services.gateway.answering import Answerer
+from services.gateway.answers import Answers
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
@@ -55,6 +58,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                 generate_seconds=settings.generate_seconds_max,
             ),
         ) as peers,
+        open_answers(settings) as answers,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
                concurrent_calls_max=settings.concurrent_calls_max) as server,
         AsyncExitStack() as opened,
@@ -64,7 +68,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             search_seconds_max=settings.search_seconds_max,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, Answerer(retriever, peers), settings), ANSWER_SERVICE_NAME)
+                   AnswerServer(retriever, Answerer(retriever, peers), settings, answers), ANSWER_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                    KnowledgeServer(database, peers), KNOWLEDGE_SERVICE_NAME)
         server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
@@ -76,11 +80,27 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server,
                    TransferServer(database, internal_transfer_grpc.TransferServiceStub(imports)),
                    TRANSFER_SERVICE_NAME)
-        await lifecycle.serve(server, await _workers(settings, opened), stopping)
+        await lifecycle.serve(server, [answers, *await _workers(settings, opened)], stopping)
+
+
+@asynccontextmanager
+async def open_answers(settings: GatewaySettings) -> AsyncIterator[Answers]:
+    """Open the answers in the making, and their copies where NATS is known."""
+    async with AsyncExitStack() as opened:
+        log = None
+        if url := settings.nats_url.get_secret_value():
+            log = await opened.enter_async_context(AnswerLog(
+                url=url, prefix=settings.subject_prefix, replicas=settings.stream_replicas,
+                limits=settings.queue_limits,
+            ))
+        yield await opened.enter_async_context(Answers(
+            log, linger_seconds=settings.answer_linger_seconds, answers_max=settings.answers_max,
+            grace_seconds=settings.grace_seconds,
+        ))
 
 
 async def _workers(settings: GatewaySettings, opened: AsyncExitStack) -> list[Worker]:
-    """Open the webhook where one is asked for; questions need no queue."""
+    """Open the webhook where one is asked for."""
     if not settings.http_listen:
         return []
     jetstream = await opened.enter_async_context(JetStream(

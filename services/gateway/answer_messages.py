@@ -15,7 +15,11 @@ _OUTCOMES = {
     Outcome.TRUNCATED: answer_pb2.ANSWER_OUTCOME_TRUNCATED,
     Outcome.REFUSED: answer_pb2.ANSWER_OUTCOME_REFUSED,
     Outcome.QUOTED: answer_pb2.ANSWER_OUTCOME_QUOTED,
+    Outcome.CANCELLED: answer_pb2.ANSWER_OUTCOME_CANCELLED,
+    Outcome.ABANDONED: answer_pb2.ANSWER_OUTCOME_ABANDONED,
 }
+
+TERMINAL = frozenset({"finished", "failed"})
 
 
 class EventStream:
@@ -42,6 +46,19 @@ class EventStream:
         message = answer_pb2.AskEvent(answer_id=self._answer_id, sequence=self._sequence)
         message.time.GetCurrentTime()
         return message
+
+
+def is_terminal(event: answer_pb2.AskEvent) -> bool:
+    """Return whether an event ends its answer."""
+    return event.WhichOneof("event") in TERMINAL
+
+
+def failed_event(answer_id: str, sequence: int, *, reason: str, message: str) -> answer_pb2.AskEvent:
+    """Return the terminal event of an answer whose own gateway cannot tell how it ended."""
+    event = answer_pb2.AskEvent(answer_id=answer_id, sequence=sequence)
+    event.time.GetCurrentTime()
+    event.failed.CopyFrom(answer_pb2.Failed(reason=reason, message=message))
+    return event
 
 
 def _fill(message: answer_pb2.AskEvent, event: Event) -> None:

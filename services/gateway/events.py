@@ -112,6 +112,8 @@ class Outcome(Enum):
     TRUNCATED = "truncated"
     REFUSED = "refused"
     QUOTED = "quoted"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
 
 
 @dataclass(frozen=True)
