@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 
 from services.chassis import telemetry
@@ -28,6 +29,8 @@ COALESCE_SECONDS = 0.1
 RECORD_BYTES_MAX = 256 * 1024
 RECORD_EVENTS_MAX = 1_000
 RETRY_SECONDS = 0.5
+CHECK_SECONDS = 2.0
+"""After so long without an event the log is looked at."""
 AFTERWARDS_SECONDS_MAX = 30.0
 """How long the copy of an answer that has ended may still take, while the broker is away."""
 
@@ -35,11 +38,14 @@ AFTERWARDS_SECONDS_MAX = 30.0
 class AnswerCopy:
     """The copy of one answer."""
 
-    def __init__(self, log: AnswerLog, answer: LiveAnswer, *, closing: asyncio.Event) -> None:
-        """`closing` is set when the process has no time left to wait for the broker."""
+    def __init__(
+        self, log: AnswerLog, answer: LiveAnswer, *, closing: asyncio.Event, crowded: Callable[[], bool]
+    ) -> None:
+        """`closing` is set when there is no time left to wait for the broker, `crowded` tells when there is no room."""
         self._log = log
         self._answer = answer
         self._closing = closing
+        self._crowded = crowded
         self._copied = 0
         """How many events are stored."""
         self._place = 0
@@ -53,7 +59,7 @@ class AnswerCopy:
         async with AsyncExitStack() as opened:
             replying = False
             while not self._finished:
-                await self._answer.wait_beyond(self._copied)
+                waiting = await self._events_wait()
                 try:
                     if not replying:
                         # Before the first record: a log whose gateway does not reply is taken for that of a dead one.
@@ -61,7 +67,7 @@ class AnswerCopy:
                             self._reply, tenant=self._answer.tenant, answer_id=self._answer.answer_id
                         ))
                         replying = True
-                    await self._send()
+                    await (self._send() if waiting else self._check_author())
                 except TooLarge as error:
                     self._answer.uncopied_reason = error.message
                     self._degrade("TOO_LARGE", error.message)
@@ -75,6 +81,21 @@ class AnswerCopy:
                         return
                 else:
                     await self._answer.wait_turned(seconds=COALESCE_SECONDS)
+
+    async def _events_wait(self) -> bool:
+        """Wait for events to copy; return whether there are any after so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CHECK_SECONDS):
+                await self._answer.wait_beyond(self._copied)
+        return len(self._answer.events) > self._copied
+
+    async def _check_author(self) -> None:
+        """Look whether the log still is what this copy made of it; a model that is silent has nothing to append."""
+        if not self._copied:
+            return
+        last = await self._log.last(tenant=self._answer.tenant, answer_id=self._answer.answer_id)
+        if last is None or last.sequence != self._place:
+            await self._find_end()
 
     async def _send(self) -> None:
         batch = self._batch()
@@ -137,7 +158,7 @@ class AnswerCopy:
                 await self._closing.wait()
         if self._answer.ended and self._give_up_at is None:
             self._give_up_at = time.monotonic() + AFTERWARDS_SECONDS_MAX
-        late = self._give_up_at is not None and time.monotonic() > self._give_up_at
+        late = self._give_up_at is not None and (time.monotonic() > self._give_up_at or self._crowded())
         return not (late or self._closing.is_set())
 
     def _reply(self, inquiry: events_pb2.AnswerInquiry) -> events_pb2.AnswerState:

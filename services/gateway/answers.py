@@ -160,13 +160,17 @@ class Answers:
             )
         self._stop(min(unread, key=lambda answer: answer.unread_since), Outcome.ABANDONED)
 
+    def _crowded(self) -> bool:
+        """Return whether answers that have ended wait for the broker in too great a number."""
+        return len(self._live) > 2 * self._answers_max
+
     async def _keep(self, answer: LiveAnswer, make: Make) -> None:
         """Make an answer, copy it, look after its readers, and see to its end."""
         try:
             async with asyncio.TaskGroup() as group:
                 making = group.create_task(_make(answer, make), name=f"making {answer.answer_id}")
                 if self._log is not None:
-                    copy = AnswerCopy(self._log, answer, closing=self._closing)
+                    copy = AnswerCopy(self._log, answer, closing=self._closing, crowded=self._crowded)
                     group.create_task(_copy(copy, answer), name=f"copying {answer.answer_id}")
                 while not answer.turned.is_set():
                     await self._look_after(answer)

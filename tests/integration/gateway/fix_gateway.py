@@ -239,6 +239,8 @@ class Gateway:
     operations: Any
     scenario: Scenario
     server: Server
+    peers: dict[str, str] = field(default_factory=dict)
+    """Where its peers listen, by setting."""
 
     async def ask(
         self, question: str, *, timeout: float | None = 20, **fields: Any
@@ -351,6 +353,6 @@ async def gateway(
             try:
                 yield Gateway(answer_pb2_grpc.AnswerServiceStub(channel),
                               knowledge_pb2_grpc.KnowledgeServiceStub(channel),
-                              operations_pb2_grpc.OperationsServiceStub(channel), scenario, server)
+                              operations_pb2_grpc.OperationsServiceStub(channel), scenario, server, urls)
             finally:
                 await channel.close()
