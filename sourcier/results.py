@@ -13,6 +13,8 @@ _OUTCOMES = {
     answer_pb2.ANSWER_OUTCOME_TRUNCATED: "truncated",
     answer_pb2.ANSWER_OUTCOME_REFUSED: "refused",
     answer_pb2.ANSWER_OUTCOME_QUOTED: "quoted",
+    answer_pb2.ANSWER_OUTCOME_CANCELLED: "cancelled",
+    answer_pb2.ANSWER_OUTCOME_ABANDONED: "abandoned",
 }
 
 
@@ -23,7 +25,8 @@ class Answer:
     text: str
     """The text with its markers `[1]`, or the refusal, or the quoted extract."""
     outcome: str
-    """`answered`, `truncated` (token limit), `refused` (the documents do not hold it) or `quoted` (an extract)."""
+    """`answered`, `truncated` (token limit), `refused` (the documents do not hold it), `quoted` (an extract),
+    `cancelled`, or `abandoned` (nobody had read it for too long)."""
     citations: tuple[answer_pb2.Citation, ...] = ()
     """The markers of the text, in order of appearance, one for each place."""
     sources: tuple[answer_pb2.Passage, ...] = ()

@@ -27,6 +27,8 @@ COMMANDS = {
     "status": ("sourcier.cli.stack:status", "Tell what is running."),
     "ingest": ("sourcier.cli.ingest:ingest", "Bring files and folders in."),
     "ask": ("sourcier.cli.ask:ask", "Ask a question; the answer streams, with its sources."),
+    "resume": ("sourcier.cli.resume:resume", "Go on reading an answer whose connection broke."),
+    "cancel": ("sourcier.cli.resume:cancel", "Stop an answer."),
     "search": ("sourcier.cli.search:search", "Find the passages closest to a question."),
     "documents": ("sourcier.cli.documents:documents", "List, show and delete documents."),
     "jobs": ("sourcier.cli.jobs:jobs", "List, show and watch ingestion jobs."),
