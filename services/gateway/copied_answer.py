@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator
 
 from services.chassis.errors import FailedPrecondition, GatewayLost, NotFound, Unavailable
+from services.chassis.ids import age_seconds
 from services.chassis.journal import Entry, Followed
 from services.gateway.answer_log import AnswerLog, Record
 from services.gateway.answer_messages import failed_event, is_terminal
@@ -24,6 +26,8 @@ GAP_SECONDS = 5.0
 BROKER_SECONDS_MAX = 30.0
 """How long a reader waits for the broker."""
 KEPT_MINUTES = 15
+YOUNG_SECONDS = 2.0
+"""An answer that was begun so lately may not be known to the broker yet."""
 
 
 class CopiedAnswer:
@@ -123,11 +127,14 @@ class CopiedAnswer:
 
     async def _check_exists(self) -> None:
         """Refuse to wait for an answer that nobody makes."""
-        if await self._log.inquire(tenant=self._tenant, answer_id=self._answer_id) is not None:
-            return
-        # It may have been stored to its end between the two looks.
-        if await self._log.last(tenant=self._tenant, answer_id=self._answer_id) is None:
-            raise not_found(self._answer_id)
+        while await self._log.inquire(tenant=self._tenant, answer_id=self._answer_id) is None:
+            # It may have been stored to its end between the two looks.
+            if await self._log.last(tenant=self._tenant, answer_id=self._answer_id) is not None:
+                return
+            if age_seconds(self._answer_id) > YOUNG_SECONDS:
+                raise not_found(self._answer_id)
+            # Its gateway told its reader first, and the broker a moment later.
+            await asyncio.sleep(YOUNG_SECONDS / 10)
 
     async def _look(self) -> None:
         """Ask the answer's gateway whether it is there, and end the answer when it has not been for too long."""

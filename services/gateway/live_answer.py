@@ -63,8 +63,11 @@ class LiveAnswer:
 
     def stop_with(self, error: ServiceError) -> bool:
         """Ask for the end with an error; return whether there was still something to stop."""
+        if self.turned.is_set():
+            return False
         self._stopped_by = error
-        return self.stop(Outcome.ANSWERED)
+        self.turned.set()
+        return True
 
     def close(self) -> None:
         """Add the terminal event of an answer that was stopped."""

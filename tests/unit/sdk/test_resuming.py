@@ -42,7 +42,10 @@ async def test_each_event_comes_once(client: Client, gateway: FakeGateway) -> No
     assert sequences(events) == list(range(1, EVENTS + 1))
 
 
-async def test_what_stays_broken_is_said_with_the_place_to_go_on(client: Client, gateway: FakeGateway) -> None:
+async def test_what_stays_broken_is_said_with_the_place_to_go_on(
+    client: Client, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resuming, "TRIES_MAX", 1)
     gateway.breaks = [4] + [0] * 100
     with pytest.raises(errors.AnswerInterrupted) as broken:
         await client.answer("Combien ?")
