@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -35,6 +36,8 @@ from sourcier.gateway.v1 import (
     transfer_pb2_grpc,
 )
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_transfer_grpc
+
+logger = logging.getLogger(__name__)
 
 ANSWER_SERVICE_NAME = answer_pb2.DESCRIPTOR.services_by_name["AnswerService"].full_name
 KNOWLEDGE_SERVICE_NAME = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"].full_name
@@ -93,6 +96,8 @@ async def open_answers(settings: GatewaySettings) -> AsyncIterator[Answers]:
                 url=url, prefix=settings.subject_prefix, replicas=settings.stream_replicas,
                 limits=settings.queue_limits,
             ))
+        else:
+            logger.info("SOURCIER_NATS_URL is not set: answers can be resumed at the gateway that makes them alone")
         yield await opened.enter_async_context(Answers(
             log, linger_seconds=settings.answer_linger_seconds, answers_max=settings.answers_max,
             grace_seconds=settings.grace_seconds,

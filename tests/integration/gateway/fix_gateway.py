@@ -239,7 +239,7 @@ class Gateway:
     operations: Any
     scenario: Scenario
     server: Server
-    peers: dict[str, str] = field(default_factory=dict)
+    peer_urls: dict[str, str] = field(default_factory=dict)
     """Where its peers listen, by setting."""
 
     async def ask(

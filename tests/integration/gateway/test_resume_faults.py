@@ -183,7 +183,7 @@ async def gateway_process(
     """Run a gateway as a process of its own with another's peers; yield it and a stub."""
     port = ports.free_ports(1)[0]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SOURCIER_")}
-    environment = kept | {f"SOURCIER_{name.upper()}": url for name, url in beside.peers.items()} | {
+    environment = kept | {f"SOURCIER_{name.upper()}": url for name, url in beside.peer_urls.items()} | {
         "SOURCIER_POSTGRES_URL": database_url, "SOURCIER_NATS_URL": nats_url, "SOURCIER_SUBJECT_PREFIX": prefix,
         "SOURCIER_GATEWAY_LISTEN": f"127.0.0.1:{port}", "SOURCIER_GATEWAY_REFUSAL_THRESHOLD": "0.2",
         "SOURCIER_GATEWAY_RESULT_THRESHOLD": "-1", "PYTHONPATH": str(REPOSITORY),
