@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Unpack
 
 from sourcier.calls import Calls
+from sourcier.errors import SourcierError
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.options import AskOptions, FilterOptions, SearchModeName, search_filter, strictness
 from sourcier.results import Answer, gather_answer
+from sourcier.resuming import read_through
+
+CANCEL_SECONDS = 2.0
+"""How long leaving an answer may take to stop it."""
 
 
 class AnswerCalls(Calls):
@@ -19,6 +25,10 @@ class AnswerCalls(Calls):
         self, question: str, *, timeout_seconds: float = 300.0, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[answer_pb2.AskEvent, None]:
         """Stream an answer as it is made; closing the iterator stops the language model at once.
+
+        Where the connection breaks in the middle, reading goes on by itself, at another gateway if need be, for as long
+        as `timeout_seconds` allows; AnswerInterrupted tells when it cannot. A program that ends without closing the
+        iterator leaves the answer to be resumed for a minute (the gateway's `answer_linger`).
 
         >>> from contextlib import aclosing
         >>> async with Client("localhost:8080") as client:
@@ -39,9 +49,58 @@ class AnswerCalls(Calls):
             ],
             strictness=strictness(options.get("strictness")),
         )
-        return self._channel.stream(
+        events = self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds
         )
+        return self._owned(read_through(events, self._rest, timeout_seconds=timeout_seconds))
+
+    def resume(
+        self, answer_id: str, after_sequence: int = 0, *, timeout_seconds: float = 300.0
+    ) -> AsyncGenerator[answer_pb2.AskEvent, None]:
+        """Stream the events of an answer after one, then those to come; closing the iterator leaves the answer alone.
+
+        Any gateway has them, for 15 minutes; raises NotFound afterwards.
+
+        >>> async with Client("localhost:8080") as client:
+        ...     answer = await client.answer("Combien de jours de télétravail ?")
+        ...     async for event in client.resume(answer.answer_id, after_sequence=5):
+        ...         if event.WhichOneof("event") == "token":
+        ...             print(event.token.text, end="|")
+         par semaine| [1].|
+        """
+        return read_through(
+            self._rest(answer_id, after_sequence, timeout_seconds), self._rest, timeout_seconds=timeout_seconds,
+            answer_id=answer_id, after_sequence=after_sequence,
+        )
+
+    async def cancel(self, answer_id: str, *, timeout_seconds: float | None = None) -> bool:
+        """Stop an answer for all who read it; return whether it had not ended before."""
+        request = answer_pb2.CancelRequest(answer_id=answer_id)
+        response = await self._unary(self._answers.Cancel, request, timeout_seconds)
+        return response.stopped
+
+    def _rest(self, answer_id: str, after_sequence: int, seconds: float) -> AsyncGenerator[answer_pb2.AskEvent, None]:
+        request = answer_pb2.ResumeRequest(answer_id=answer_id, after_sequence=after_sequence)
+        return self._channel.stream(
+            self._answers.Resume, request, lambda response: response.event, timeout_seconds=seconds
+        )
+
+    async def _owned(
+        self, events: AsyncGenerator[answer_pb2.AskEvent, None]
+    ) -> AsyncGenerator[answer_pb2.AskEvent, None]:
+        """Stop the answer when its asker closes the iterator or is cancelled before the end."""
+        answer_id = ""
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    answer_id = event.answer_id
+                    yield event
+        except (asyncio.CancelledError, GeneratorExit):
+            if answer_id:
+                # A gateway of another version, or one that is gone: the answer ends for want of readers.
+                with suppress(SourcierError):
+                    await self.cancel(answer_id, timeout_seconds=CANCEL_SECONDS)
+            raise
 
     async def answer(
         self, question: str, *, timeout_seconds: float = 300.0, **options: Unpack[AskOptions]

@@ -114,9 +114,22 @@ class AnswerFailed(SourcierError):
     way_out = ""
 
     def __init__(self, message: str, *, reason: str = "", request_id: str = "") -> None:
-        passing = reason in {"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "INTERNAL", "INCOMPLETE"}
+        passing = reason in {
+            "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "INTERNAL", "INCOMPLETE", "GATEWAY_LOST",
+        }
         hint = "ask again in a moment; `sourcier status` tells what is running" if passing else ""
         super().__init__(message, reason=reason, hint=hint, request_id=request_id)
+
+
+class AnswerInterrupted(Unavailable):
+    """The connection broke in the middle of an answer, and reading could not go on; the answer may still be made."""
+
+    def __init__(self, message: str, *, answer_id: str, after_sequence: int, request_id: str = "") -> None:
+        hint = f'go on with client.resume("{answer_id}", after_sequence={after_sequence})'
+        super().__init__(message, reason="INTERRUPTED", hint=hint, request_id=request_id)
+        self.answer_id = answer_id
+        self.after_sequence = after_sequence
+        """The sequence of the last event that was read."""
 
 
 class JobFailed(SourcierError):

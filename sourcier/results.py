@@ -14,6 +14,8 @@ _OUTCOMES = {
     answer_pb2.ANSWER_OUTCOME_REFUSED: "refused",
     answer_pb2.ANSWER_OUTCOME_QUOTED: "quoted",
     answer_pb2.ANSWER_OUTCOME_SMALL_TALK: "small_talk",
+    answer_pb2.ANSWER_OUTCOME_CANCELLED: "cancelled",
+    answer_pb2.ANSWER_OUTCOME_ABANDONED: "abandoned",
 }
 
 
@@ -24,8 +26,9 @@ class Answer:
     text: str
     """The text with its markers `[1]`, or the refusal, or the quoted extract."""
     outcome: str
-    """`answered`, `truncated` (token limit), `refused` (the documents do not hold it), `quoted` (an extract) or
-    `small_talk` (a fixed reply to a greeting or thanks)."""
+    """`answered`, `truncated` (token limit), `refused` (the documents do not hold it), `quoted` (an extract),
+    `small_talk` (a fixed reply to a greeting or thanks), `cancelled`, or `abandoned` (nobody had read it for too long).
+    """
     citations: tuple[answer_pb2.Citation, ...] = ()
     """The markers of the text, in order of appearance, one for each place."""
     sources: tuple[answer_pb2.Passage, ...] = ()

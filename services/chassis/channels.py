@@ -177,6 +177,12 @@ def translate(error: grpc.aio.AioRpcError, *, peer: str) -> errors.ServiceError:
     return kind(error.details() or None, field=field, **parameters)
 
 
+def from_reason(reason: str, message: str) -> errors.ServiceError:
+    """Return the error that a reason names, as an event tells it; an internal one where none has it."""
+    kind = _BY_REASON.get(reason, errors.ServiceError)
+    return errors.ServiceError() if kind is errors.ServiceError else kind(message)
+
+
 def _details(error: grpc.aio.AioRpcError) -> tuple[str, dict[str, str], str | None]:
     reason, parameters, field = "", dict[str, str](), None
     status = rpc_status.from_call(cast(grpc.Call, error))

@@ -102,6 +102,12 @@ class Unavailable(ServiceError):
     reason = "UNAVAILABLE"
 
 
+class GatewayLost(Unavailable):
+    """The gateway that made the answer was lost; ask again."""
+
+    reason = "GATEWAY_LOST"
+
+
 class DeadlineExceeded(ServiceError):
     """The time allowed ran out."""
 

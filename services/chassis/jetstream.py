@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import nats
 import nats.errors
@@ -22,6 +23,7 @@ from nats.js.api import (
     ConsumerConfig,
     DeliverPolicy,
     DiscardPolicy,
+    RePublish,
     RetentionPolicy,
     StorageType,
     StreamConfig,
@@ -30,6 +32,8 @@ from nats.js.api import (
 from services.chassis import subjects, telemetry
 from services.chassis.errors import FailedPrecondition, ResourceExhausted, TooLarge, Unavailable
 from services.chassis.subjects import Payload, QueueLimits, Stream, Subject
+
+M = TypeVar("M", bound=Payload)
 
 logger = logging.getLogger(__name__)
 
@@ -130,16 +134,24 @@ class JetStream:
             name=subjects.stream_name(self.prefix, stream),
             subjects=[subject.pattern(self.prefix) for subject in held],
             retention=RetentionPolicy.WORK_QUEUE if stream.work_queue else RetentionPolicy.LIMITS,
-            storage=StorageType.FILE,
+            storage=StorageType.MEMORY if stream.in_memory else StorageType.FILE,
             # The default would drop work that nobody has done yet.
             discard=DiscardPolicy.NEW if stream.work_queue else DiscardPolicy.OLD,
             discard_new_per_subject=stream.work_queue,
             max_msgs_per_subject=stream.messages_per_subject_max or self.limits.messages_per_subject_max,
-            max_bytes=self.limits.bytes_max,
+            max_bytes=min(stream.bytes_max or self.limits.bytes_max, self.limits.bytes_max),
             max_age=stream.age_seconds_max,
             duplicate_window=self.limits.duplicate_window_seconds,
             num_replicas=self._replicas,
+            allow_direct=bool(stream.told_on),
+            republish=self._republish(stream, held) if stream.told_on else None,
         )
+
+    def _republish(self, stream: Stream, held: Sequence[Subject[Payload]]) -> RePublish:
+        (subject,) = held
+        pattern = subject.pattern(self.prefix)
+        places = "".join(f".{{{{wildcard({place})}}}}" for place in range(1, pattern.count("*") + 1))
+        return RePublish(src=pattern, dest=f"{self.prefix}{stream.told_on}{places}")
 
     async def stream_states(self) -> list[tuple[str, str, int]]:
         """Return name, time of creation and last sequence of each work queue, made where it is missing."""
@@ -267,6 +279,50 @@ class JetStream:
             subject.address(self.prefix, tenant=tenant, suffix=suffix), cb=heard, pending_msgs_limit=1_000
         )
         return subscription.unsubscribe
+
+    async def inquire(
+        self, subject: Subject[Payload], message: Payload, *, tenant: str, suffix: str, seconds: float
+    ) -> bytes | None:
+        """Ask whoever listens on a subject and return the first reply; None when nobody listens.
+
+        Raise Unavailable when somebody listens and says nothing for so long, or the broker cannot be asked.
+        """
+        address = subject.address(self.prefix, tenant=tenant, suffix=suffix)
+        if not self.connected:
+            # The library would keep the question until the broker is back.
+            raise Unavailable("the connection to NATS is lost")
+        try:
+            reply = await self._client.request(address, message.SerializeToString(), timeout=seconds)
+        except nats.errors.NoRespondersError:
+            return None
+        except (OSError, nats.errors.Error) as error:
+            raise Unavailable(f"nobody answered on {address}: {error or type(error).__name__}") from error
+        return reply.data
+
+    @asynccontextmanager
+    async def replying(
+        self, subject: Subject[M], reply: Callable[[M], Payload], *, tenant: str, suffix: str
+    ) -> AsyncIterator[None]:
+        """Reply to what is asked on a subject for the time of the block."""
+        async def heard(asked: Msg) -> None:
+            if asked.reply:
+                await asked.respond(reply(subject.message.FromString(asked.data)).SerializeToString())
+
+        try:
+            stop = await self.listen(subject, tenant=tenant, suffix=suffix, heard=heard)
+        except (OSError, nats.errors.Error) as error:
+            raise Unavailable(f"NATS took no subscription: {error or type(error).__name__}") from error
+        try:
+            yield
+        finally:
+            # With its connection it has ended already.
+            with suppress(nats.errors.Error):
+                await stop()
+
+    @property
+    def client(self) -> Client:
+        """The connection itself, for the modules of the chassis."""
+        return self._client
 
     @property
     def connected(self) -> bool:

@@ -61,6 +61,13 @@ class Stream:
     """0 keeps messages until they are acknowledged."""
     messages_per_subject_max: int = 0
     """0 takes the installation's limit."""
+    bytes_max: int = 0
+    """0 takes the installation's limit."""
+    in_memory: bool = False
+    """Kept in the broker's memory: fast, and lost with the server."""
+    told_on: str = ""
+    """The name under which the broker tells each message again once it is stored, and can be read without a consumer;
+    empty for none. Whoever listens to the subject itself also hears what the stream refuses."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,9 @@ PARSED = Stream("PARSED", work_queue=True)
 READY = Stream("READY", work_queue=True)
 EMBEDDED = Stream("EMBEDDED", work_queue=True)
 CHANGES = Stream("CHANGES", work_queue=False, age_seconds_max=7 * DAY_SECONDS, messages_per_subject_max=1_000_000)
+# Short-lived copies: with them, a broker loses the rest of an answer for a reader who is away, and no document.
+ANSWERS = Stream("ANSWERS", work_queue=False, age_seconds_max=15 * 60.0, messages_per_subject_max=50_000,
+                 bytes_max=128 * 1024**2, in_memory=True, told_on="answer.live")
 DEAD = Stream("DEAD", work_queue=False, age_seconds_max=30 * DAY_SECONDS, messages_per_subject_max=1_000_000)
 
 BUCKET_NOTIFICATION = Subject(
@@ -163,10 +173,16 @@ DEAD_CHUNK = Subject("dead.chunk", events_pb2.DeadLetter, DEAD, "chunk", ("failu
 DEAD_EMBED = Subject("dead.embed", events_pb2.DeadLetter, DEAD, "embed", ("failures",))
 DEAD_INDEX = Subject("dead.index", events_pb2.DeadLetter, DEAD, "index", ("failures",))
 PROGRESS = Subject("progress", events_pb2.JobProgress, None, "workers", ("WatchJob",), suffixed=True)
+# The suffix is the answer's id. The broker tells what is stored again on the live subject, which is also where the
+# gateway that makes the answer asks whether anybody reads it.
+ANSWER = Subject("answer", events_pb2.AnswerRecord, ANSWERS, "gateway", ("Resume",), suffixed=True)
+ANSWER_LIVE = Subject("answer.live", events_pb2.AnswerRecord, None, "the broker", ("Resume",), suffixed=True)
+ANSWER_OWNER = Subject("answer.owner", events_pb2.AnswerInquiry, None, "gateway", ("gateway",), suffixed=True)
 
 TABLE: tuple[Subject[Payload], ...] = (
     BUCKET_NOTIFICATION, DOCUMENT_RECEIVED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_EMBEDDED, DOCUMENT_INDEXED,
     DOCUMENT_DELETED, DEAD_PARSE, DEAD_CHUNK, DEAD_EMBED, DEAD_INDEX, PROGRESS,
+    ANSWER, ANSWER_LIVE, ANSWER_OWNER,
 )
 
 DEAD_BY_STAGE = {"parse": DEAD_PARSE, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED, "index": DEAD_INDEX}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from services.chassis import channels, lifecycle
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import Stopping, Worker
 from services.chassis.postgres import Database, DatabaseSettings
 from services.chassis.serving import Server
+from services.gateway.answer_log import AnswerLog
 from services.gateway.answering import Answerer
+from services.gateway.answers import Answers
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.dialogue import Dialogue
 from services.gateway.knowledge_server import KnowledgeServer
@@ -39,6 +43,8 @@ from sourcier.gateway.v1 import (
 )
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_transfer_grpc
 
+logger = logging.getLogger(__name__)
+
 ANSWER_SERVICE_NAME = answer_pb2.DESCRIPTOR.services_by_name["AnswerService"].full_name
 CONVERSATION_SERVICE_NAME = conversation_pb2.DESCRIPTOR.services_by_name["ConversationService"].full_name
 KNOWLEDGE_SERVICE_NAME = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"].full_name
@@ -62,6 +68,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                 generate_seconds=settings.generate_seconds_max,
             ),
         ) as peers,
+        open_answers(settings) as answers,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
                concurrent_calls_max=settings.concurrent_calls_max) as server,
         AsyncExitStack() as opened,
@@ -76,7 +83,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             settings.dialogue,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, dialogue, settings), ANSWER_SERVICE_NAME)
+                   AnswerServer(retriever, dialogue, settings, answers), ANSWER_SERVICE_NAME)
         server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, ConversationServer(database),
                    CONVERSATION_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
@@ -90,11 +97,29 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server,
                    TransferServer(database, internal_transfer_grpc.TransferServiceStub(imports)),
                    TRANSFER_SERVICE_NAME)
-        await lifecycle.serve(server, await _workers(settings, opened), stopping)
+        await lifecycle.serve(server, [answers, *await _workers(settings, opened)], stopping)
+
+
+@asynccontextmanager
+async def open_answers(settings: GatewaySettings) -> AsyncIterator[Answers]:
+    """Open the answers in the making, and their copies where NATS is known."""
+    async with AsyncExitStack() as opened:
+        log = None
+        if url := settings.nats_url.get_secret_value():
+            log = await opened.enter_async_context(AnswerLog(
+                url=url, prefix=settings.subject_prefix, replicas=settings.stream_replicas,
+                limits=settings.queue_limits,
+            ))
+        else:
+            logger.info("SOURCIER_NATS_URL is not set: answers can be resumed at the gateway that makes them alone")
+        yield await opened.enter_async_context(Answers(
+            log, linger_seconds=settings.answer_linger_seconds, answers_max=settings.answers_max,
+            grace_seconds=settings.grace_seconds,
+        ))
 
 
 async def _workers(settings: GatewaySettings, opened: AsyncExitStack) -> list[Worker]:
-    """Open the webhook where one is asked for; questions need no queue."""
+    """Open the webhook where one is asked for."""
     if not settings.http_listen:
         return []
     jetstream = await opened.enter_async_context(JetStream(

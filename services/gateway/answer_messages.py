@@ -18,6 +18,8 @@ _OUTCOMES = {
     Outcome.REFUSED: answer_pb2.ANSWER_OUTCOME_REFUSED,
     Outcome.QUOTED: answer_pb2.ANSWER_OUTCOME_QUOTED,
     Outcome.SMALL_TALK: answer_pb2.ANSWER_OUTCOME_SMALL_TALK,
+    Outcome.CANCELLED: answer_pb2.ANSWER_OUTCOME_CANCELLED,
+    Outcome.ABANDONED: answer_pb2.ANSWER_OUTCOME_ABANDONED,
 }
 _SUPPORTS = {
     Finding.SUPPORTED: answer_pb2.SUPPORT_SAME_WORDING,
@@ -27,6 +29,8 @@ _SUPPORTS = {
     Finding.FIGURE_ABSENT: answer_pb2.SUPPORT_FIGURE_ABSENT,
     Finding.OFF_TOPIC: answer_pb2.SUPPORT_OFF_TOPIC,
 }
+
+TERMINAL = frozenset({"finished", "failed"})
 
 
 class EventStream:
@@ -53,6 +57,19 @@ class EventStream:
         message = answer_pb2.AskEvent(answer_id=self._answer_id, sequence=self._sequence)
         message.time.GetCurrentTime()
         return message
+
+
+def is_terminal(event: answer_pb2.AskEvent) -> bool:
+    """Return whether an event ends its answer."""
+    return event.WhichOneof("event") in TERMINAL
+
+
+def failed_event(answer_id: str, sequence: int, *, reason: str, message: str) -> answer_pb2.AskEvent:
+    """Return the terminal event of an answer whose own gateway cannot tell how it ended."""
+    event = answer_pb2.AskEvent(answer_id=answer_id, sequence=sequence)
+    event.time.GetCurrentTime()
+    event.failed.CopyFrom(answer_pb2.Failed(reason=reason, message=message))
+    return event
 
 
 def _fill(message: answer_pb2.AskEvent, event: Event) -> None:

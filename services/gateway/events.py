@@ -142,6 +142,8 @@ class Outcome(Enum):
     REFUSED = "refused"
     QUOTED = "quoted"
     SMALL_TALK = "small_talk"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Any
 
 import grpc.aio
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError
-from services.chassis.ids import new_id
+from services.chassis.channels import Deadline, from_reason
+from services.chassis.ids import is_id
 from services.chassis.serving import require, tenant_of
-from services.gateway.answer_messages import EventStream, duration_messages, passage_messages
+from services.gateway.answer_messages import duration_messages, passage_messages
 from services.gateway.answering import AnswerOptions
+from services.gateway.answers import Answers
 from services.gateway.checking import Thresholds
 from services.gateway.citing import Strictness
 from services.gateway.conversation_messages import kept_history
@@ -47,10 +47,13 @@ _STRICTNESSES = {
 class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
     """Proto on one side, retrieval and answering on the other."""
 
-    def __init__(self, retriever: Retriever, dialogue: Dialogue, settings: GatewaySettings) -> None:
+    def __init__(
+        self, retriever: Retriever, dialogue: Dialogue, settings: GatewaySettings, answers: Answers
+    ) -> None:
         self._retriever = retriever
         self._dialogue = dialogue
         self._settings = settings
+        self._answers = answers
 
     async def Search(self, request: answer_pb2.SearchRequest, context: Context) -> answer_pb2.SearchResponse:
         """Find the passages that a question is closest to."""
@@ -93,18 +96,36 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         options = self._options(request)
         remaining = context.time_remaining()
         deadline = Deadline.after(settings.ask_seconds_max if remaining is None else remaining)
-        answer_id = new_id()
-        stream = EventStream(answer_id)
-        try:
-            events = self._dialogue.answer(turn, query, options, answer_id=answer_id, deadline=deadline)
-            async with aclosing(events):
-                async for event in events:
-                    yield stream.response(event)
-        except Exception as error:  # outermost of the stream: it ends with exactly one terminal event, bug or not
-            # The event is for who reads the stream; the status, set by the interceptor, for who reads that.
-            told = error if isinstance(error, ServiceError) else ServiceError()
-            yield stream.failed(reason=told.reason, message=told.message)
-            raise
+        answer = self._answers.start(
+            lambda answer_id: self._dialogue.answer(turn, query, options, answer_id=answer_id, deadline=deadline),
+            tenant=query.tenant,
+        )
+        async with aclosing(answer.read(after_sequence=0)) as events:
+            async for event in events:
+                yield answer_pb2.AskResponse(event=event)
+        # The event is for who reads the stream; the status, set by the interceptor, for who reads that.
+        if answer.error is not None:
+            raise answer.error
+
+    async def Resume(
+        self, request: answer_pb2.ResumeRequest, context: Context
+    ) -> AsyncIterator[answer_pb2.ResumeResponse]:
+        """Stream the rest of an answer that any gateway makes or made."""
+        failed: answer_pb2.Failed | None = None
+        events = self._answers.resume(
+            tenant=tenant_of(context), answer_id=_checked_id(request.answer_id), after_sequence=request.after_sequence
+        )
+        async with aclosing(events):
+            async for event in events:
+                yield answer_pb2.ResumeResponse(event=event)
+                failed = event.failed if event.HasField("failed") else None
+        if failed is not None:
+            raise from_reason(failed.reason, failed.message)
+
+    async def Cancel(self, request: answer_pb2.CancelRequest, context: Context) -> answer_pb2.CancelResponse:
+        """Stop an answer that any gateway makes."""
+        stopped = await self._answers.cancel(tenant=tenant_of(context), answer_id=_checked_id(request.answer_id))
+        return answer_pb2.CancelResponse(stopped=stopped)
 
     async def _turn(self, request: answer_pb2.AskRequest, context: Context) -> Turn:
         kept = request.keep if request.HasField("keep") else True
@@ -159,3 +180,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             strictness=_STRICTNESSES.get(request.strictness) or Strictness(settings.strictness),
             refusal_text=settings.refusal_text,
         )
+
+
+def _checked_id(answer_id: str) -> str:
+    require(is_id(answer_id) and len(answer_id) == 36,
+            f"answer_id is {answer_id[:80]!r}; send the id that the answer's events carry", field="answer_id")
+    return answer_id.lower()

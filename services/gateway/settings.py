@@ -34,7 +34,8 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     webhook_in_hand_max: int = Field(default=64, ge=1, le=10_000)
     """More notifications at once are refused with 503, and sent again."""
     nats_url: SecretStr = shared("NATS_URL", SecretStr(""))
-    """Where notifications go; needed with `http_listen` alone."""
+    """Where notifications and the copies of answers go; needed with `http_listen` alone. Without it, or while it cannot
+    be reached, an answer can be resumed only at the gateway that makes it."""
 
     question_characters_max: int = Field(default=8_000, ge=1, le=100_000)
     """Longer questions are refused."""
@@ -88,6 +89,10 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Messages more complex than this are always searched for; 20 words or more are 1."""
     conversation_messages_max: int = Field(default=1_000, ge=2, le=100_000)
     """Messages of a conversation; a full one takes no more questions."""
+    answer_linger_seconds: float = Field(default=60, ge=0, le=3600)
+    """How long an answer that nobody reads goes on being made, so that it can be resumed; 0 is one second."""
+    answers_max: int = Field(default=512, ge=1, le=100_000)
+    """Answers made at once, unread ones included; beyond it the one unread for longest is given up."""
     answer_tokens_max: int = Field(default=400, ge=1, le=32_768)
     """Most tokens of an answer."""
     temperature: float = Field(default=0.0, ge=0, le=2)

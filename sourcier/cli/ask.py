@@ -10,6 +10,7 @@ import click
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.text import json_line, place, printable
+from sourcier.errors import SourcierError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from sourcier.gateway.v1 import answer_pb2
 
 EXIT_REFUSED = 3
+
+# By the numbers of the contract, which is not loaded for --help.
+_WARNINGS = {
+    2: "the answer was cut at its token limit; --tokens-max raises it",  # ANSWER_OUTCOME_TRUNCATED
+    6: "the answer was cancelled",  # ANSWER_OUTCOME_CANCELLED
+    7: "the answer was given up because nobody read it; ask again",  # ANSWER_OUTCOME_ABANDONED
+}
 
 
 @click.command()
@@ -83,8 +91,12 @@ async def write_events(events: AsyncIterator[answer_pb2.AskEvent]) -> int:
 async def write_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> int:
     """Write the words to standard output as they come, the steps dimmed to standard error where it is a terminal."""
     writer = AnswerWriter(steps=sys.stderr.isatty())
-    async for event in events:
-        writer.write(event)
+    try:
+        async for event in events:
+            writer.write(event)
+    except SourcierError:
+        writer.end_line()
+        raise
     return EXIT_REFUSED if writer.refused else 0
 
 
@@ -110,6 +122,8 @@ class AnswerWriter:
     def write(self, event: answer_pb2.AskEvent) -> None:
         """Write one event; raise AnswerFailed when the answer could not be completed."""
         match event.WhichOneof("event"):
+            case "started":
+                self._step(f"answer {event.answer_id}")
             case "rewritten":
                 self._step(f"asked as: {event.rewritten.question}")
             case "searching":
@@ -137,7 +151,7 @@ class AnswerWriter:
             case "finished":
                 self._finish(event.finished)
             case "failed":
-                self._end_line()
+                self.end_line()
                 raise failed_answer(event.failed)
 
     def _cite(self, citation: answer_pb2.Citation) -> None:
@@ -147,7 +161,7 @@ class AnswerWriter:
             self._notes.append(f"[{citation.marker}] {citation.reason}" if citation.marker else citation.reason)
 
     def _finish(self, finished: answer_pb2.Finished) -> None:
-        self._end_line()
+        self.end_line()
         if self._citations:
             click.echo("\nSources")
         for marker, citation in sorted(self._citations.items()):
@@ -157,8 +171,8 @@ class AnswerWriter:
         sys.stdout.flush()
         for note in self._notes:
             self._warn(note)
-        if finished.outcome == 2:  # ANSWER_OUTCOME_TRUNCATED
-            self._warn("the answer was cut at its token limit; --tokens-max raises it")
+        if finished.outcome in _WARNINGS:
+            self._warn(_WARNINGS[finished.outcome])
         seconds = {each.stage: each.duration.ToTimedelta().total_seconds() for each in finished.durations}
         shown = [f"{stage.replace('_', ' ')} {value:.2f} s" for stage, value in seconds.items()]
         self._step("\n" + " · ".join([*shown, *([finished.model] if finished.model else [])]))
@@ -170,11 +184,12 @@ class AnswerWriter:
 
     def _replace(self, text: str) -> None:
         """Write what takes the place of the words that came before."""
-        self._end_line()
+        self.end_line()
         click.echo(printable(text))
         sys.stdout.flush()
 
-    def _end_line(self) -> None:
+    def end_line(self) -> None:
+        """End the line that words stand in."""
         if self._in_line:
             click.echo()
             self._in_line = False
@@ -184,5 +199,5 @@ class AnswerWriter:
             click.secho(printable(text), dim=True, err=True)
 
     def _warn(self, text: str) -> None:
-        self._end_line()
+        self.end_line()
         click.secho(f"warning: {printable(text)}", fg="yellow", err=True)

@@ -7,7 +7,7 @@ import os
 import click
 
 from sourcier.cli.text import printable
-from sourcier.errors import SourcierError, Unavailable
+from sourcier.errors import AnswerInterrupted, SourcierError, Unavailable
 
 _LISTS = {
     "collection": "sourcier collections list", "document": "sourcier documents list", "job": "sourcier jobs list",
@@ -39,6 +39,8 @@ def explain(error: Exception) -> tuple[str, str]:
     """Return the line and the way out for an error; a traceback is for SOURCIER_DEBUG=1 alone."""
     if os.environ.get("SOURCIER_DEBUG") == "1":
         raise error
+    if isinstance(error, AnswerInterrupted):
+        return printable(error.message), f"sourcier resume {error.answer_id} goes on with the answer"
     if isinstance(error, Unavailable) and "cannot reach" in error.message:
         return error.message, "sourcier status tells what is running, sourcier up starts it; or name another --gateway"
     if isinstance(error, SourcierError):

@@ -29,6 +29,8 @@ COMMANDS = {
     "ask": ("sourcier.cli.ask:ask", "Ask a question; the answer streams, with its sources."),
     "chat": ("sourcier.cli.chat:chat", "Ask one question after another; follow-ups refer to what came before."),
     "conversations": ("sourcier.cli.conversations:conversations", "List, show, change and delete conversations."),
+    "resume": ("sourcier.cli.resume:resume", "Go on reading an answer whose connection broke."),
+    "cancel": ("sourcier.cli.resume:cancel", "Stop an answer."),
     "search": ("sourcier.cli.search:search", "Find the passages closest to a question."),
     "documents": ("sourcier.cli.documents:documents", "List, show and delete documents."),
     "jobs": ("sourcier.cli.jobs:jobs", "List, show and watch ingestion jobs."),

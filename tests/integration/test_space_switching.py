@@ -25,6 +25,7 @@ from services.embed.batcher import Batcher
 from services.embed.encoder import Encoder
 from services.embed.server import EmbedServer
 from services.embed.worker import embed_consumer
+from services.gateway.__main__ import open_answers
 from services.gateway.answering import Answerer
 from services.gateway.dialogue import Dialogue
 from services.gateway.marking import Marking
@@ -91,14 +92,16 @@ async def gateway(pipeline: Pipeline, embed_url: str) -> AsyncIterator[str]:
     async with (
         Peers(ingest_url=settings.ingest_url, embed_url=settings.embed_url, rerank_url=settings.rerank_url,
               generate_url=settings.generate_url, limits=limits) as peers,
+        open_answers(settings) as answers,
         Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64) as server,
     ):
         retriever = Retriever(pipeline.database, peers, result_threshold=-1, search_seconds_max=10)
         dialogue = Dialogue(
-            Answerer(retriever, peers, Marking("secret")), Rewriter(peers, seconds_max=30), pipeline.database, settings.dialogue
+            Answerer(retriever, peers, Marking("secret")), Rewriter(peers, seconds_max=30), pipeline.database,
+            settings.dialogue,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, dialogue, settings), "sourcier.gateway.v1.AnswerService")
+                   AnswerServer(retriever, dialogue, settings, answers), "sourcier.gateway.v1.AnswerService")
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(pipeline.database, peers),
                    "sourcier.gateway.v1.SpaceService")
         await server.start()

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from sourcier.gateway.v1 import answer_pb2 as _answer_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -636,3 +637,79 @@ class JobProgress(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___JobProgress: _TypeAlias = JobProgress  # noqa: Y015
+
+@_typing.final
+class AnswerRecord(_message.Message):
+    """Some events of an answer, one after another. The gateway that makes the answer to any gateway."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OWNER_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    owner: _builtins.str
+    """The gateway process that makes the answer, by an id of its own that is new at each start (UUIDv7)."""
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.AskEvent]:
+        """The events in order; at least one."""
+
+    def __init__(
+        self,
+        *,
+        owner: _builtins.str = ...,
+        events: _abc.Iterable[_answer_pb2.AskEvent] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "owner", b"owner"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnswerRecord: _TypeAlias = AnswerRecord  # noqa: Y015
+
+@_typing.final
+class AnswerInquiry(_message.Message):
+    """A question to the gateway that makes an answer, which replies with an `AnswerState`. Never stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CANCEL_FIELD_NUMBER: _builtins.int
+    cancel: _builtins.bool
+    """Whether to stop the answer."""
+    def __init__(
+        self,
+        *,
+        cancel: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancel", b"cancel"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnswerInquiry: _TypeAlias = AnswerInquiry  # noqa: Y015
+
+@_typing.final
+class AnswerState(_message.Message):
+    """How far an answer is; the reply to an `AnswerInquiry`. Never stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CANCELLED_FIELD_NUMBER: _builtins.int
+    UNCOPIED_REASON_FIELD_NUMBER: _builtins.int
+    cancelled: _builtins.bool
+    """Whether the answer was stopped by the inquiry."""
+    uncopied_reason: _builtins.str
+    """Why the answer can be read to its end at its own gateway alone; empty where its copy is whole or may become so."""
+    def __init__(
+        self,
+        *,
+        cancelled: _builtins.bool = ...,
+        uncopied_reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancelled", b"cancelled", "uncopied_reason", b"uncopied_reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnswerState: _TypeAlias = AnswerState  # noqa: Y015

@@ -167,6 +167,10 @@ class _AnswerOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerO
     """A passage was quoted instead of the model's text."""
     ANSWER_OUTCOME_SMALL_TALK: _AnswerOutcome.ValueType  # 5
     """A greeting or thanks, answered with a fixed sentence: nothing was searched, and no model was called."""
+    ANSWER_OUTCOME_CANCELLED: _AnswerOutcome.ValueType  # 6
+    """`Cancel` stopped it."""
+    ANSWER_OUTCOME_ABANDONED: _AnswerOutcome.ValueType  # 7
+    """Nobody had read it for so long that the language model was stopped."""
 
 class AnswerOutcome(_AnswerOutcome, metaclass=_AnswerOutcomeEnumTypeWrapper):
     """How an answer ended."""
@@ -183,6 +187,10 @@ ANSWER_OUTCOME_QUOTED: AnswerOutcome.ValueType  # 4
 """A passage was quoted instead of the model's text."""
 ANSWER_OUTCOME_SMALL_TALK: AnswerOutcome.ValueType  # 5
 """A greeting or thanks, answered with a fixed sentence: nothing was searched, and no model was called."""
+ANSWER_OUTCOME_CANCELLED: AnswerOutcome.ValueType  # 6
+"""`Cancel` stopped it."""
+ANSWER_OUTCOME_ABANDONED: AnswerOutcome.ValueType  # 7
+"""Nobody had read it for so long that the language model was stopped."""
 Global___AnswerOutcome: _TypeAlias = AnswerOutcome  # noqa: Y015
 
 @_typing.final
@@ -463,7 +471,7 @@ class Degradation(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """The stage: `dense`, `rerank`, `citation`, `rewrite`, `conversation`."""
+    """The stage: `dense`, `rerank`, `citation`, `rewrite`, `conversation`, `resume`."""
     reason: _builtins.str
     """What happened and what was done instead."""
     def __init__(
@@ -646,6 +654,100 @@ class AskResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AskResponse: _TypeAlias = AskResponse  # noqa: Y015
+
+@_typing.final
+class ResumeRequest(_message.Message):
+    """Where to go on reading."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ANSWER_ID_FIELD_NUMBER: _builtins.int
+    AFTER_SEQUENCE_FIELD_NUMBER: _builtins.int
+    answer_id: _builtins.str
+    """The answer's id, from any of its events."""
+    after_sequence: _builtins.int
+    """The sequence of the last event that was read; 0 reads from the start."""
+    def __init__(
+        self,
+        *,
+        answer_id: _builtins.str = ...,
+        after_sequence: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_sequence", b"after_sequence", "answer_id", b"answer_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeRequest: _TypeAlias = ResumeRequest  # noqa: Y015
+
+@_typing.final
+class ResumeResponse(_message.Message):
+    """A piece of the stream."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def event(self) -> Global___AskEvent:
+        """The event, as `Ask` tells it."""
+
+    def __init__(
+        self,
+        *,
+        event: Global___AskEvent | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeResponse: _TypeAlias = ResumeResponse  # noqa: Y015
+
+@_typing.final
+class CancelRequest(_message.Message):
+    """An answer to stop."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ANSWER_ID_FIELD_NUMBER: _builtins.int
+    answer_id: _builtins.str
+    """The answer's id, from any of its events."""
+    def __init__(
+        self,
+        *,
+        answer_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelRequest: _TypeAlias = CancelRequest  # noqa: Y015
+
+@_typing.final
+class CancelResponse(_message.Message):
+    """What became of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STOPPED_FIELD_NUMBER: _builtins.int
+    stopped: _builtins.bool
+    """Whether this call stopped it; false where it had ended before."""
+    def __init__(
+        self,
+        *,
+        stopped: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["stopped", b"stopped"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelResponse: _TypeAlias = CancelResponse  # noqa: Y015
 
 @_typing.final
 class AskEvent(_message.Message):
@@ -1202,7 +1304,7 @@ class Failed(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
-    """The reason, for example `UNAVAILABLE`."""
+    """The reason, for example `UNAVAILABLE`; `GATEWAY_LOST` where the gateway that made the answer died."""
     message: _builtins.str
     """What a person reads: what happened and the way out."""
     def __init__(

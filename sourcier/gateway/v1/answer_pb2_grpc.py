@@ -40,6 +40,16 @@ class AnswerServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.AskRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.AskResponse.FromString,
                 _registered_method=True)
+        self.Resume = channel.unary_stream(
+                '/sourcier.gateway.v1.AnswerService/Resume',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.ResumeRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.ResumeResponse.FromString,
+                _registered_method=True)
+        self.Cancel = channel.unary_unary(
+                '/sourcier.gateway.v1.AnswerService/Cancel',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.CancelRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.CancelResponse.FromString,
+                _registered_method=True)
         self.Search = channel.unary_unary(
                 '/sourcier.gateway.v1.AnswerService/Search',
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.SearchRequest.SerializeToString,
@@ -53,7 +63,26 @@ class AnswerServiceServicer(object):
 
     def Ask(self, request, context):
         """Streams an answer as it is made: the steps, the passages, the words and their citations. Exactly one terminal
-        event ends it: `finished` or `failed`. Cancelling the call stops the language model at once.
+        event ends it: `finished` or `failed`. The answer outlives the call: a connection that breaks, or a call that is
+        cancelled, leaves it to be resumed, and it is abandoned when nobody has read for a time that the service sets (60 s
+        by default). `Cancel` stops it at once. The call's deadline is the answer's.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Resume(self, request, context):
+        """Streams what came after an event of an answer, then what is still to come, up to the one terminal event; at any
+        gateway, as often and from as many readers as wanted, until 15 minutes after each event. NOT_FOUND when there is no
+        such answer or it is too old.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Cancel(self, request, context):
+        """Stops an answer at any gateway: the language model ends at once, and every reader gets `finished` with
+        `ANSWER_OUTCOME_CANCELLED`. NOT_FOUND when there is no such answer or it is too old.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -73,6 +102,16 @@ def add_AnswerServiceServicer_to_server(servicer, server):
                     servicer.Ask,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.AskRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.AskResponse.SerializeToString,
+            ),
+            'Resume': grpc.unary_stream_rpc_method_handler(
+                    servicer.Resume,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.ResumeRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.ResumeResponse.SerializeToString,
+            ),
+            'Cancel': grpc.unary_unary_rpc_method_handler(
+                    servicer.Cancel,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.CancelRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.CancelResponse.SerializeToString,
             ),
             'Search': grpc.unary_unary_rpc_method_handler(
                     servicer.Search,
@@ -108,6 +147,60 @@ class AnswerService(object):
             '/sourcier.gateway.v1.AnswerService/Ask',
             sourcier_dot_gateway_dot_v1_dot_answer__pb2.AskRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_answer__pb2.AskResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Resume(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/sourcier.gateway.v1.AnswerService/Resume',
+            sourcier_dot_gateway_dot_v1_dot_answer__pb2.ResumeRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_answer__pb2.ResumeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Cancel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.AnswerService/Cancel',
+            sourcier_dot_gateway_dot_v1_dot_answer__pb2.CancelRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_answer__pb2.CancelResponse.FromString,
             options,
             channel_credentials,
             insecure,

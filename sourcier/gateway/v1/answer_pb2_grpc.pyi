@@ -18,7 +18,18 @@ class AnswerServiceStub:
     def __init__(self, channel: _aio.Channel) -> None: ...
     Ask: _aio.UnaryStreamMultiCallable[_answer_pb2.AskRequest, _answer_pb2.AskResponse]
     """Streams an answer as it is made: the steps, the passages, the words and their citations. Exactly one terminal
-    event ends it: `finished` or `failed`. Cancelling the call stops the language model at once.
+    event ends it: `finished` or `failed`. The answer outlives the call: a connection that breaks, or a call that is
+    cancelled, leaves it to be resumed, and it is abandoned when nobody has read for a time that the service sets (60 s
+    by default). `Cancel` stops it at once. The call's deadline is the answer's.
+    """
+    Resume: _aio.UnaryStreamMultiCallable[_answer_pb2.ResumeRequest, _answer_pb2.ResumeResponse]
+    """Streams what came after an event of an answer, then what is still to come, up to the one terminal event; at any
+    gateway, as often and from as many readers as wanted, until 15 minutes after each event. NOT_FOUND when there is no
+    such answer or it is too old.
+    """
+    Cancel: _aio.UnaryUnaryMultiCallable[_answer_pb2.CancelRequest, _answer_pb2.CancelResponse]
+    """Stops an answer at any gateway: the language model ends at once, and every reader gets `finished` with
+    `ANSWER_OUTCOME_CANCELLED`. NOT_FOUND when there is no such answer or it is too old.
     """
     Search: _aio.UnaryUnaryMultiCallable[_answer_pb2.SearchRequest, _answer_pb2.SearchResponse]
     """Finds the passages that a question is closest to."""
@@ -33,7 +44,30 @@ class AnswerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_answer_pb2.AskRequest, _abc.AsyncIterator[_answer_pb2.AskResponse]],
     ) -> _abc.AsyncIterator[_answer_pb2.AskResponse]:
         """Streams an answer as it is made: the steps, the passages, the words and their citations. Exactly one terminal
-        event ends it: `finished` or `failed`. Cancelling the call stops the language model at once.
+        event ends it: `finished` or `failed`. The answer outlives the call: a connection that breaks, or a call that is
+        cancelled, leaves it to be resumed, and it is abandoned when nobody has read for a time that the service sets (60 s
+        by default). `Cancel` stops it at once. The call's deadline is the answer's.
+        """
+
+    @_abc_1.abstractmethod
+    def Resume(
+        self,
+        request: _answer_pb2.ResumeRequest,
+        context: _aio.ServicerContext[_answer_pb2.ResumeRequest, _abc.AsyncIterator[_answer_pb2.ResumeResponse]],
+    ) -> _abc.AsyncIterator[_answer_pb2.ResumeResponse]:
+        """Streams what came after an event of an answer, then what is still to come, up to the one terminal event; at any
+        gateway, as often and from as many readers as wanted, until 15 minutes after each event. NOT_FOUND when there is no
+        such answer or it is too old.
+        """
+
+    @_abc_1.abstractmethod
+    def Cancel(
+        self,
+        request: _answer_pb2.CancelRequest,
+        context: _aio.ServicerContext[_answer_pb2.CancelRequest, _abc.Awaitable[_answer_pb2.CancelResponse]],
+    ) -> _abc.Awaitable[_answer_pb2.CancelResponse]:
+        """Stops an answer at any gateway: the language model ends at once, and every reader gets `finished` with
+        `ANSWER_OUTCOME_CANCELLED`. NOT_FOUND when there is no such answer or it is too old.
         """
 
     @_abc_1.abstractmethod

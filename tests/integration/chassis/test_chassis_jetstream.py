@@ -38,7 +38,8 @@ async def test_every_stream_of_the_table_is_there_and_never_drops_work(jetstream
         assert config.subjects == [subject.pattern(jetstream.prefix) for subject in held]
         assert (config.retention == RetentionPolicy.WORK_QUEUE) is stream.work_queue
         assert (config.discard == "new") is stream.work_queue
-        assert config.storage == StorageType.FILE
+        assert config.storage == (StorageType.MEMORY if stream.in_memory else StorageType.FILE)
+        assert not (stream.work_queue and stream.in_memory)
 
 
 async def test_opening_again_changes_nothing(jetstream: JetStream, nats_url: str) -> None:

@@ -110,6 +110,24 @@ async def test_ctrl_c_cancels_the_answer(gateway: FakeGateway, address: str, tmp
         _, err = await process.communicate()
         await gateway.ask_cancelled.wait()
     assert (process.returncode, err.decode().strip()) == (130, "")
+    assert gateway.cancelled == ["answer-1"]
+
+
+async def test_an_answer_is_resumed_and_stopped_by_its_id(cli: Command, gateway: FakeGateway) -> None:
+    whole = await cli("resume", "answer-1")
+    assert (whole.code, whole.out.splitlines()[0]) == (0, "Deux jours par semaine [1].")
+    rest = await cli("resume", "answer-1", "--after", "6", "--json")
+    assert [int(json.loads(line)["sequence"]) for line in rest.out.splitlines()] == [7, 8, 9]
+    missing = await cli("resume", "answer-2")
+    assert (missing.code, missing.err.splitlines()[0]) == (1, "error: there is no answer answer-2; ask again")
+    assert [(await cli("cancel", "answer-1")).out for _ in range(2)] == ["stopped\n", "it had ended before\n"]
+
+
+async def test_an_answer_whose_connection_stays_broken_says_how_to_go_on(cli: Command, gateway: FakeGateway) -> None:
+    gateway.breaks = [5] + [0] * 100
+    done = await cli("ask", "Combien ?")
+    assert (done.code, done.out) == (1, "Deux jours\n")
+    assert done.err.splitlines()[-1] == "hint:  sourcier resume answer-1 goes on with the answer"
 
 
 async def test_a_closed_pipe_ends_the_command(address: str, tmp_path: Path) -> None:

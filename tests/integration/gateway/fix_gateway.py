@@ -17,6 +17,7 @@ from services.chassis.channels import open_channel
 from services.chassis.errors import ServiceError
 from services.chassis.postgres import Database
 from services.chassis.serving import Server, received, tenant_of
+from services.gateway.__main__ import open_answers
 from services.gateway.answering import Answerer
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.dialogue import Dialogue
@@ -61,6 +62,8 @@ class Scenario:
     embed_error: ServiceError | None = None
     rerank_error: ServiceError | None = None
     generate_error: ServiceError | None = None
+    pace_seconds: float = 0.0
+    """The time before each delta."""
     hang: bool = False
     """The language model stops talking after its deltas."""
     generations: list[generate_pb2.GenerateRequest] = field(default_factory=list)
@@ -139,6 +142,8 @@ class FakeGenerate(generate_pb2_grpc.GenerateServiceServicer):
             for delta in scenario.deltas if scenario.script is None else scenario.script(request):
                 if scenario.generation_pause is not None:
                     await asyncio.sleep(scenario.generation_pause() / 100)
+                if scenario.pace_seconds:
+                    await asyncio.sleep(scenario.pace_seconds)
                 yield generate_pb2.GenerateResponse(text=delta)
             scenario.generating.set()
             if scenario.hang:
@@ -256,6 +261,8 @@ class Gateway:
     conversations: Any
     scenario: Scenario
     server: Server
+    peer_urls: dict[str, str] = field(default_factory=dict)
+    """Where its peers listen, by setting."""
 
     async def ask(
         self, question: str, *, timeout: float | None = 20, tenant: Any = TENANT, **fields: Any
@@ -272,11 +279,48 @@ class Gateway:
             return events, error
         return events, None
 
+    async def resume(
+        self, answer_id: str, *, after: int = 0, timeout: float = 30, tenant: str = "acme", events_max: int = 1 << 30
+    ) -> tuple[list[answer_pb2.AskEvent], grpc.aio.AioRpcError | None]:
+        """Return events of an answer after one, at most so many, and the error they ended with."""
+        call = self.answers.Resume(
+            answer_pb2.ResumeRequest(answer_id=answer_id, after_sequence=after), timeout=timeout,
+            metadata=(("sourcier-tenant", tenant),),
+        )
+        return await read(call, events_max=events_max)
+
+    async def cancel(self, answer_id: str, *, tenant: str = "acme") -> bool:
+        """Stop an answer; return whether this did it."""
+        request = answer_pb2.CancelRequest(answer_id=answer_id)
+        response = await self.answers.Cancel(request, timeout=15, metadata=(("sourcier-tenant", tenant),))
+        return bool(response.stopped)
+
+    def start(self, question: str, *, timeout: float | None = 60, **fields: Any) -> Any:
+        """Return the call of a question, to be read by `read`."""
+        return self.answers.Ask(
+            answer_pb2.AskRequest(question=question, **fields), timeout=timeout, metadata=TENANT
+        )
+
     async def search(self, question: str, *, timeout: float = 20, **fields: Any) -> answer_pb2.SearchResponse:
         """Return what is found."""
         request = answer_pb2.SearchRequest(question=question, **fields)
         response: answer_pb2.SearchResponse = await self.answers.Search(request, timeout=timeout, metadata=TENANT)
         return response
+
+
+async def read(call: Any, *, events_max: int = 1 << 30) -> tuple[
+    list[answer_pb2.AskEvent], grpc.aio.AioRpcError | None
+]:
+    """Return the events of a call, at most so many before it is cut, and the error it ended with."""
+    events: list[answer_pb2.AskEvent] = []
+    try:
+        while len(events) < events_max and (response := await call.read()) is not grpc.aio.EOF:
+            events.append(response.event)
+        if len(events) >= events_max:
+            call.cancel()
+    except grpc.aio.AioRpcError as error:
+        return events, error
+    return events, None
 
 
 def closed_port() -> str:
@@ -311,7 +355,8 @@ async def gateway(
             {"postgres_url": "unused", "refusal_threshold": 0.2, "result_threshold": -1} | urls | settings
         ))
         async with (
-            Peers(**urls, limits=Limits(embed_seconds=10, rerank_seconds=10, generate_seconds=10)) as peers,
+            Peers(**urls, limits=Limits(embed_seconds=10, rerank_seconds=10, generate_seconds=30)) as peers,
+            open_answers(configured) as answers,
             Server(listen="127.0.0.1:0", grace_seconds=0.5, concurrent_calls_max=64) as server,
         ):
             retriever = Retriever(
@@ -319,11 +364,11 @@ async def gateway(
                 search_seconds_max=configured.search_seconds_max,
             )
             dialogue = Dialogue(
-                Answerer(retriever, peers, Marking("secret")), Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database,
-                configured.dialogue,
+                Answerer(retriever, peers, Marking("secret")),
+                Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                       AnswerServer(retriever, dialogue, configured),
+                       AnswerServer(retriever, dialogue, configured, answers),
                        "sourcier.gateway.v1.AnswerService")
             server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, KnowledgeServer(database, peers),
                        "sourcier.gateway.v1.KnowledgeService")
@@ -337,6 +382,6 @@ async def gateway(
                 yield Gateway(answer_pb2_grpc.AnswerServiceStub(channel),
                               knowledge_pb2_grpc.KnowledgeServiceStub(channel),
                               operations_pb2_grpc.OperationsServiceStub(channel),
-                              conversation_pb2_grpc.ConversationServiceStub(channel), scenario, server)
+                              conversation_pb2_grpc.ConversationServiceStub(channel), scenario, server, urls)
             finally:
                 await channel.close()

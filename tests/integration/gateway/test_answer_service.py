@@ -15,7 +15,7 @@ from services.chassis.errors import DeadlineExceeded, ResourceExhausted, Unavail
 from services.chassis.postgres import Database
 from sourcier.gateway.v1 import answer_pb2
 from tests.integration.gateway.conftest import EXPENSES, TELEWORK
-from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway
+from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
 from tests.integration.index.writer import Writer
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
@@ -337,18 +337,6 @@ async def test_a_tenant_sees_nothing_of_another(handbook: Database) -> None:
 
 SPOKEN = ("Le télétravail est possible deux jours par semaine [1]. ", "Et ")
 """A sentence is shown once the next one begins."""
-
-
-async def test_a_client_that_leaves_stops_the_language_model(handbook: Database) -> None:
-    async with gateway(handbook, Scenario(hang=True, deltas=SPOKEN)) as served:
-        call = served.answers.Ask(answer_pb2.AskRequest(question=QUESTION), timeout=30, metadata=TENANT)
-        async with asyncio.timeout(15):
-            while (await call.read()).event.WhichOneof("event") != "token":
-                pass
-            await served.scenario.generating.wait()
-            assert not served.scenario.generation_ended.is_set()
-            call.cancel()
-            await served.scenario.generation_ended.wait()
 
 
 async def test_a_deadline_reaches_the_language_model(handbook: Database) -> None:

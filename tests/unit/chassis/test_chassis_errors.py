@@ -88,7 +88,7 @@ def test_only_what_waiting_can_heal_is_retryable() -> None:
     # Services have kinds of their own, which their tests know.
     ours = {kind for kind in KINDS if kind.__module__ == errors.__name__}
     assert {kind for kind in ours if kind.retryable} == {
-        errors.Unavailable, errors.DeadlineExceeded, errors.ResourceExhausted,
+        errors.Unavailable, errors.GatewayLost, errors.DeadlineExceeded, errors.ResourceExhausted,
     }
 
 

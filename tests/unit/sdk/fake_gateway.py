@@ -87,6 +87,10 @@ class FakeGateway:
     ask_cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     failures: list[errors.ServiceError] = field(default_factory=list)
     """Raised by the next calls, one each."""
+    breaks: list[int] = field(default_factory=list)
+    """The next streams of answers break after so many events, one each."""
+    asked: answer_pb2.AskRequest = field(default_factory=answer_pb2.AskRequest)
+    cancelled: list[str] = field(default_factory=list)
     unavailable_watches: int = 0
     """So many watches end after their first job."""
     answer_failure: answer_pb2.Failed | None = None
@@ -122,14 +126,46 @@ class FakeAnswers(answer_pb2_grpc.AnswerServiceServicer):
         require(bool(request.question.strip()), "the question is empty", field="question")
         gateway.check_collection(request.filter.collection)
         try:
-            sequence = 0
-            async for event in self._events(request):
-                sequence += 1
-                event.answer_id, event.sequence = "answer-1", sequence
+            async for event in self._told(request, after=0):
                 yield answer_pb2.AskResponse(event=event)
         except (asyncio.CancelledError, GeneratorExit):
             gateway.ask_cancelled.set()
             raise
+
+    async def Resume(
+        self, request: answer_pb2.ResumeRequest, context: Context
+    ) -> AsyncIterator[answer_pb2.ResumeResponse]:
+        gateway = self._gateway
+        gateway.see(request, context)
+        self._check(request.answer_id)
+        async for event in self._told(gateway.asked, after=request.after_sequence):
+            yield answer_pb2.ResumeResponse(event=event)
+
+    async def Cancel(self, request: answer_pb2.CancelRequest, context: Context) -> answer_pb2.CancelResponse:
+        self._gateway.see(request, context)
+        self._check(request.answer_id)
+        stopped = request.answer_id not in self._gateway.cancelled
+        self._gateway.cancelled.append(request.answer_id)
+        return answer_pb2.CancelResponse(stopped=stopped)
+
+    def _check(self, answer_id: str) -> None:
+        if answer_id != "answer-1":
+            raise errors.NotFound(f"there is no answer {answer_id}; ask again", field="answer_id")
+
+    async def _told(self, request: answer_pb2.AskRequest, *, after: int) -> AsyncIterator[answer_pb2.AskEvent]:
+        """Number the events and break where the script says so."""
+        self._gateway.asked = request
+        break_after = self._gateway.breaks.pop(0) if self._gateway.breaks else 1 << 30
+        sequence = told = 0
+        async for event in self._events(request):
+            sequence += 1
+            if sequence <= after:
+                continue
+            if told >= break_after:
+                raise errors.Unavailable("the gateway went away")
+            told += 1
+            event.answer_id, event.sequence = "answer-1", sequence
+            yield event
 
     async def _events(self, request: answer_pb2.AskRequest) -> AsyncIterator[answer_pb2.AskEvent]:
         event = answer_pb2.AskEvent

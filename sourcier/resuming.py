@@ -1,0 +1,56 @@
+"""Reads an answer to its end across broken connections: each event once, in order, within one deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from sourcier import errors
+from sourcier.gateway.v1 import answer_pb2
+
+Events = AsyncGenerator[answer_pb2.AskEvent, None]
+Resume = Callable[[str, int, float], Events]
+"""Opens the rest of an answer: its id, the sequence read last, the seconds left."""
+
+TRIES_MAX = 8
+"""Broken connections in a row without a new event between them."""
+DELAY_SECONDS, DELAY_SECONDS_MAX = 0.1, 2.0
+
+
+async def read_through(
+    opened: Events, resume: Resume, *, timeout_seconds: float, answer_id: str = "", after_sequence: int = 0
+) -> Events:
+    """Yield the events of an answer; where the connection breaks in its middle, go on with those that follow.
+
+    Raise AnswerInterrupted when it cannot be resumed.
+    """
+    ends_at = time.monotonic() + timeout_seconds
+    tries = 0
+    ended = False
+    events = opened
+    while True:
+        broken: errors.SourcierError
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    answer_id, after_sequence, tries = event.answer_id, event.sequence, 0
+                    ended = event.WhichOneof("event") in ("finished", "failed")
+                    yield event
+            if ended or not answer_id:
+                return
+            broken = errors.Unavailable("the stream ended before the answer did")
+        except (errors.Unavailable, errors.Cancelled) as error:
+            if ended or not answer_id:
+                raise
+            broken = error
+        tries += 1
+        left = ends_at - time.monotonic()
+        delay = min(DELAY_SECONDS * 2 ** (tries - 1), DELAY_SECONDS_MAX)
+        if tries > TRIES_MAX or left <= delay:
+            raise errors.AnswerInterrupted(
+                broken.message, answer_id=answer_id, after_sequence=after_sequence, request_id=broken.request_id
+            ) from broken
+        await asyncio.sleep(delay)
+        events = resume(answer_id, after_sequence, left - delay)
