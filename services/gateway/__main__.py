@@ -9,8 +9,12 @@ from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import Stopping, Worker
 from services.chassis.postgres import Database, DatabaseSettings
 from services.chassis.serving import Server
+from services.gateway.agents import Agents
 from services.gateway.answering import Answerer
+from services.gateway.curation_server import CurationServer
+from services.gateway.direct_answers import DirectAnswers
 from services.gateway.knowledge_server import KnowledgeServer
+from services.gateway.learned_vectors import LearnedVectors
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
@@ -22,6 +26,8 @@ from services.gateway.webhook import Webhook
 from sourcier.gateway.v1 import (
     answer_pb2,
     answer_pb2_grpc,
+    curation_pb2,
+    curation_pb2_grpc,
     knowledge_pb2,
     knowledge_pb2_grpc,
     operations_pb2,
@@ -34,6 +40,7 @@ from sourcier.gateway.v1 import (
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_transfer_grpc
 
 ANSWER_SERVICE_NAME = answer_pb2.DESCRIPTOR.services_by_name["AnswerService"].full_name
+CURATION_SERVICE_NAME = curation_pb2.DESCRIPTOR.services_by_name["CurationService"].full_name
 KNOWLEDGE_SERVICE_NAME = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"].full_name
 OPERATIONS_SERVICE_NAME = operations_pb2.DESCRIPTOR.services_by_name["OperationsService"].full_name
 SPACE_SERVICE_NAME = spaces_pb2.DESCRIPTOR.services_by_name["SpaceService"].full_name
@@ -63,8 +70,14 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             database, peers, result_threshold=settings.result_threshold,
             search_seconds_max=settings.search_seconds_max,
         )
-        server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, Answerer(retriever, peers), settings), ANSWER_SERVICE_NAME)
+        direct = DirectAnswers(
+            database, peers, similarity_min=settings.direct_similarity, search_seconds_max=settings.search_seconds_max
+        )
+        answers = AnswerServer(retriever, Answerer(retriever, peers, direct), settings, Agents(database))
+        server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server, answers, ANSWER_SERVICE_NAME)
+        server.add(curation_pb2_grpc.add_CurationServiceServicer_to_server,
+                   CurationServer(database, peers, responses_max=settings.learned_responses_max),
+                   CURATION_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                    KnowledgeServer(database, peers), KNOWLEDGE_SERVICE_NAME)
         server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
@@ -76,7 +89,8 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server,
                    TransferServer(database, internal_transfer_grpc.TransferServiceStub(imports)),
                    TRANSFER_SERVICE_NAME)
-        await lifecycle.serve(server, await _workers(settings, opened), stopping)
+        vectors = LearnedVectors(database, peers.embed, interval_seconds=settings.learned_vectors_seconds)
+        await lifecycle.serve(server, [vectors, *await _workers(settings, opened)], stopping)
 
 
 async def _workers(settings: GatewaySettings, opened: AsyncExitStack) -> list[Worker]:

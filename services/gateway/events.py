@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 
 from services.index.passages import Passage
@@ -105,6 +106,25 @@ class Quoted:
     citation: Citation
 
 
+@dataclass(frozen=True)
+class DirectAnswer:
+    """The answer that a person validated for this very question; the language model was not called."""
+
+    text: str
+    """What is said: the answer and its source."""
+    answer: str
+    question: str
+    """The question that was matched."""
+    similarity: float
+    """Cosine of the two questions' vectors."""
+    source: str
+    heading_path: tuple[str, ...]
+    category: str
+    response_id: str
+    validated_by: str
+    validated_at: datetime
+
+
 class Outcome(Enum):
     """How an answer ended."""
 
@@ -112,6 +132,7 @@ class Outcome(Enum):
     TRUNCATED = "truncated"
     REFUSED = "refused"
     QUOTED = "quoted"
+    DIRECT = "direct"
 
 
 @dataclass(frozen=True)
@@ -136,4 +157,5 @@ class Finished:
 
 Event = (
     Started | Searching | Retrieved | Reranked | Token | Citation | Refused | Quoted | Finished | Degradation
+    | DirectAnswer
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import grpc.aio
@@ -13,6 +14,7 @@ from services.chassis.channels import Deadline
 from services.chassis.errors import ServiceError
 from services.chassis.ids import new_id
 from services.chassis.serving import require, tenant_of
+from services.gateway.agents import Agents
 from services.gateway.answer_messages import EventStream, duration_messages, passage_messages
 from services.gateway.answering import Answerer, AnswerOptions
 from services.gateway.peers import SamplingOptions
@@ -38,10 +40,13 @@ _MODES = {
 class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
     """Proto on one side, retrieval and answering on the other."""
 
-    def __init__(self, retriever: Retriever, answerer: Answerer, settings: GatewaySettings) -> None:
+    def __init__(
+        self, retriever: Retriever, answerer: Answerer, settings: GatewaySettings, agents: Agents
+    ) -> None:
         self._retriever = retriever
         self._answerer = answerer
         self._settings = settings
+        self._agents = agents
 
     async def Search(self, request: answer_pb2.SearchRequest, context: Context) -> answer_pb2.SearchResponse:
         """Find the passages that a question is closest to."""
@@ -78,6 +83,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             request, context, mode=Mode.RERANKED if rerank else Mode.FUSED, limit=limit, candidates=candidates,
             exact=False,
         )
+        query = await self._for_agent(request, query)
         options = self._options(request)
         remaining = context.time_remaining()
         deadline = Deadline.after(settings.ask_seconds_max if remaining is None else remaining)
@@ -93,6 +99,17 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             told = error if isinstance(error, ServiceError) else ServiceError()
             yield stream.failed(reason=told.reason, message=told.message)
             raise
+
+    async def _for_agent(self, request: answer_pb2.AskRequest, query: Query) -> Query:
+        """Return the question as the agent named is asked it: in its collection, its validated answers first."""
+        agent = await self._agents.asked(
+            tenant=query.tenant, agent=request.agent, deployment=request.deployment,
+            collection=request.filter.collection,
+        )
+        if agent is None:
+            return query
+        wanted = request.direct_answers if request.HasField("direct_answers") else self._settings.direct_answers
+        return replace(query, collection=agent.collection, agent=agent, direct=wanted)
 
     def _query(
         self, request: answer_pb2.SearchRequest | answer_pb2.AskRequest, context: Context, *, mode: Mode, limit: int,

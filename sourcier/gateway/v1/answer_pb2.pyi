@@ -93,6 +93,8 @@ class _AnswerOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerO
     """The documents do not hold the answer."""
     ANSWER_OUTCOME_QUOTED: _AnswerOutcome.ValueType  # 4
     """A passage was quoted instead of the model's text."""
+    ANSWER_OUTCOME_DIRECT: _AnswerOutcome.ValueType  # 8
+    """An answer that a person validated was given; the model was not called."""
 
 class AnswerOutcome(_AnswerOutcome, metaclass=_AnswerOutcomeEnumTypeWrapper):
     """How an answer ended."""
@@ -107,6 +109,8 @@ ANSWER_OUTCOME_REFUSED: AnswerOutcome.ValueType  # 3
 """The documents do not hold the answer."""
 ANSWER_OUTCOME_QUOTED: AnswerOutcome.ValueType  # 4
 """A passage was quoted instead of the model's text."""
+ANSWER_OUTCOME_DIRECT: AnswerOutcome.ValueType  # 8
+"""An answer that a person validated was given; the model was not called."""
 Global___AnswerOutcome: _TypeAlias = AnswerOutcome  # noqa: Y015
 
 @_typing.final
@@ -387,7 +391,7 @@ class Degradation(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """The stage: `dense`, `rerank`, `citation`."""
+    """The stage: `dense`, `rerank`, `citation`, `direct`, `deployment`."""
     reason: _builtins.str
     """What happened and what was done instead."""
     def __init__(
@@ -413,7 +417,7 @@ class StageDuration(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """`embed`, `search`, `rerank`, `first_token`, `generate` or `total`."""
+    """`direct`, `embed`, `search`, `rerank`, `first_token`, `generate` or `total`."""
     @_builtins.property
     def duration(self) -> _duration_pb2.Duration:
         """The time it took; `first_token` counts from the call of the language model."""
@@ -446,6 +450,9 @@ class AskRequest(_message.Message):
     TOKENS_MAX_FIELD_NUMBER: _builtins.int
     TEMPERATURE_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    DEPLOYMENT_FIELD_NUMBER: _builtins.int
+    DIRECT_ANSWERS_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     passages: _builtins.int
@@ -460,6 +467,16 @@ class AskRequest(_message.Message):
     """The sampling temperature, 0 to 2; unset is the service's setting."""
     seed: _builtins.int
     """The sampler's seed; unset draws one."""
+    agent: _builtins.str
+    """The agent that is asked: its collection is searched, and the answers that were validated for it come first. Empty
+    for none.
+    """
+    deployment: _builtins.str
+    """The deployment that is asked, which names the agent; empty for none."""
+    direct_answers: _builtins.bool
+    """Whether an answer that was validated for this very question is given without the language model; unset leaves it to
+    the service's setting. It takes an agent.
+    """
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
@@ -475,17 +492,24 @@ class AskRequest(_message.Message):
         tokens_max: _builtins.int = ...,
         temperature: _builtins.float | None = ...,
         seed: _builtins.int | None = ...,
+        agent: _builtins.str = ...,
+        deployment: _builtins.str = ...,
+        direct_answers: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "filter", b"filter", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "direct_answers", b"direct_answers", "filter", b"filter", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "candidates", b"candidates", "filter", b"filter", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "candidates", b"candidates", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__direct_answers: _TypeAlias = _typing.Literal["direct_answers"]  # noqa: Y015
+    _WhichOneofArgType__direct_answers: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers"]  # noqa: Y015
     _WhichOneofReturnType__rerank: _TypeAlias = _typing.Literal["rerank"]  # noqa: Y015
     _WhichOneofArgType__rerank: _TypeAlias = _typing.Literal["_rerank", b"_rerank"]  # noqa: Y015
     _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
     _WhichOneofReturnType__temperature: _TypeAlias = _typing.Literal["temperature"]  # noqa: Y015
     _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__direct_answers) -> _WhichOneofReturnType__direct_answers | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rerank) -> _WhichOneofReturnType__rerank | None: ...
     @_typing.overload
@@ -539,6 +563,7 @@ class AskEvent(_message.Message):
     FINISHED_FIELD_NUMBER: _builtins.int
     FAILED_FIELD_NUMBER: _builtins.int
     DEGRADED_FIELD_NUMBER: _builtins.int
+    DIRECT_ANSWER_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """The answer's id (UUIDv7), the same in all its events."""
     sequence: _builtins.int
@@ -591,6 +616,10 @@ class AskEvent(_message.Message):
     def degraded(self) -> Global___Degradation:
         """Something was done in a lesser way than asked."""
 
+    @_builtins.property
+    def direct_answer(self) -> Global___DirectAnswer:
+        """A person validated the answer to this very question; the language model is not called."""
+
     def __init__(
         self,
         *,
@@ -608,12 +637,13 @@ class AskEvent(_message.Message):
         finished: Global___Finished | None = ...,
         failed: Global___Failed | None = ...,
         degraded: Global___Degradation | None = ...,
+        direct_answer: Global___DirectAnswer | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "direct_answer"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -884,6 +914,68 @@ class Quoted(_message.Message):
 Global___Quoted: _TypeAlias = Quoted  # noqa: Y015
 
 @_typing.final
+class DirectAnswer(_message.Message):
+    """The answer that a person validated for this very question: close enough in meaning, with the same numbers and names."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    MATCHED_QUESTION_FIELD_NUMBER: _builtins.int
+    SIMILARITY_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    HEADING_PATH_FIELD_NUMBER: _builtins.int
+    CATEGORY_FIELD_NUMBER: _builtins.int
+    FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
+    VALIDATED_BY_FIELD_NUMBER: _builtins.int
+    VALIDATED_AT_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """What is said to the person: the answer, an empty line and `*Source: …*`."""
+    answer: _builtins.str
+    """The answer as it was validated."""
+    matched_question: _builtins.str
+    """The question that was matched."""
+    similarity: _builtins.float
+    """Cosine similarity of the two questions, −1 to 1."""
+    source: _builtins.str
+    """What the answer names as its source, for example `FAQ validée`."""
+    category: _builtins.str
+    """The category of the answer, `FAQ`."""
+    faq_entry_id: _builtins.str
+    """The FAQ entry, as `CurationService` names it."""
+    validated_by: _builtins.str
+    """Who validated the answer."""
+    @_builtins.property
+    def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The headings above the passage that it was taken from, outermost first; empty where none were given."""
+
+    @_builtins.property
+    def validated_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was validated last."""
+
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        answer: _builtins.str = ...,
+        matched_question: _builtins.str = ...,
+        similarity: _builtins.float = ...,
+        source: _builtins.str = ...,
+        heading_path: _abc.Iterable[_builtins.str] | None = ...,
+        category: _builtins.str = ...,
+        faq_entry_id: _builtins.str = ...,
+        validated_by: _builtins.str = ...,
+        validated_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["validated_at", b"validated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "category", b"category", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "matched_question", b"matched_question", "similarity", b"similarity", "source", b"source", "text", b"text", "validated_at", b"validated_at", "validated_by", b"validated_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DirectAnswer: _TypeAlias = DirectAnswer  # noqa: Y015
+
+@_typing.final
 class Usage(_message.Message):
     """Tokens the language model used."""
 
@@ -926,7 +1018,7 @@ class Finished(_message.Message):
     outcome: Global___AnswerOutcome.ValueType
     """How it ended."""
     model: _builtins.str
-    """The model's name; empty when it was not called."""
+    """The model's name; empty when it was not called, `direct_qr_match` for a direct answer."""
     @_builtins.property
     def usage(self) -> Global___Usage:
         """What the model used; zero when it was not called."""

@@ -17,7 +17,10 @@ from services.chassis.channels import open_channel
 from services.chassis.errors import ServiceError
 from services.chassis.postgres import Database
 from services.chassis.serving import Server, received, tenant_of
+from services.gateway.agents import Agents
 from services.gateway.answering import Answerer
+from services.gateway.curation_server import CurationServer
+from services.gateway.direct_answers import DirectAnswers
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
@@ -25,7 +28,13 @@ from services.gateway.retrieval import Retriever
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
-from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, knowledge_pb2_grpc, operations_pb2_grpc
+from sourcier.gateway.v1 import (
+    answer_pb2,
+    answer_pb2_grpc,
+    curation_pb2_grpc,
+    knowledge_pb2_grpc,
+    operations_pb2_grpc,
+)
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
@@ -42,6 +51,8 @@ class Scenario:
     space_id: str = SPACE.space_id
     deltas: tuple[str, ...] = ("Le télétravail est possible ", "deux jours par semaine [1].")
     embed_error: ServiceError | None = None
+    embed_as: dict[str, str] = field(default_factory=dict)
+    """Texts that have the vector of another one."""
     rerank_error: ServiceError | None = None
     generate_error: ServiceError | None = None
     hang: bool = False
@@ -77,7 +88,8 @@ class FakeEmbed(embed_pb2_grpc.EmbedServiceServicer):
         """Embed one text."""
         if self._scenario.embed_error is not None:
             raise self._scenario.embed_error
-        half = np.frombuffer(text_vector(request.texts[0]), "<f2").astype("<f4")
+        text = self._scenario.embed_as.get(request.texts[0], request.texts[0])
+        half = np.frombuffer(text_vector(text), "<f2").astype("<f4")
         tokens = embed_pb2.TokenVectors(vectors=half.tobytes(), weights=[1.0], count=1)
         return embed_pb2.EmbedResponse(
             space_id=self._scenario.space_id,
@@ -234,6 +246,8 @@ class Gateway:
     operations: Any
     scenario: Scenario
     server: Server
+    curation: Any
+    peers: Peers
 
     async def ask(
         self, question: str, *, timeout: float | None = 20, **fields: Any
@@ -296,9 +310,16 @@ async def gateway(
                 database, peers, result_threshold=configured.result_threshold,
                 search_seconds_max=configured.search_seconds_max,
             )
+            direct = DirectAnswers(
+                database, peers, similarity_min=configured.direct_similarity,
+                search_seconds_max=configured.search_seconds_max,
+            )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                       AnswerServer(retriever, Answerer(retriever, peers), configured),
+                       AnswerServer(retriever, Answerer(retriever, peers, direct), configured, Agents(database)),
                        "sourcier.gateway.v1.AnswerService")
+            server.add(curation_pb2_grpc.add_CurationServiceServicer_to_server,
+                       CurationServer(database, peers, responses_max=configured.learned_responses_max),
+                       "sourcier.gateway.v1.CurationService")
             server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, KnowledgeServer(database, peers),
                        "sourcier.gateway.v1.KnowledgeService")
             server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
@@ -308,6 +329,7 @@ async def gateway(
             try:
                 yield Gateway(answer_pb2_grpc.AnswerServiceStub(channel),
                               knowledge_pb2_grpc.KnowledgeServiceStub(channel),
-                              operations_pb2_grpc.OperationsServiceStub(channel), scenario, server)
+                              operations_pb2_grpc.OperationsServiceStub(channel), scenario, server,
+                              curation_pb2_grpc.CurationServiceStub(channel), peers)
             finally:
                 await channel.close()
