@@ -32,6 +32,8 @@ class AnswerCalls(Calls):
             question=question, filter=search_filter(options), passages=options.get("passages", 0),
             candidates=options.get("candidates", 0), rerank=options.get("rerank"),
             tokens_max=options.get("tokens_max", 0), temperature=options.get("temperature"), seed=options.get("seed"),
+            agent=options.get("agent", ""), deployment=options.get("deployment", ""),
+            direct_answers=options.get("direct_answers"),
         )
         return self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds

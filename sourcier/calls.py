@@ -8,7 +8,13 @@ from typing import Protocol, TypeVar
 import grpc.aio
 
 from sourcier.channel import Channel
-from sourcier.gateway.v1 import answer_pb2_grpc, knowledge_pb2_grpc, operations_pb2_grpc, spaces_pb2_grpc
+from sourcier.gateway.v1 import (
+    answer_pb2_grpc,
+    curation_pb2_grpc,
+    knowledge_pb2_grpc,
+    operations_pb2_grpc,
+    spaces_pb2_grpc,
+)
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -40,6 +46,10 @@ class Calls:
     @property
     def _answers(self) -> answer_pb2_grpc.AnswerServiceStub:
         return answer_pb2_grpc.AnswerServiceStub(self._channel.grpc)
+
+    @property
+    def _curation(self) -> curation_pb2_grpc.CurationServiceStub:
+        return curation_pb2_grpc.CurationServiceStub(self._channel.grpc)
 
     @property
     def _knowledge(self) -> knowledge_pb2_grpc.KnowledgeServiceStub:

@@ -42,6 +42,12 @@ class AskOptions(FilterOptions, total=False):
     """The sampling temperature, 0 to 2."""
     seed: int
     """The sampler's seed."""
+    agent: str
+    """The agent that is asked: its collection is searched, its FAQ comes first."""
+    deployment: str
+    """The deployment that is asked, which names the agent."""
+    direct_answers: bool
+    """Whether an FAQ entry that answers this very question is given without the language model."""
 
 
 class DocumentOptions(TypedDict, total=False):

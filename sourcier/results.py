@@ -13,6 +13,7 @@ _OUTCOMES = {
     answer_pb2.ANSWER_OUTCOME_TRUNCATED: "truncated",
     answer_pb2.ANSWER_OUTCOME_REFUSED: "refused",
     answer_pb2.ANSWER_OUTCOME_QUOTED: "quoted",
+    answer_pb2.ANSWER_OUTCOME_DIRECT: "direct",
 }
 
 
@@ -23,7 +24,8 @@ class Answer:
     text: str
     """The text with its markers `[1]`, or the refusal, or the quoted extract."""
     outcome: str
-    """`answered`, `truncated` (token limit), `refused` (the documents do not hold it) or `quoted` (an extract)."""
+    """`answered`, `truncated` (token limit), `refused` (the documents do not hold it), `quoted` (an extract) or
+    `direct` (a person validated the answer to this very question)."""
     citations: tuple[answer_pb2.Citation, ...] = ()
     """The markers of the text, in order of appearance, one for each place."""
     sources: tuple[answer_pb2.Passage, ...] = ()
@@ -37,7 +39,9 @@ class Answer:
     usage: answer_pb2.Usage = field(default_factory=answer_pb2.Usage)
     """Tokens of the model; zero when it was not called."""
     model: str = ""
-    """The model's name; empty when it was not called."""
+    """The model's name; empty when it was not called, `direct_qr_match` for a direct answer."""
+    direct: answer_pb2.DirectAnswer | None = None
+    """The FAQ entry that was given and the question it was matched by; None for other answers."""
     answer_id: str = ""
     language: str = ""
     """`fr` or `en`: the question's language."""
@@ -74,6 +78,7 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
     tokens, replacement, reason, answer_id = list[str](), "", "", ""
     citations, sources = list[answer_pb2.Citation](), tuple[answer_pb2.Passage, ...]()
     degradations = list[answer_pb2.Degradation]()
+    direct: answer_pb2.DirectAnswer | None = None
     async for event in events:
         answer_id = event.answer_id
         match event.WhichOneof("event"):
@@ -91,6 +96,9 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
             case "quoted":
                 replacement = event.quoted.text
                 citations = [event.quoted.citation]
+            case "direct_answer":
+                direct = event.direct_answer
+                replacement = direct.text
             case "degraded":
                 degradations.append(event.degraded)
             case "finished":
@@ -109,6 +117,7 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
         degradations=tuple(degradations),
         usage=finished.usage,
         model=finished.model,
+        direct=direct,
         answer_id=answer_id,
         language=started.language,
     )
