@@ -33,9 +33,9 @@ async def run(*, quick: bool) -> list[Table]:
             known = _questions(size)
             await _fill(client, agent, known)
             step = len(known) // ASKED
-            for question in [f"{text.rstrip(' ?')} ?" for text in known[::step][:ASKED]]:
-                # A writing of its own for each size: the cache of embeddings would answer the second.
-                asked = question if size == sizes[0] else f"Bonjour, {question}"
+            for question in known[::step][:ASKED]:
+                # A writing of its own for each size: the cache of embeddings would answer what was embedded before.
+                asked = f"{'Bonjour' if size == sizes[0] else 'Bonsoir'}, {question}"
                 started = time.perf_counter()
                 answer = await client.answer(asked, agent=agent)
                 if answer.direct is not None:

@@ -23,7 +23,10 @@ class NearMiss:
 
 
 def near_misses(questions: Sequence[str], *, seed: int = 7) -> list[NearMiss]:
-    """Return the near misses of questions, at most one of each kind for each; the same for the same seed."""
+    """Return the near misses of questions, at most one of each kind for each; the same for the same seed.
+
+    Each comes in two writings: its own, and that of a telephone, with one capital at the beginning and none inside.
+    """
     chance = random.Random(seed)
     names = sorted({match.group(1) for question in questions for match in _NAME.finditer(question)})
     made = []
@@ -34,7 +37,8 @@ def near_misses(questions: Sequence[str], *, seed: int = 7) -> list[NearMiss]:
         if (name := _NAME.search(question)) is not None:
             other = chance.choice([each for each in names if each.lower() not in question.lower()])
             made.append(NearMiss(question, _replaced(question, name.start(1), name.end(1), other), "name"))
-    return made
+    hasty = [NearMiss(miss.known, miss.asked[:1].upper() + miss.asked[1:].lower(), miss.kind) for miss in made]
+    return made + [late for late, miss in zip(hasty, made, strict=True) if late.asked != miss.asked]
 
 
 def rewritten(question: str) -> tuple[str, ...]:

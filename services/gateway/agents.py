@@ -102,14 +102,14 @@ async def _found(
     connection: Connection, *, tenant: str, agent: str, deployment: str
 ) -> tuple[Agent, Deployment | None]:
     if not deployment:
-        return await get_agent(connection, tenant=tenant, name=agent), None
+        return await get_agent(connection, tenant=tenant, name=agent, counted=False), None
     deployed = await get_deployment(connection, tenant=tenant, name=deployment)
     if agent not in ("", deployed.agent):
         raise InvalidArgument(
             f"{deployment!r} is a deployment of the agent {deployed.agent!r}, not of {agent!r}; name the deployment "
             "alone.", field="agent",
         )
-    return await get_agent(connection, tenant=tenant, name=deployed.agent), deployed
+    return await get_agent(connection, tenant=tenant, name=deployed.agent, counted=False), deployed
 
 
 def _similarity(value: str) -> float | None:

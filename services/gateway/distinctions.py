@@ -1,8 +1,9 @@
 """What tells two questions apart that look alike to an embedding: numbers, names, negations and opposites.
 
-E5-small gives a cosine of 0.95 and more to most questions whose number was changed, and to one in four whose name was
+E5-small gives a cosine of 0.95 and more to most questions whose number was changed, and to one in three whose name was
 (A9). So two questions count as the same only where these words are the same, in the same order: « de Paris à Lyon » is
-not « de Lyon à Paris ». Whoever writes without capitals shows no names; there, each word that carries meaning counts.
+not « de Lyon à Paris ». A capital inside a sentence shows a name, and a writer who uses them. Without one there may be
+no name, or one that was typed in lower case: there, each word that carries meaning counts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from services.index.stop_words import STOP_WORDS, fold
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u0060\u00b4\uff07]")
 _ELISION = re.compile(r"\b(?:[ldjnscmt]|(?:lors|puis|jus|quoi|pres|quel)?qu|entr)'(?=\w)", re.IGNORECASE)
-_TOKEN = re.compile(r"\d+(?:[.,\u00a0\u202f ]\d{3})*(?:[.,]\d+)?(?![\w])|[+-]?\w+|[$€£%°]")
+# A sign belongs to a number unless a word or a number stands before it: « A-12 », « 2010-2015 ».
+_TOKEN = re.compile(r"(?:(?<!\w)[+\-\u2212])?\d+(?:[.,\u00a0\u202f ]\d{3})*(?:[.,]\d+)?(?!\w)|\w+|[$€£%°]")
+_NUMBER = re.compile(r"[+\-\u2212]?\d+(?:[.,\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
 _SENTENCE_END = re.compile(r"[.!?…:;]\s*$")
 
 
@@ -31,10 +34,9 @@ _NUMBER_WORDS = {
         0: "zero", 1: "one", 2: "deux two", 3: "trois three", 4: "quatre four", 5: "cinq five", 6: "six",
         7: "sept seven", 8: "huit eight", 9: "neuf nine", 10: "dix ten", 11: "onze eleven", 12: "douze twelve",
         13: "treize thirteen", 14: "quatorze fourteen", 15: "quinze fifteen", 16: "seize sixteen",
-        17: "seventeen", 18: "eighteen",
-        19: "nineteen", 20: "vingt twenty", 30: "trente thirty", 40: "quarante forty", 50: "cinquante fifty",
-        60: "soixante sixty", 70: "septante seventy", 80: "huitante octante eighty", 90: "nonante ninety",
-        100: "cent cents hundred", 1000: "mille thousand",
+        17: "seventeen", 18: "eighteen", 19: "nineteen", 20: "vingt twenty", 30: "trente thirty",
+        40: "quarante forty", 50: "cinquante fifty", 60: "soixante sixty", 70: "septante seventy",
+        80: "huitante octante eighty", 90: "nonante ninety", 100: "cent cents hundred", 1000: "mille thousand",
     }.items()
     for word in words.split()
 }
@@ -59,9 +61,9 @@ _POLARITY = _set_of("""
     avant apres depuis before after since until plus moins more less most least
     minimum maximum minimal minimale maximal maximale min max nord sud ouest north south east west
     augmenter diminuer augmentation diminution hausse baisse debut fin ouvert ouverte ferme fermee ouvrir fermer
-    gagner perdre gagne perdu vainqueur perdant naissance mort ne nee mort morte naitre mourir
+    gagner perdre gagne perdu vainqueur perdant naissance nee mort morte naitre mourir
     homme hommes femme femmes garcon fille men women man woman pere mere father mother
-    premier dernier positif negatif interieur exterieur gauche droite left right entree sortie
+    positif negatif interieur exterieur gauche droite left right entree sortie
     autre autres other another meme memes same seul seule only
     possible impossible obligatoire facultatif autorise autorisee interdit interdite
     contre against inferieur superieur inferieure superieure jeune vieux ancien ancienne nouveau nouvelle
@@ -74,7 +76,7 @@ _PLAIN_OPENINGS = _set_of("""
     depuis lors durant vers jusqu outre parmi
     can could would please tell give name list explain describe did does according hello
 """)
-"""Words that open a sentence with a capital and are no names, beside function words."""
+"""Words that open a question, with a capital, and say nothing of its subject, beside function words."""
 
 _FUNCTION_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
 _COURTESY = _set_of("bonjour bonsoir merci svp stp plait please hello thanks thank")
@@ -108,20 +110,16 @@ def distinctions(question: str) -> tuple[str, ...]:
 
 
 def _telling(words: Sequence[_Word]) -> frozenset[str]:
-    # A first letter in upper case shows a writer who uses capitals; without, any word may be a name.
-    cased = any(word.capital and word.opens for word in words)
-    shouted = sum(word.capital for word in words) > max(len(words) // 2, 2)
+    capitals = sum(word.capital for word in words)
+    shouted = capitals > max(len(words) // 2, 2)
+    names_show = not shouted and any(word.capital and not word.opens for word in words)
     return frozenset(
         word.form for word in words
         if word.always or (
-            word.form not in _FUNCTION_WORDS
-            and (_named(word) if cased and not shouted else word.form not in _COURTESY)
+            word.form not in _FUNCTION_WORDS and not (word.opens and word.form in _PLAIN_OPENINGS)
+            and (word.capital if names_show else word.form not in _COURTESY)
         )
     )
-
-
-def _named(word: _Word) -> bool:
-    return word.capital and not (word.opens and word.form in _PLAIN_OPENINGS)
 
 
 def _words(question: str) -> list[_Word]:
@@ -135,8 +133,9 @@ def _words(question: str) -> list[_Word]:
         opens = opens or _SENTENCE_END.search(text[previous_end:match.start()]) is not None
         previous_end = match.end()
         lower = fold(token.lower())
-        if token[0].isdigit() and (number := figures(token)) and not any(map(str.isalpha, token)):
-            words.append(_Word(" ".join(sorted(number)), capital=False, opens=opens, always=True))
+        if _NUMBER.fullmatch(token):
+            sign = "-" if token[0] in "-\u2212" else ""
+            words.append(_Word(sign + "".join(figures(token)), capital=False, opens=opens, always=True))
         elif lower in _NUMBER_WORDS:
             words.append(_Word(_NUMBER_WORDS[lower], capital=False, opens=False, always=True))
         else:

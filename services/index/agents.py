@@ -80,9 +80,12 @@ async def create_agent(
     return await get_agent(connection, tenant=tenant, name=name)
 
 
-async def get_agent(connection: Connection, *, tenant: str, name: str) -> Agent:
-    """Return an agent by its name; raise `NotFound`."""
-    found = await _select(connection, tenant=tenant, name=name)
+async def get_agent(connection: Connection, *, tenant: str, name: str, counted: bool = True) -> Agent:
+    """Return an agent by its name; raise `NotFound`.
+
+    Counting is most of the time where an agent has many validated answers; uncounted, both counts are 0.
+    """
+    found = await _select(connection, tenant=tenant, name=name, counted=counted)
     if not found:
         raise NotFound(f"There is no agent {name!r}.", field="agent")
     return found[0]
@@ -145,10 +148,12 @@ def _check(change: AgentChange) -> None:
 
 
 async def _select(
-    connection: Connection, *, tenant: str, name: str | None = None, after: str = pagination.FIRST_KEY, limit: int = 1
+    connection: Connection, *, tenant: str, name: str | None = None, after: str = pagination.FIRST_KEY, limit: int = 1,
+    counted: bool = True,
 ) -> list[Agent]:
+    values = {"tenant": tenant, "name": name, "after": after, "limit": limit, "counted": counted}
     async with connection.cursor(row_factory=class_row(Agent)) as cursor:
-        await cursor.execute(SELECT, {"tenant": tenant, "name": name, "after": after, "limit": limit})
+        await cursor.execute(SELECT, values)
         return await cursor.fetchall()
 
 
@@ -169,7 +174,7 @@ cross join lateral (
     select count(*) filter (where state = 'active')::int as active,
            count(*) filter (where state = 'flagged')::int as flagged
     from learned_responses as response
-    where response.tenant = %(tenant)s and response.agent_id = agent.agent_id
+    where %(counted)s and response.tenant = %(tenant)s and response.agent_id = agent.agent_id
 ) as held
 where agent.tenant = %(tenant)s
   and (%(name)s::text is null or agent.name = %(name)s)

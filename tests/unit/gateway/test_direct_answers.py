@@ -32,12 +32,12 @@ def test_the_first_that_fits_is_chosen_not_the_closest() -> None:
     nearest = (
         near("Combien de jours en 2023 ?", 0.99),
         near("Combien de jours en 2024 ?", 0.98, answer="  "),
-        near("En 2024, combien de jours ?", 0.97),
+        near("Dites, combien de jours en 2024 ?", 0.97),
         near("Combien de jours, en 2024 ?", 0.96),
     )
     chosen = choose(question, nearest, similarity_min=0.95)
     assert chosen is not None
-    assert chosen.question == "En 2024, combien de jours ?"
+    assert chosen.question == "Dites, combien de jours en 2024 ?"
 
 
 @pytest.mark.parametrize("nearest", [

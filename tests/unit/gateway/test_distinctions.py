@@ -10,7 +10,9 @@ pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize(("asked", "known"), [
-    ("Quels sont les horaires d'ouverture ?", "Quelles sont les heures d'ouverture ?"),
+    ("Quels sont les horaires d'ouverture à Lyon ?", "Quelles sont les heures d'ouverture à Lyon ?"),
+    ("Quand est-il né à Paris ?", "Quand il est né à Paris ?"),
+    ("Quel plan pour 2010-2015 ?", "Quel plan pour 2010 à 2015 ?"),
     ("Quels sont les horaires ?", "Bonjour, quels sont les horaires, merci ?"),
     ("quelle est la capitale de l'italie", "Quelle est la capitale de l'Italie ?"),
     ("QUELS SONT LES HORAIRES", "Quels sont les horaires ?"),
@@ -39,6 +41,10 @@ def test_the_same_question_written_otherwise(asked: str, known: str) -> None:
     ("quelle est la capitale de la france", "Quelle est la capitale de l'Italie ?"),
     ("quelle est la capitale de la france", "quelle est la capitale de l'italie"),
     ("QUELLE EST LA CAPITALE DE LA FRANCE", "QUELLE EST LA CAPITALE DE L'ITALIE"),
+    ("Quelle est la capitale de la france ?", "Quelle est la capitale de l'italie ?"),
+    ("Quels sont les horaires à lyon ?", "Quels sont les horaires ?"),
+    ("Quel est le tarif adulte ?", "Quel est le tarif enfant ?"),
+    ("Quels sont les horaires d'ouverture ?", "Quelles sont les heures d'ouverture ?"),
     ("Qui a battu Nadal contre Federer ?", "Qui a battu Federer contre Nadal ?"),
     ("Quelle distance de Paris à Lyon ?", "Quelle distance de Lyon à Paris ?"),
     ("Où est né Louis XIV ?", "Où est né Louis XV ?"),
