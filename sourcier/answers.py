@@ -48,6 +48,8 @@ class AnswerCalls(Calls):
                 for role, content in options.get("history", ())
             ],
             strictness=strictness(options.get("strictness")),
+            agent=options.get("agent", ""), deployment=options.get("deployment", ""),
+            direct_answers=options.get("direct_answers"),
         )
         events = self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds

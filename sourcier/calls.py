@@ -11,6 +11,7 @@ from sourcier.channel import Channel
 from sourcier.gateway.v1 import (
     answer_pb2_grpc,
     conversation_pb2_grpc,
+    curation_pb2_grpc,
     knowledge_pb2_grpc,
     operations_pb2_grpc,
     spaces_pb2_grpc,
@@ -50,6 +51,10 @@ class Calls:
     @property
     def _conversations(self) -> conversation_pb2_grpc.ConversationServiceStub:
         return conversation_pb2_grpc.ConversationServiceStub(self._channel.grpc)
+
+    @property
+    def _curation(self) -> curation_pb2_grpc.CurationServiceStub:
+        return curation_pb2_grpc.CurationServiceStub(self._channel.grpc)
 
     @property
     def _knowledge(self) -> knowledge_pb2_grpc.KnowledgeServiceStub:

@@ -7,12 +7,14 @@ from typing import Self
 
 import grpc
 
+from sourcier.agents import AgentCalls
 from sourcier.answers import AnswerCalls
 from sourcier.channel import Channel
 from sourcier.collection import CollectionCalls
 from sourcier.conversations import ConversationCalls
 from sourcier.documents import DocumentCalls
 from sourcier.failures import FailureCalls
+from sourcier.faq import FaqCalls
 from sourcier.jobs import JobCalls
 from sourcier.spaces import SpaceCalls
 from sourcier.transfer import TransferCalls
@@ -21,7 +23,7 @@ from sourcier.upkeep import UpkeepCalls
 
 class Client(
     AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls,
-    ConversationCalls,
+    ConversationCalls, AgentCalls, FaqCalls,
 ):
     """A connection to a gateway; use it as an asynchronous context manager.
 

@@ -52,6 +52,12 @@ class AskOptions(FilterOptions, total=False):
     """Who said what before, oldest first, where you keep the conversation yourself; 50 messages at most."""
     strictness: StrictnessName
     """What becomes of a sentence that no passage supports: `withhold`, or `mark` to show it all the same."""
+    agent: str
+    """The agent that is asked: its collection is searched, its FAQ comes first."""
+    deployment: str
+    """The deployment that is asked, which names the agent."""
+    direct_answers: bool
+    """Whether an FAQ entry that answers this very question is given without the language model."""
 
 
 class DocumentOptions(TypedDict, total=False):

@@ -16,6 +16,7 @@ _OUTCOMES = {
     answer_pb2.ANSWER_OUTCOME_SMALL_TALK: "small_talk",
     answer_pb2.ANSWER_OUTCOME_CANCELLED: "cancelled",
     answer_pb2.ANSWER_OUTCOME_ABANDONED: "abandoned",
+    answer_pb2.ANSWER_OUTCOME_DIRECT: "direct",
 }
 
 
@@ -27,7 +28,8 @@ class Answer:
     """The text with its markers `[1]`, or the refusal, or the quoted extract."""
     outcome: str
     """`answered`, `truncated` (token limit), `refused` (the documents do not hold it), `quoted` (an extract),
-    `small_talk` (a fixed reply to a greeting or thanks), `cancelled`, or `abandoned` (nobody had read it for too long).
+    `small_talk` (a fixed reply to a greeting or thanks), `direct` (a person validated the answer to this question),
+    `cancelled`, or `abandoned` (nobody had read it for too long).
     """
     citations: tuple[answer_pb2.Citation, ...] = ()
     """The markers of the text, in order of appearance, one for each place."""
@@ -44,7 +46,9 @@ class Answer:
     usage: answer_pb2.Usage = field(default_factory=answer_pb2.Usage)
     """Tokens of the model; zero when it was not called."""
     model: str = ""
-    """The model's name; empty when it was not called."""
+    """The model's name; empty when it was not called, `direct_qr_match` for a direct answer."""
+    direct: answer_pb2.DirectAnswer | None = None
+    """The FAQ entry that was given and the question it was matched by; None for other answers."""
     answer_id: str = ""
     language: str = ""
     """`fr` or `en`: the question's language."""
@@ -85,6 +89,7 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
     tokens, replacement, reason, answer_id, rewritten = list[str](), "", "", "", ""
     citations, sources = list[answer_pb2.Citation](), tuple[answer_pb2.Passage, ...]()
     degradations, withheld = list[answer_pb2.Degradation](), list[answer_pb2.Withheld]()
+    direct: answer_pb2.DirectAnswer | None = None
     async for event in events:
         answer_id = event.answer_id
         match event.WhichOneof("event"):
@@ -106,6 +111,9 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
                 citations = [event.quoted.citation]
             case "withheld":
                 withheld.append(event.withheld)
+            case "direct_answer":
+                direct = event.direct_answer
+                replacement = direct.text
             case "degraded":
                 degradations.append(event.degraded)
             case "finished":
@@ -125,6 +133,7 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
         withheld=tuple(withheld),
         usage=finished.usage,
         model=finished.model,
+        direct=direct,
         answer_id=answer_id,
         language=started.language,
         rewritten=rewritten,

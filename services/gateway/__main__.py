@@ -11,12 +11,16 @@ from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import Stopping, Worker
 from services.chassis.postgres import Database, DatabaseSettings
 from services.chassis.serving import Server
+from services.gateway.agents import Agents
 from services.gateway.answer_log import AnswerLog
 from services.gateway.answering import Answerer
 from services.gateway.answers import Answers
 from services.gateway.conversation_server import ConversationServer
+from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
+from services.gateway.direct_answers import DirectAnswers
 from services.gateway.knowledge_server import KnowledgeServer
+from services.gateway.learned_vectors import LearnedVectors
 from services.gateway.marking import open_marking
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
@@ -32,6 +36,8 @@ from sourcier.gateway.v1 import (
     answer_pb2_grpc,
     conversation_pb2,
     conversation_pb2_grpc,
+    curation_pb2,
+    curation_pb2_grpc,
     knowledge_pb2,
     knowledge_pb2_grpc,
     operations_pb2,
@@ -47,6 +53,7 @@ logger = logging.getLogger(__name__)
 
 ANSWER_SERVICE_NAME = answer_pb2.DESCRIPTOR.services_by_name["AnswerService"].full_name
 CONVERSATION_SERVICE_NAME = conversation_pb2.DESCRIPTOR.services_by_name["ConversationService"].full_name
+CURATION_SERVICE_NAME = curation_pb2.DESCRIPTOR.services_by_name["CurationService"].full_name
 KNOWLEDGE_SERVICE_NAME = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"].full_name
 OPERATIONS_SERVICE_NAME = operations_pb2.DESCRIPTOR.services_by_name["OperationsService"].full_name
 SPACE_SERVICE_NAME = spaces_pb2.DESCRIPTOR.services_by_name["SpaceService"].full_name
@@ -78,14 +85,20 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             search_seconds_max=settings.search_seconds_max,
         )
         marking = open_marking(settings.prompt_secret.get_secret_value())
+        direct = DirectAnswers(
+            database, peers, similarity_min=settings.direct_similarity, search_seconds_max=settings.search_seconds_max
+        )
         dialogue = Dialogue(
-            Answerer(retriever, peers, marking), Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database,
-            settings.dialogue,
+            Answerer(retriever, peers, marking, direct), Rewriter(peers, seconds_max=settings.rewrite_seconds_max),
+            database, settings.dialogue,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, dialogue, settings, answers), ANSWER_SERVICE_NAME)
+                   AnswerServer(retriever, dialogue, settings, answers, Agents(database)), ANSWER_SERVICE_NAME)
         server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, ConversationServer(database),
                    CONVERSATION_SERVICE_NAME)
+        server.add(curation_pb2_grpc.add_CurationServiceServicer_to_server,
+                   CurationServer(database, peers, responses_max=settings.learned_responses_max),
+                   CURATION_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                    KnowledgeServer(database, peers), KNOWLEDGE_SERVICE_NAME)
         server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
@@ -97,7 +110,8 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server,
                    TransferServer(database, internal_transfer_grpc.TransferServiceStub(imports)),
                    TRANSFER_SERVICE_NAME)
-        await lifecycle.serve(server, [answers, *await _workers(settings, opened)], stopping)
+        vectors = LearnedVectors(database, peers.embed, interval_seconds=settings.learned_vectors_seconds)
+        await lifecycle.serve(server, [answers, vectors, *await _workers(settings, opened)], stopping)
 
 
 @asynccontextmanager

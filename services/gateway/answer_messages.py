@@ -20,6 +20,7 @@ _OUTCOMES = {
     Outcome.SMALL_TALK: answer_pb2.ANSWER_OUTCOME_SMALL_TALK,
     Outcome.CANCELLED: answer_pb2.ANSWER_OUTCOME_CANCELLED,
     Outcome.ABANDONED: answer_pb2.ANSWER_OUTCOME_ABANDONED,
+    Outcome.DIRECT: answer_pb2.ANSWER_OUTCOME_DIRECT,
 }
 _SUPPORTS = {
     Finding.SUPPORTED: answer_pb2.SUPPORT_SAME_WORDING,
@@ -99,6 +100,8 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
             message.refused.CopyFrom(answer_pb2.Refused(text=text, reason=reason, best_score=best_score))
         case events.Quoted(text, citation):
             message.quoted.CopyFrom(answer_pb2.Quoted(text=text, citation=_citation(citation)))
+        case events.DirectAnswer():
+            message.direct_answer.CopyFrom(_direct_answer(event))
         case events.Degradation(stage, reason):
             message.degraded.CopyFrom(answer_pb2.Degradation(stage=stage, reason=reason))
         case events.Finished(outcome, durations, usage, model, message_id, created_at):
@@ -110,6 +113,16 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
                     completion_tokens=usage.completion_tokens,
                 ),
             ))
+
+
+def _direct_answer(direct: events.DirectAnswer) -> answer_pb2.DirectAnswer:
+    message = answer_pb2.DirectAnswer(
+        text=direct.text, answer=direct.answer, matched_question=direct.question, similarity=direct.similarity,
+        source=direct.source, heading_path=direct.heading_path, category=direct.category,
+        faq_entry_id=direct.response_id, validated_by=direct.validated_by,
+    )
+    message.validated_at.FromDatetime(direct.validated_at)
+    return message
 
 
 def _citation(citation: events.Citation) -> answer_pb2.Citation:

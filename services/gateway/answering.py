@@ -12,6 +12,7 @@ from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.gateway.checking import Finding, Thresholds
 from services.gateway.citing import Citer, Strictness
+from services.gateway.direct_answers import DIRECT_MODEL, DirectAnswers
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import (
     Degradation,
@@ -57,10 +58,13 @@ class AnswerOptions:
 class Answerer:
     """Makes one answer at a time from its arguments alone: nothing of a request outlives it or meets another (A5)."""
 
-    def __init__(self, retriever: Retriever, peers: Peers, marking: Marking) -> None:
+    def __init__(
+        self, retriever: Retriever, peers: Peers, marking: Marking, direct: DirectAnswers | None = None
+    ) -> None:
         self._retriever = retriever
         self._peers = peers
         self._marking = marking
+        self._direct = direct
 
     async def answer(
         self, query: Query, options: AnswerOptions, *, answer_id: str, deadline: Deadline
@@ -71,6 +75,17 @@ class Answerer:
         messages = messages_for(query.question)
         yield Started(query.question, messages.language)
         yield Searching(query.question, messages.searching)
+        for degraded in query.agent.degradations if query.agent is not None else ():
+            yield degraded
+        if self._direct is not None and query.agent is not None and query.direct:
+            looked_up = await self._direct.look_up(query, query.agent, stopwatch=stopwatch, deadline=deadline)
+            for degraded in looked_up.degradations:
+                yield degraded
+            if looked_up.answer is not None:
+                yield looked_up.answer
+                stopwatch.durations["total"] = time.perf_counter() - started_at
+                yield Finished(Outcome.DIRECT, stopwatch.durations, Usage(), DIRECT_MODEL)
+                return
         embedding, results = await self._retriever.retrieve(query, stopwatch=stopwatch, deadline=deadline)
         yield Retrieved(len(results))
         assert embedding is not None

@@ -23,6 +23,7 @@ from services.gateway.answering import Answerer, AnswerOptions
 from services.gateway.events import (
     Citation,
     Degradation,
+    DirectAnswer,
     Event,
     Finished,
     Outcome,
@@ -232,11 +233,15 @@ class Transcript:
                 self._rewritten = question
             case Token(text, _):
                 self._words.append(text)
+            case Citation(marker=0):
+                pass  # it marks a sentence that nothing supports
             case Citation():
                 self._sources[event.marker] = source_of(event)
             case Refused(text, reason, _):
                 self._replacement, self._reason = text, reason
                 self._sources.clear()
+            case DirectAnswer():
+                self._replacement = event.text
             case Quoted(text, citation):
                 self._replacement = text
                 self._sources = {citation.marker: source_of(citation)}

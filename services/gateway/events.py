@@ -134,6 +134,25 @@ class Quoted:
     citation: Citation
 
 
+@dataclass(frozen=True)
+class DirectAnswer:
+    """The answer that a person validated for this very question; the language model was not called."""
+
+    text: str
+    """What is said: the answer and its source."""
+    answer: str
+    question: str
+    """The question that was matched."""
+    similarity: float
+    """Cosine of the two questions' vectors."""
+    source: str
+    heading_path: tuple[str, ...]
+    category: str
+    response_id: str
+    validated_by: str
+    validated_at: datetime
+
+
 class Outcome(Enum):
     """How an answer ended."""
 
@@ -144,6 +163,7 @@ class Outcome(Enum):
     SMALL_TALK = "small_talk"
     CANCELLED = "cancelled"
     ABANDONED = "abandoned"
+    DIRECT = "direct"
 
 
 @dataclass(frozen=True)
@@ -172,5 +192,5 @@ class Finished:
 
 Event = (
     Started | Rewritten | Searching | Retrieved | Reranked | Token | Citation | Withheld | Refused | Quoted | Finished
-    | Degradation
+    | Degradation | DirectAnswer
 )

@@ -64,6 +64,11 @@ def absent(sentence: Figures, passage: Figures, *, text: str) -> tuple[str, ...]
     return tuple(sorted(lacking))
 
 
+def in_digits(text: str) -> tuple[str, ...]:
+    """Return the numbers that a text writes in digits, each in one form, in their order."""
+    return tuple(_normal(match.group()) for match in _FIGURE.finditer(text))
+
+
 def _holds(number: str, passage: Figures) -> bool:
     mantissa, _, scale = number.partition("×")
     if not scale:

@@ -17,6 +17,7 @@ from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch
 from services.chassis.postgres import Database
+from services.gateway.agents import AskedAgent
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage
 from services.gateway.peers import Peers, RerankCandidate
@@ -60,6 +61,10 @@ class Query:
     candidates: int
     """Passages to find before re-ranking."""
     exact: bool = False
+    agent: AskedAgent | None = None
+    """The agent that is asked; None for the documents alone."""
+    direct: bool = False
+    """Whether the agent's validated answers come first."""
 
 
 @dataclass(frozen=True)

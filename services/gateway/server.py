@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import grpc.aio
@@ -12,6 +13,7 @@ import grpc.aio
 from services.chassis.channels import Deadline, from_reason
 from services.chassis.ids import is_id
 from services.chassis.serving import require, tenant_of
+from services.gateway.agents import Agents
 from services.gateway.answer_messages import duration_messages, passage_messages
 from services.gateway.answering import AnswerOptions
 from services.gateway.answers import Answers
@@ -48,12 +50,13 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
     """Proto on one side, retrieval and answering on the other."""
 
     def __init__(
-        self, retriever: Retriever, dialogue: Dialogue, settings: GatewaySettings, answers: Answers
+        self, retriever: Retriever, dialogue: Dialogue, settings: GatewaySettings, answers: Answers, agents: Agents
     ) -> None:
         self._retriever = retriever
         self._dialogue = dialogue
         self._settings = settings
         self._answers = answers
+        self._agents = agents
 
     async def Search(self, request: answer_pb2.SearchRequest, context: Context) -> answer_pb2.SearchResponse:
         """Find the passages that a question is closest to."""
@@ -93,6 +96,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             request, context, mode=Mode.RERANKED if rerank else Mode.FUSED, limit=limit, candidates=candidates,
             exact=False,
         )
+        query = await self._for_agent(request, query)
         options = self._options(request)
         remaining = context.time_remaining()
         deadline = Deadline.after(settings.ask_seconds_max if remaining is None else remaining)
@@ -137,6 +141,17 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             tenant=tenant_of(context), conversation_id=request.conversation_id, keep=kept,
             history=kept_history(request.history), deadline=Deadline.of(context),
         )
+
+    async def _for_agent(self, request: answer_pb2.AskRequest, query: Query) -> Query:
+        """Return the question as the agent named is asked it: in its collection, its validated answers first."""
+        agent = await self._agents.asked(
+            tenant=query.tenant, agent=request.agent, deployment=request.deployment,
+            collection=request.filter.collection,
+        )
+        if agent is None:
+            return query
+        wanted = request.direct_answers if request.HasField("direct_answers") else self._settings.direct_answers
+        return replace(query, collection=agent.collection, agent=agent, direct=wanted)
 
     def _query(
         self, request: answer_pb2.SearchRequest | answer_pb2.AskRequest, context: Context, *, mode: Mode, limit: int,

@@ -69,6 +69,15 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     refusal_text: str = ""
     """What a refusal says; empty for the sentence of the question's language."""
 
+    direct_answers: bool = True
+    """Whether an agent's validated answers are given directly; a request may say otherwise."""
+    direct_similarity: float = Field(default=0.95, ge=0, le=1)
+    """Cosine similarity that a question needs with one that was answered before; a deployment may say otherwise."""
+    learned_responses_max: int = Field(default=20_000, ge=1, le=200_000)
+    """Most learned responses of an agent: they are compared one by one with every question it is asked."""
+    learned_vectors_seconds: float = Field(default=5, gt=0, le=3600)
+    """How often learned responses without a vector in a space they need are looked for."""
+
     embed_seconds_max: float = Field(default=30, gt=0)
     """Longest time for the embedding of a question."""
     search_seconds_max: float = Field(default=10, gt=0)

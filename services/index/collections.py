@@ -8,7 +8,7 @@ from typing import Any
 
 from psycopg import sql
 
-from services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
+from services.chassis.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from services.chassis.ids import new_id
 from services.chassis.postgres import TENANT_PATTERN, Connection
 from services.index import pagination
@@ -146,12 +146,16 @@ async def update_collection(
 
 
 async def delete_collection(connection: Connection, *, tenant: str, name: str) -> CollectionDeletion:
-    """Delete a collection with all it holds; deleting what is not there succeeds."""
+    """Delete a collection with all it holds; deleting what is not there succeeds.
+
+    Raises `FailedPrecondition` while an agent answers from it: the answers that people validated are not to go with it.
+    """
     cursor = await connection.execute(LOCK, {"tenant": tenant, "name": name})
     row = await cursor.fetchone()
     if row is None:
         return CollectionDeletion(existed=False)
     values = {"tenant": tenant, "collection_id": row[0]}
+    await _refuse_used(connection, name, values)
     # Waits for the commits under way, so that what they insert is deleted too.
     locked = await connection.execute(LOCK_DOCUMENTS, values)
     cursor = await connection.execute(ORIGINALS, values)
@@ -196,6 +200,16 @@ async def _insert(
     }
     cursor = await connection.execute(INSERT, values)
     return cursor.rowcount == 1
+
+
+async def _refuse_used(connection: Connection, name: str, values: dict[str, Any]) -> None:
+    cursor = await connection.execute(SELECT_AGENTS, values)
+    agents = [str(agent) for (agent,) in await cursor.fetchall()]
+    if agents:
+        raise FailedPrecondition(
+            f"The collection {name!r} is what {', '.join(map(repr, agents))} answers from; delete the agent first, or "
+            "give it another collection (`sourcier agents update`).", field="name",
+        )
 
 
 def _checked_retention(retention_days: int) -> int:
@@ -285,6 +299,13 @@ where document.tenant = %(tenant)s and document.collection_id = %(collection_id)
 """
 
 LOCK = "select collection_id from collections where tenant = %(tenant)s and name = %(name)s for update"
+SELECT_AGENTS = """
+select name
+from agents
+where tenant = %(tenant)s and collection_id = %(collection_id)s
+order by name
+limit 5
+"""
 LOCK_DOCUMENTS = """
 select from documents
 where tenant = %(tenant)s and collection_id = %(collection_id)s

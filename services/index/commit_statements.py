@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from services.index.learned_responses import FORGET_OVERTAKEN, OVERTAKE
 from services.index.space_builds import HELD
 
 SELECT_NUMBER = "select number from collections where tenant = %s and collection_id = %s"
@@ -203,4 +204,6 @@ AFTER_SWITCH = (
     COMPLETE_JOB,
     CLOSE_DEAD_LETTERS,
     NOTE_GAP,
+    OVERTAKE,
+    FORGET_OVERTAKEN,
 )

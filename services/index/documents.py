@@ -15,6 +15,7 @@ from services.chassis.ids import is_id
 from services.chassis.postgres import Connection
 from services.index import commit_statements as statements
 from services.index import pagination
+from services.index.learned_responses import FORGET_OVERTAKEN, OVERTAKE_DELETED
 from services.index.lexical_entries import SHOW_ALL_ENTRIES
 from services.index.pagination import Page
 from services.index.spaces import vectors_tables
@@ -104,7 +105,10 @@ async def delete_document(connection: Connection, *, tenant: str, document_id: s
         await connection.execute(statements.RECORD_REMOVED_LEXEMES, values)
         for table in tables:
             await connection.execute(sql.SQL(statements.DELETE_VECTORS).format(table=sql.Identifier(table)), values)
-        for statement in (statements.DELETE_ENTRIES, statements.DELETE_CHUNKS, DELETE_STAGED, CANCEL_JOBS, DELETE):
+        for statement in (
+            statements.DELETE_ENTRIES, statements.DELETE_CHUNKS, DELETE_STAGED, CANCEL_JOBS, DELETE, OVERTAKE_DELETED,
+            FORGET_OVERTAKEN,
+        ):
             await connection.execute(statement, values)
     return Deletion(
         existed=True, collection_id=str(values["collection_id"]), original_keys=originals, contents=contents

@@ -18,6 +18,7 @@ from psycopg.rows import class_row
 from services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
+from services.index.response_vectors import count_missing, forget_space
 from services.index.spaces import ensure_partition, get_space
 
 HELD = """(collection.space_id = {space} or exists (
@@ -122,6 +123,7 @@ async def drop(connection: Connection, *, tenant: str, collection: str) -> Space
     opened = await _required(connection, tenant=tenant, locked=locked)
     state = "retired" if opened.state == "live" else "dropped"
     await connection.execute(FINISH, {"build_id": opened.build_id, "state": state})
+    await forget_space(connection, collection_id=locked.collection_id, space_id=opened.other_space_id)
     return await get_build(connection, tenant=tenant, build_id=opened.build_id)
 
 
@@ -197,6 +199,14 @@ async def _change(
             f"{total - done} of {total} chunks of the collection {locked.name!r} lack vectors in the space {target}; "
             "they are being made: try again in a moment, or force it and have these found by their words alone until "
             "then.", field="collection", missing=total - done,
+        )
+    lacking = await count_missing(connection, tenant=tenant, collection_id=locked.collection_id, space_id=target)
+    if lacking and not force:
+        raise FailedPrecondition(
+            f"{lacking} learned responses of the collection {locked.name!r} lack vectors in the space {target}; the "
+            "gateway makes them while an embed service of that space is named in its SOURCIER_EMBED_URL. Try again in "
+            "a moment, or force it and have these answer again once they have them.",
+            field="collection", missing=lacking,
         )
     values = {"collection_id": locked.collection_id, "build_id": opened.build_id, "space_id": target, "state": to}
     await connection.execute(SWITCH_COLLECTION, values)

@@ -9,7 +9,7 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import json_line, place, printable
+from sourcier.cli.text import json_line, moment, place, printable
 from sourcier.errors import SourcierError
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ _WARNINGS = {
 @click.command()
 @click.argument("question", nargs=-1, required=True)
 @click.option("-c", "--collection", default="", help="Where to search; `default` by default.")
+@click.option("--agent", help="Ask this agent: its collection, its FAQ first.")
+@click.option("--deployment", help="Ask this deployment of an agent.")
+@click.option("--direct/--no-direct", "direct_answers", default=None,
+              help="Whether an FAQ entry answers without the language model; the service decides by default.")
 @click.option("--category", "categories", multiple=True, help="Only documents of this category; may be repeated.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only documents with this fact; may be repeated.")
 @click.option("--document", "document_ids", multiple=True, metavar="ID", help="Only this document; may be repeated.")
@@ -148,6 +152,8 @@ class AnswerWriter:
             case "quoted":
                 self._citations = {event.quoted.citation.marker: event.quoted.citation}
                 self._replace(event.quoted.text)
+            case "direct_answer":
+                self._direct(event.direct_answer)
             case "finished":
                 self._finish(event.finished)
             case "failed":
@@ -176,6 +182,13 @@ class AnswerWriter:
         seconds = {each.stage: each.duration.ToTimedelta().total_seconds() for each in finished.durations}
         shown = [f"{stage.replace('_', ' ')} {value:.2f} s" for stage, value in seconds.items()]
         self._step("\n" + " · ".join([*shown, *([finished.model] if finished.model else [])]))
+
+    def _direct(self, direct: answer_pb2.DirectAnswer) -> None:
+        self._replace(direct.text)
+        headings = " > ".join(direct.heading_path)
+        self._step(f"\nFAQ entry {direct.faq_entry_id}, validated by {direct.validated_by} "
+                   f"on {moment(direct.validated_at)}{f', {headings}' if headings else ''}\n"
+                   f"matched “{direct.matched_question}”, similarity {direct.similarity:.3f}")
 
     def _text(self, text: str) -> None:
         click.echo(printable(text), nl=False)

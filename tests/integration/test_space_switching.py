@@ -26,8 +26,12 @@ from services.embed.encoder import Encoder
 from services.embed.server import EmbedServer
 from services.embed.worker import embed_consumer
 from services.gateway.__main__ import open_answers
+from services.gateway.agents import Agents
 from services.gateway.answering import Answerer
+from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
+from services.gateway.direct_answers import DirectAnswers
+from services.gateway.learned_vectors import LearnedVectors
 from services.gateway.marking import Marking
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
@@ -39,7 +43,8 @@ from services.index.spaces import EmbeddingSpace
 from services.ingest import relay
 from sourcier import Client
 from sourcier.embed.v1 import embed_pb2_grpc
-from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, spaces_pb2, spaces_pb2_grpc
+from sourcier.errors import FailedPrecondition
+from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, curation_pb2_grpc, spaces_pb2, spaces_pb2_grpc
 from tests.fix_servers import S3Bucket
 from tests.integration.gateway.fix_gateway import closed_port
 from tests.integration.ingest.fix_pipeline import TENANT, Pipeline, ingesting
@@ -83,7 +88,7 @@ async def embed_service(model: Model, jetstream: JetStream) -> AsyncIterator[str
 
 @asynccontextmanager
 async def gateway(pipeline: Pipeline, embed_url: str) -> AsyncIterator[str]:
-    """Run the gateway's servers; yield their address."""
+    """Run the gateway's servers and its worker; yield their address."""
     settings = GatewaySettings(
         postgres_url="unused", ingest_url=pipeline.address, embed_url=embed_url, rerank_url=closed_port(),  # type: ignore[arg-type]
         generate_url=closed_port(), result_threshold=-1,
@@ -94,18 +99,28 @@ async def gateway(pipeline: Pipeline, embed_url: str) -> AsyncIterator[str]:
               generate_url=settings.generate_url, limits=limits) as peers,
         open_answers(settings) as answers,
         Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64) as server,
+        asyncio.TaskGroup() as group,
     ):
+        direct = DirectAnswers(pipeline.database, peers, similarity_min=0.95, search_seconds_max=10)
         retriever = Retriever(pipeline.database, peers, result_threshold=-1, search_seconds_max=10)
         dialogue = Dialogue(
-            Answerer(retriever, peers, Marking("secret")), Rewriter(peers, seconds_max=30), pipeline.database,
-            settings.dialogue,
+            Answerer(retriever, peers, Marking("secret"), direct), Rewriter(peers, seconds_max=30),
+            pipeline.database, settings.dialogue,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, dialogue, settings, answers), "sourcier.gateway.v1.AnswerService")
+                   AnswerServer(retriever, dialogue, settings, answers, Agents(pipeline.database)),
+                   "sourcier.gateway.v1.AnswerService")
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(pipeline.database, peers),
                    "sourcier.gateway.v1.SpaceService")
+        server.add(curation_pb2_grpc.add_CurationServiceServicer_to_server,
+                   CurationServer(pipeline.database, peers, responses_max=10), "sourcier.gateway.v1.CurationService")
         await server.start()
-        yield f"127.0.0.1:{server.port}"
+        stopping = asyncio.Event()
+        group.create_task(LearnedVectors(pipeline.database, peers.embed, interval_seconds=0.2).run(stopping))
+        try:
+            yield f"127.0.0.1:{server.port}"
+        finally:
+            stopping.set()
 
 
 @dataclass
@@ -235,3 +250,40 @@ async def test_a_move_under_load_fails_no_query_and_mixes_no_spaces(serve: Any, 
         narrow.space_id: ["default"], wide.space_id: [],
     }
     assert [build.state for build in listed.builds] == [STATE.SPACE_BUILD_STATE_DROPPED]
+
+
+async def test_validated_answers_move_with_their_collection(serve: Any, tmp_path: Path) -> None:
+    narrow = write_model(tmp_path / "narrow", token_limit=512)
+    wide = write_model(tmp_path / "wide", name="wide-model", dimension=WIDE_DIMENSION, token_limit=512)
+    async with AsyncExitStack() as stack:
+        pipeline: Pipeline = await stack.enter_async_context(serve(
+            tokens=WordCounter(), default_space=space_of(narrow), further_spaces=[space_of(wide)],
+        ))
+        services = [
+            await stack.enter_async_context(embed_service(model, pipeline.jetstream)) for model in (narrow, wide)
+        ]
+        address = await stack.enter_async_context(gateway(pipeline, ",".join(services)))
+        client = await stack.enter_async_context(Client(address, tenant=TENANT))
+        submitted = await pipeline.submit(f"# chat\n\n{text_of(9)}", filename="chat.md")
+        await pipeline.finished(submitted.job.job_id)
+        await client.create_agent("support")
+        for question in QUESTIONS:
+            await client.add_faq_entry(question, f"Oui, {question}.", agent="support", validated_by="Ana")
+
+        async def answers() -> list[tuple[str, int]]:
+            found = [await client.answer(question, agent="support") for question in QUESTIONS]
+            return [(answer.text.split("\n")[0], len(answer.degradations)) for answer in found]
+
+        direct = [(f"Oui, {question}.", 0) for question in QUESTIONS]
+        assert await answers() == direct
+        await client.build_space("default", space="wide-model")
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    await client.switch_space("default")
+                    break
+                except FailedPrecondition:  # chunks or learned responses still lack vectors
+                    await asyncio.sleep(0.1)
+        assert await answers() == direct
+        await client.rollback_space("default")
+        assert await answers() == direct

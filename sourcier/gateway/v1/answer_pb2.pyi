@@ -171,6 +171,8 @@ class _AnswerOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerO
     """`Cancel` stopped it."""
     ANSWER_OUTCOME_ABANDONED: _AnswerOutcome.ValueType  # 7
     """Nobody had read it for so long that the language model was stopped."""
+    ANSWER_OUTCOME_DIRECT: _AnswerOutcome.ValueType  # 8
+    """An answer that a person validated was given; the model was not called."""
 
 class AnswerOutcome(_AnswerOutcome, metaclass=_AnswerOutcomeEnumTypeWrapper):
     """How an answer ended."""
@@ -191,6 +193,8 @@ ANSWER_OUTCOME_CANCELLED: AnswerOutcome.ValueType  # 6
 """`Cancel` stopped it."""
 ANSWER_OUTCOME_ABANDONED: AnswerOutcome.ValueType  # 7
 """Nobody had read it for so long that the language model was stopped."""
+ANSWER_OUTCOME_DIRECT: AnswerOutcome.ValueType  # 8
+"""An answer that a person validated was given; the model was not called."""
 Global___AnswerOutcome: _TypeAlias = AnswerOutcome  # noqa: Y015
 
 @_typing.final
@@ -471,7 +475,7 @@ class Degradation(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """The stage: `dense`, `rerank`, `citation`, `rewrite`, `conversation`, `resume`."""
+    """The stage: `dense`, `rerank`, `citation`, `rewrite`, `conversation`, `resume`, `direct`, `deployment`."""
     reason: _builtins.str
     """What happened and what was done instead."""
     def __init__(
@@ -497,7 +501,7 @@ class StageDuration(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """`rewrite`, `embed`, `search`, `rerank`, `first_token`, `generate` or `total`."""
+    """`rewrite`, `direct`, `embed`, `search`, `rerank`, `first_token`, `generate` or `total`."""
     @_builtins.property
     def duration(self) -> _duration_pb2.Duration:
         """The time it took; `first_token` counts from the call of the language model."""
@@ -534,6 +538,9 @@ class AskRequest(_message.Message):
     KEEP_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
     STRICTNESS_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    DEPLOYMENT_FIELD_NUMBER: _builtins.int
+    DIRECT_ANSWERS_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     passages: _builtins.int
@@ -556,6 +563,16 @@ class AskRequest(_message.Message):
     """
     strictness: Global___Strictness.ValueType
     """What becomes of a sentence that no passage supports; unset leaves it to the service's setting."""
+    agent: _builtins.str
+    """The agent that is asked: its collection is searched, and the answers that were validated for it come first. Empty
+    for none.
+    """
+    deployment: _builtins.str
+    """The deployment that is asked, which names the agent; empty for none."""
+    direct_answers: _builtins.bool
+    """Whether an answer that was validated for this very question is given without the language model; unset leaves it to
+    the service's setting. It takes an agent.
+    """
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
@@ -581,11 +598,16 @@ class AskRequest(_message.Message):
         keep: _builtins.bool | None = ...,
         history: _abc.Iterable[Global___HistoryMessage] | None = ...,
         strictness: Global___Strictness.ValueType = ...,
+        agent: _builtins.str = ...,
+        deployment: _builtins.str = ...,
+        direct_answers: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "filter", b"filter", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "direct_answers", b"direct_answers", "filter", b"filter", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "candidates", b"candidates", "conversation_id", b"conversation_id", "filter", b"filter", "history", b"history", "keep", b"keep", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "keep", b"keep", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__direct_answers: _TypeAlias = _typing.Literal["direct_answers"]  # noqa: Y015
+    _WhichOneofArgType__direct_answers: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers"]  # noqa: Y015
     _WhichOneofReturnType__keep: _TypeAlias = _typing.Literal["keep"]  # noqa: Y015
     _WhichOneofArgType__keep: _TypeAlias = _typing.Literal["_keep", b"_keep"]  # noqa: Y015
     _WhichOneofReturnType__rerank: _TypeAlias = _typing.Literal["rerank"]  # noqa: Y015
@@ -594,6 +616,8 @@ class AskRequest(_message.Message):
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
     _WhichOneofReturnType__temperature: _TypeAlias = _typing.Literal["temperature"]  # noqa: Y015
     _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__direct_answers) -> _WhichOneofReturnType__direct_answers | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__keep) -> _WhichOneofReturnType__keep | None: ...
     @_typing.overload
@@ -771,6 +795,7 @@ class AskEvent(_message.Message):
     DEGRADED_FIELD_NUMBER: _builtins.int
     REWRITTEN_FIELD_NUMBER: _builtins.int
     WITHHELD_FIELD_NUMBER: _builtins.int
+    DIRECT_ANSWER_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """The answer's id (UUIDv7), the same in all its events."""
     sequence: _builtins.int
@@ -831,6 +856,10 @@ class AskEvent(_message.Message):
     def withheld(self) -> Global___Withheld:
         """A sentence of the model was not shown, for no passage supports it."""
 
+    @_builtins.property
+    def direct_answer(self) -> Global___DirectAnswer:
+        """A person validated the answer to this very question; the language model is not called."""
+
     def __init__(
         self,
         *,
@@ -850,12 +879,13 @@ class AskEvent(_message.Message):
         degraded: Global___Degradation | None = ...,
         rewritten: Global___Rewritten | None = ...,
         withheld: Global___Withheld | None = ...,
+        direct_answer: Global___DirectAnswer | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -1218,6 +1248,68 @@ class Quoted(_message.Message):
 Global___Quoted: _TypeAlias = Quoted  # noqa: Y015
 
 @_typing.final
+class DirectAnswer(_message.Message):
+    """The answer that a person validated for this very question: close enough in meaning, with the same numbers and names."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    MATCHED_QUESTION_FIELD_NUMBER: _builtins.int
+    SIMILARITY_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    HEADING_PATH_FIELD_NUMBER: _builtins.int
+    CATEGORY_FIELD_NUMBER: _builtins.int
+    FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
+    VALIDATED_BY_FIELD_NUMBER: _builtins.int
+    VALIDATED_AT_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """What is said to the person: the answer, an empty line and `*Source: …*`."""
+    answer: _builtins.str
+    """The answer as it was validated."""
+    matched_question: _builtins.str
+    """The question that was matched."""
+    similarity: _builtins.float
+    """Cosine similarity of the two questions, −1 to 1."""
+    source: _builtins.str
+    """What the answer names as its source, for example `FAQ validée`."""
+    category: _builtins.str
+    """The category of the answer, `FAQ`."""
+    faq_entry_id: _builtins.str
+    """The FAQ entry, as `CurationService` names it."""
+    validated_by: _builtins.str
+    """Who validated the answer."""
+    @_builtins.property
+    def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The headings above the passage that it was taken from, outermost first; empty where none were given."""
+
+    @_builtins.property
+    def validated_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was validated last."""
+
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        answer: _builtins.str = ...,
+        matched_question: _builtins.str = ...,
+        similarity: _builtins.float = ...,
+        source: _builtins.str = ...,
+        heading_path: _abc.Iterable[_builtins.str] | None = ...,
+        category: _builtins.str = ...,
+        faq_entry_id: _builtins.str = ...,
+        validated_by: _builtins.str = ...,
+        validated_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["validated_at", b"validated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "category", b"category", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "matched_question", b"matched_question", "similarity", b"similarity", "source", b"source", "text", b"text", "validated_at", b"validated_at", "validated_by", b"validated_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DirectAnswer: _TypeAlias = DirectAnswer  # noqa: Y015
+
+@_typing.final
 class Usage(_message.Message):
     """Tokens the language model used."""
 
@@ -1262,7 +1354,7 @@ class Finished(_message.Message):
     outcome: Global___AnswerOutcome.ValueType
     """How it ended."""
     model: _builtins.str
-    """The model's name; empty when it was not called."""
+    """The model's name; empty when it was not called, `direct_qr_match` for a direct answer."""
     message_id: _builtins.str
     """The answer's message in its conversation, to be rated; empty where nothing was kept."""
     @_builtins.property

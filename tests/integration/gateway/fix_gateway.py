@@ -18,9 +18,12 @@ from services.chassis.errors import ServiceError
 from services.chassis.postgres import Database
 from services.chassis.serving import Server, received, tenant_of
 from services.gateway.__main__ import open_answers
+from services.gateway.agents import Agents
 from services.gateway.answering import Answerer
 from services.gateway.conversation_server import ConversationServer
+from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
+from services.gateway.direct_answers import DirectAnswers
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.marking import Marking
 from services.gateway.operations_server import OperationsServer
@@ -34,6 +37,7 @@ from sourcier.gateway.v1 import (
     answer_pb2,
     answer_pb2_grpc,
     conversation_pb2_grpc,
+    curation_pb2_grpc,
     knowledge_pb2_grpc,
     operations_pb2_grpc,
 )
@@ -60,6 +64,8 @@ class Scenario:
     """Draws how long the language model waits before each delta, in hundredths of a second."""
     ranker: str = "late-interaction"
     embed_error: ServiceError | None = None
+    embed_as: dict[str, str] = field(default_factory=dict)
+    """Texts that have the vector of another one."""
     rerank_error: ServiceError | None = None
     generate_error: ServiceError | None = None
     pace_seconds: float = 0.0
@@ -97,7 +103,8 @@ class FakeEmbed(embed_pb2_grpc.EmbedServiceServicer):
         """Embed one text."""
         if self._scenario.embed_error is not None:
             raise self._scenario.embed_error
-        half = np.frombuffer(text_vector(request.texts[0]), "<f2").astype("<f4")
+        text = self._scenario.embed_as.get(request.texts[0], request.texts[0])
+        half = np.frombuffer(text_vector(text), "<f2").astype("<f4")
         tokens = embed_pb2.TokenVectors(vectors=half.tobytes(), weights=[1.0], count=1)
         return embed_pb2.EmbedResponse(
             space_id=self._scenario.space_id,
@@ -261,6 +268,8 @@ class Gateway:
     conversations: Any
     scenario: Scenario
     server: Server
+    curation: Any
+    peers: Peers
     peer_urls: dict[str, str] = field(default_factory=dict)
     """Where its peers listen, by setting."""
 
@@ -363,13 +372,20 @@ async def gateway(
                 database, peers, result_threshold=configured.result_threshold,
                 search_seconds_max=configured.search_seconds_max,
             )
+            direct = DirectAnswers(
+                database, peers, similarity_min=configured.direct_similarity,
+                search_seconds_max=configured.search_seconds_max,
+            )
             dialogue = Dialogue(
-                Answerer(retriever, peers, Marking("secret")),
+                Answerer(retriever, peers, Marking("secret"), direct),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                       AnswerServer(retriever, dialogue, configured, answers),
+                       AnswerServer(retriever, dialogue, configured, answers, Agents(database)),
                        "sourcier.gateway.v1.AnswerService")
+            server.add(curation_pb2_grpc.add_CurationServiceServicer_to_server,
+                       CurationServer(database, peers, responses_max=configured.learned_responses_max),
+                       "sourcier.gateway.v1.CurationService")
             server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, KnowledgeServer(database, peers),
                        "sourcier.gateway.v1.KnowledgeService")
             server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
@@ -382,6 +398,7 @@ async def gateway(
                 yield Gateway(answer_pb2_grpc.AnswerServiceStub(channel),
                               knowledge_pb2_grpc.KnowledgeServiceStub(channel),
                               operations_pb2_grpc.OperationsServiceStub(channel),
-                              conversation_pb2_grpc.ConversationServiceStub(channel), scenario, server, urls)
+                              conversation_pb2_grpc.ConversationServiceStub(channel), scenario, server,
+                              curation_pb2_grpc.CurationServiceStub(channel), peers, urls)
             finally:
                 await channel.close()

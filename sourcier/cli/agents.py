@@ -1,0 +1,124 @@
+"""`sourcier agents create | list | show | update | delete`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sourcier.cli.failure import Failure
+from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.text import json_line, moment, printable, write_table
+
+if TYPE_CHECKING:
+    from sourcier.client import Client
+    from sourcier.gateway.v1 import curation_pb2
+
+METHODS = click.Choice(["qa_atomic", "classic"])
+CHANGES = click.Choice(["flag", "retire"])
+
+
+@click.group()
+def agents() -> None:
+    """Create, list, show, change and delete agents: a collection to answer from, and a FAQ."""
+
+
+@agents.command()
+@click.argument("name")
+@click.option("-c", "--collection", default="", help="The collection that it answers from; `default` by default.")
+@click.option("--description", default="", help="What it is for.")
+@click.option("--method", "indexing_method", type=METHODS, help="How its documents' chunks are indexed.")
+@click.option("--on-document-change", type=CHANGES,
+              help="What becomes of an FAQ entry whose document changed: flagged for a person, or retired.")
+@connects
+def create(name: str, connection: Connection, **options: Any) -> None:
+    """Create an agent."""
+    async def use(client: Client) -> curation_pb2.Agent:
+        return await client.create_agent(name, **options)
+
+    created = connection.run(use)
+    click.echo(f"created {printable(created.name)}, which answers from {printable(created.collection)}")
+
+
+@agents.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
+@connects
+def list_agents(as_json: bool, connection: Connection) -> None:
+    """List agents."""
+    async def use(client: Client) -> list[curation_pb2.Agent]:
+        return [agent async for agent in client.agents()]
+
+    found = connection.run(use)
+    if as_json:
+        for agent in found:
+            click.echo(json_line(agent))
+        return
+    write_table(("NAME", "COLLECTION", "METHOD", "FAQ", "FLAGGED", "CREATED"), [
+        (each.name, each.collection, method_name(each.indexing_method), str(each.faq_count), str(each.flagged_count),
+         moment(each.created_at))
+        for each in found
+    ])
+
+
+@agents.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
+@connects
+def show(name: str, as_json: bool, connection: Connection) -> None:
+    """Show an agent."""
+    async def use(client: Client) -> curation_pb2.Agent:
+        return await client.get_agent(name)
+
+    agent = connection.run(use)
+    if as_json:
+        click.echo(json_line(agent))
+        return
+    for label, value in (
+        ("agent", agent.name), ("description", agent.description), ("collection", agent.collection),
+        ("method", method_name(agent.indexing_method)), ("FAQ", f"{agent.faq_count:,} answer"),
+        ("flagged", f"{agent.flagged_count:,} wait for a person"),
+        ("on change", "flag" if agent.on_document_change == 1 else "retire"), ("created", moment(agent.created_at)),
+    ):
+        click.echo(f"{label:<12} {printable(value)}")
+
+
+@agents.command()
+@click.argument("name")
+@click.option("-c", "--collection", help="The collection that it answers from.")
+@click.option("--description", help="What it is for.")
+@click.option("--method", "indexing_method", type=METHODS, help="How its documents' chunks are indexed.")
+@click.option("--on-document-change", type=CHANGES, help="What becomes of an FAQ entry whose document changed.")
+@connects
+def update(name: str, connection: Connection, **options: Any) -> None:
+    """Change an agent; what is left out stays."""
+    if all(value is None for value in options.values()):
+        raise Failure("nothing to change is given", hint="sourcier agents update --help", exit_code=2)
+
+    async def use(client: Client) -> curation_pb2.Agent:
+        return await client.update_agent(name, **options)
+
+    updated = connection.run(use)
+    click.echo(f"updated {printable(updated.name)}: {printable(updated.collection)}, "
+               f"{method_name(updated.indexing_method)}")
+
+
+@agents.command()
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@connects
+def delete(name: str, yes: bool, connection: Connection) -> None:
+    """Delete an agent with its deployments and its FAQ; the documents stay."""
+    if not yes:
+        click.confirm(f"Delete the agent {name} with its deployments and its FAQ?", abort=True, err=True)
+
+    async def use(client: Client) -> bool:
+        return await client.delete_agent(name)
+
+    click.echo(f"deleted {name}" if connection.run(use) else f"there was no {name}")
+
+
+def method_name(method: curation_pb2.IndexingMethod.ValueType) -> str:
+    """Return an indexing method as it is typed."""
+    from sourcier.gateway.v1 import curation_pb2
+
+    return curation_pb2.IndexingMethod.Name(method).removeprefix("INDEXING_METHOD_").lower()
