@@ -18,7 +18,7 @@ from services.gateway import exchanges
 from sourcier.gateway.v1 import answer_pb2, conversation_pb2
 from sourcier.generate.v1 import generate_pb2
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway
-from tests.integration.gateway.test_answer_service import check_stream, field_of, kinds
+from tests.integration.gateway.test_answer_service import SPOKEN, check_stream, field_of, kinds
 from tests.integration.index.writer import Writer
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
@@ -185,7 +185,7 @@ async def test_a_refusal_is_kept_as_one(handbook: Database) -> None:
 
 
 async def test_an_answer_that_its_reader_stops_is_kept_as_cut_off(handbook: Database) -> None:
-    async with gateway(handbook, Scenario(hang=True)) as served:
+    async with gateway(handbook, Scenario(hang=True, deltas=SPOKEN)) as served:
         conversation_id = await begin(served)
         call = served.answers.Ask(answer_pb2.AskRequest(question=QUESTION, conversation_id=conversation_id),
                                   timeout=20, metadata=TENANT)
@@ -194,7 +194,8 @@ async def test_an_answer_that_its_reader_stops_is_kept_as_cut_off(handbook: Data
                 break
         await asyncio.wait_for(served.scenario.generating.wait(), 10)
         (_, unfinished) = await messages_of(served, conversation_id)
-        call.cancel()
+        cancel = answer_pb2.CancelRequest(answer_id=response.event.answer_id)
+        assert (await served.answers.Cancel(cancel, timeout=10, metadata=TENANT)).stopped
         answer = await ended(served, conversation_id)
     assert unfinished.state == conversation_pb2.MESSAGE_STATE_UNFINISHED
     assert answer.state == conversation_pb2.MESSAGE_STATE_CUT_OFF

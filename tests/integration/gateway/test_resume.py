@@ -134,7 +134,7 @@ async def test_nobody_resumes_what_is_not_theirs_or_is_not_there(
 async def test_cancel_stops_the_model_and_tells_every_reader(
     handbook: Database, nats_url: str, subject_prefix: str, elsewhere: bool
 ) -> None:
-    scenario = Scenario(deltas=SENTENCE, hang=True)
+    scenario = Scenario(deltas=SENTENCE * 4, hang=True)
     async with replicas(handbook, scenario, nats_url, subject_prefix) as served:
         call = served[0].start(QUESTION)
         begun = await first_events(call, 5)
@@ -169,7 +169,7 @@ async def test_a_reader_who_is_away_for_less_than_the_linger_loses_nothing(
 async def test_an_answer_that_nobody_reads_is_abandoned(
     handbook: Database, nats_url: str, subject_prefix: str
 ) -> None:
-    scenario = Scenario(deltas=SENTENCE, hang=True)
+    scenario = Scenario(deltas=SENTENCE * 4, hang=True)
     async with replicas(handbook, scenario, nats_url, subject_prefix, answer_linger_seconds=0) as (first, second):
         begun, _ = await read(first.start(QUESTION), events_max=6)
         left_at = time.monotonic()
@@ -186,7 +186,7 @@ async def test_an_answer_that_nobody_reads_is_abandoned(
 async def test_a_reader_at_another_gateway_keeps_an_answer_alive(
     handbook: Database, nats_url: str, subject_prefix: str
 ) -> None:
-    scenario = Scenario(deltas=SENTENCE, hang=True)
+    scenario = Scenario(deltas=SENTENCE * 4, hang=True)
     async with replicas(handbook, scenario, nats_url, subject_prefix, answer_linger_seconds=0) as (first, second):
         begun, _ = await read(first.start(QUESTION), events_max=6)
         reader = second.answers.Resume(
@@ -215,7 +215,7 @@ async def test_one_gateway_resumes_its_own_answers_without_a_broker(handbook: Da
 
 
 async def test_a_full_gateway_gives_up_what_nobody_reads(handbook: Database) -> None:
-    scenario = Scenario(deltas=SENTENCE, hang=True)
+    scenario = Scenario(deltas=SENTENCE * 4, hang=True)
     async with gateway(handbook, scenario, answers_max=2) as served:
         left, _ = await read(served.start(QUESTION), events_max=1)
         stayed = [served.start(QUESTION) for _ in range(2)]

@@ -64,7 +64,7 @@ async def behind_proxy(nats_url: str) -> AsyncIterator[tuple[Proxy, str]]:
 async def test_without_the_broker_an_answer_goes_on_and_says_what_is_missing(
     handbook: Database, nats_url: str, subject_prefix: str
 ) -> None:
-    scenario = Scenario(deltas=SENTENCE * 6, pace_seconds=0.02)
+    scenario = Scenario(deltas=SENTENCE * 16, pace_seconds=0.02)
     async with (
         behind_proxy(nats_url) as (proxy, cut_url),
         gateway(handbook, scenario, nats_url=cut_url, subject_prefix=subject_prefix) as first,
@@ -78,7 +78,7 @@ async def test_without_the_broker_an_answer_goes_on_and_says_what_is_missing(
         assert error is None
         whole = begun + rest
         check_stream(whole)
-        assert text(whole).strip() == "".join(SENTENCE * 6).strip()
+        assert text(whole).strip() == "".join(SENTENCE * 16).strip()
         assert degraded(whole) == ["resume"]
         assert degradations() == before + 1
         # Once the broker can be reached again, the copy becomes whole although the answer has ended.
@@ -145,7 +145,7 @@ async def test_a_gateway_that_was_away_too_long_does_not_get_its_answer_back(
     handbook: Database, nats_url: str, subject_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copied_answer, "LEASE_SECONDS", 1.0)
-    scenario = Scenario(deltas=SENTENCE, hang=True)
+    scenario = Scenario(deltas=SENTENCE * 4, hang=True)
     async with (
         behind_proxy(nats_url) as (proxy, cut_url),
         gateway(handbook, scenario, nats_url=cut_url, subject_prefix=subject_prefix) as first,
@@ -207,7 +207,7 @@ async def gateway_process(
 async def test_another_gateway_tells_the_end_of_one_that_was_killed(
     handbook: Database, database_url: str, nats_url: str, subject_prefix: str, tmp_path: Path
 ) -> None:
-    scenario = Scenario(deltas=SENTENCE, hang=True)
+    scenario = Scenario(deltas=SENTENCE * 4, hang=True)
     async with (
         gateway(handbook, scenario, nats_url=nats_url, subject_prefix=subject_prefix) as beside,
         gateway_process(
@@ -249,7 +249,7 @@ async def test_another_gateway_tells_the_end_of_one_that_was_killed(
 async def test_a_gateway_that_is_stopped_tells_the_end_of_what_is_not_whole(
     handbook: Database, database_url: str, nats_url: str, subject_prefix: str, tmp_path: Path
 ) -> None:
-    scenario = Scenario(deltas=SENTENCE, hang=True)
+    scenario = Scenario(deltas=SENTENCE * 4, hang=True)
     async with (
         gateway(handbook, scenario, nats_url=nats_url, subject_prefix=subject_prefix) as beside,
         gateway_process(
@@ -300,7 +300,7 @@ async def test_a_gateway_that_is_stopped_finishes_what_it_can(
 async def test_thousands_of_cancelled_streams_leave_nothing_behind(
     handbook: Database, nats_url: str, subject_prefix: str
 ) -> None:
-    scenario = Scenario(deltas=SENTENCE, hang=True)
+    scenario = Scenario(deltas=SENTENCE * 4, hang=True)
     process = psutil.Process()
 
     async def some(served: Gateway, count: int) -> None:

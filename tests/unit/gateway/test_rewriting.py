@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from services.chassis.channels import Deadline
 from services.chassis.errors import ServiceError, Unavailable
 from services.gateway.events import Usage
 from services.gateway.history import HistoryMessage, language_of, last_lines
+from services.gateway.marking import Marking
 from services.gateway.messages import ENGLISH, FRENCH
 from services.gateway.peers import Generation, SamplingOptions
 from services.gateway.prompt import build_prompt
@@ -178,8 +180,9 @@ def test_the_prompt_of_an_answer_has_the_last_two_exchanges_between_passages_and
         HistoryMessage("user" if number % 2 == 0 else "assistant", f"Message {number} " + "x" * 500)
         for number in range(6)
     )
-    plain = build_prompt("Et celui-ci ?", [passage(1, "Deux jours.")], FRENCH, refusal="Non.")
-    told = build_prompt("Et celui-ci ?", [passage(1, "Deux jours.")], FRENCH, refusal="Non.", history=history)
+    build = partial(build_prompt, marking=Marking("secret"), tenant="acme")
+    plain = build("Et celui-ci ?", [passage(1, "Deux jours.")], FRENCH, refusal="Non.")
+    told = build("Et celui-ci ?", [passage(1, "Deux jours.")], FRENCH, refusal="Non.", history=history)
     assert told.system == plain.system
     assert told.user.startswith(plain.user.removesuffix("Question : Et celui-ci ?"))
     assert told.user.endswith("\n\nQuestion : Et celui-ci ?")
@@ -188,7 +191,7 @@ def test_the_prompt_of_an_answer_has_the_last_two_exchanges_between_passages_and
         "Utilisateur : Message 2", "Assistant : Message 3", "Utilisateur : Message 4", "Assistant : Message 5",
     ]
     assert all(len(line.partition(" : ")[2]) == 200 for line in lines)
-    assert ENGLISH.said in build_prompt("And?", [passage(1)], ENGLISH, refusal="No.", history=history).user
+    assert ENGLISH.said in build("And?", [passage(1)], ENGLISH, refusal="No.", history=history).user
 
 
 def test_long_messages_are_cut_in_the_rewriting_prompt() -> None:
