@@ -17,6 +17,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,6 +32,12 @@ from services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION
 from services.ingest.working_folder import WorkingFolder
 
 START_TIMEOUT_SECONDS = 120.0
+GIVE_WAY_SECONDS = 2.0
+"""A document that takes longer gives way to everything else: an endless loop must not slow its neighbours down."""
+LOOK_SECONDS = 5.0
+"""How often a document that gave way is asked how long it was kept waiting."""
+WAITED_SHARE_MAX = 1.0
+"""Of the time limit: what a document that gave way was kept waiting is added to it, up to as much again."""
 _ZYGOTE = "services.ingest.parsing.zygote"
 _LOG_TAIL_BYTES = 2000
 _log = logging.getLogger(__name__)
@@ -132,8 +139,8 @@ class ParserPool:
         """Have the zygote parse; kill the child at the time limit and when the caller is cancelled."""
         ended = zygote.request(identifier, command)
         try:
-            async with asyncio.timeout(self.limits.wall_seconds):
-                return await asyncio.shield(ended)
+            async with asyncio.timeout(self.limits.wall_seconds * (1 + WAITED_SHARE_MAX)):
+                return await self._ended_in_time(zygote, identifier, ended)
         except TimeoutError:
             zygote.kill(identifier)
             await ended
@@ -147,6 +154,22 @@ class ParserPool:
             with contextlib.suppress(Unavailable):
                 await asyncio.shield(ended)
             raise
+
+    async def _ended_in_time(
+        self, zygote: _ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Return how the child ended; raise TimeoutError when the limit is over, less what it was kept waiting."""
+        limit = self.limits.wall_seconds
+        began = time.monotonic()
+        await asyncio.wait((ended,), timeout=min(GIVE_WAY_SECONDS, limit))
+        left = limit - GIVE_WAY_SECONDS
+        while not ended.done() and left > 0:
+            zygote.give_way(identifier)
+            await asyncio.wait((ended,), timeout=min(left, LOOK_SECONDS))
+            left = limit + zygote.waited(identifier) - (time.monotonic() - began)
+        if not ended.done():
+            raise TimeoutError
+        return ended.result()
 
     def _outcome(self, directory: Path, filename: str, ended: dict[str, Any]) -> ParsedArtefact:
         status = ended["status"]
@@ -197,6 +220,7 @@ class _ZygoteProcess:
         self.network = network
         self._process = process
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._waited: dict[int, float] = {}
         self._reader = asyncio.create_task(self._read_replies(), name="parser-replies")
 
     @classmethod
@@ -240,6 +264,14 @@ class _ZygoteProcess:
         """Ask for the child's death; its future then ends."""
         self._send({"id": identifier, "kill": True})
 
+    def give_way(self, identifier: int) -> None:
+        """Let the child run behind everything else, and ask how long it has been kept waiting."""
+        self._send({"id": identifier, "give_way": True})
+
+    def waited(self, identifier: int) -> float:
+        """Return the seconds that a child had been kept waiting for a processor when it was last asked."""
+        return self._waited.get(identifier, 0.0)
+
     async def stop(self) -> None:
         """Close the zygote's input, which ends it and its children, and wait."""
         assert self._process.stdin is not None
@@ -263,6 +295,10 @@ class _ZygoteProcess:
         try:
             async for line in self._process.stdout:
                 message = json.loads(line)
+                if "waited" in message:
+                    self._waited[message["id"]] = message["waited"]
+                    continue
+                self._waited.pop(message["id"], None)
                 future = self._waiting.pop(message["id"], None)
                 if future is not None and not future.done():
                     future.set_result(message)

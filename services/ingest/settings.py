@@ -40,7 +40,8 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     parse_slots: int = Field(default=2, ge=1, le=64)
     """Documents being read at once, each in a process of its own."""
     parse_seconds_max: float = Field(default=120, gt=0)
-    """Longest time for reading one document; then its process is killed."""
+    """Longest time for reading one document; then its process is killed. After two seconds it gives way to all others,
+    and what it is kept waiting for a processor is added, up to as much again."""
     parse_memory_bytes_max: int = Field(default=1536 * MEBIBYTE, ge=256 * MEBIBYTE)
     """Most memory for reading one document."""
     parse_pages_max: int = Field(default=5_000, ge=1)

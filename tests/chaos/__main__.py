@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.chaos import bucket, report, simulation, trial
+from tests.chaos import bucket, report, simulation, throughput, trial
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import serving
 from tests.chaos.probes import PROBES
@@ -23,6 +23,8 @@ from tests.chaos.trial import Outcome
 NAMES = (*SCENARIOS, *PROBES, "simulation")
 SIMULATIONS = 10_000
 """Seeds of the simulated ingest in one run."""
+GOOD_DOCUMENTS = 200
+"""In each round of `throughput`."""
 
 
 def main() -> int:
@@ -59,6 +61,9 @@ async def _campaign(arguments: argparse.Namespace, folder: Path, outcomes: list[
 async def _run(name: str, seed: int, folder: Path, arguments: argparse.Namespace) -> Outcome:
     if name == "bucket":
         return await bucket.run(folder, seed=seed)
+    if name == "throughput":
+        async with serving(folder / f"{name}-{seed}") as servers:
+            return await throughput.run(servers, seed, GOOD_DOCUMENTS)
     if name == "simulation":
         return await asyncio.to_thread(_simulate, seed)
     if name in PROBES:
@@ -87,7 +92,7 @@ def _names(asked: str) -> Sequence[str]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
-    parser.add_argument("--scenario", default="", help=f"some of {', '.join(NAMES)}, bucket")
+    parser.add_argument("--scenario", default="", help=f"some of {', '.join(NAMES)}, bucket, throughput")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--duration", type=float, default=0, help="seconds; the seeds go up until then")
     parser.add_argument("--rounds", type=int, default=1, help="how many times each fault happens")

@@ -30,6 +30,8 @@ def parse(source: Source) -> ParsedDocument:
                 pass
         case "!memory":
             return document_of(str(bytearray(2**40)))
+        case "!bomb":
+            return document_of("bomb " * 2**27)
         case "!encrypted":
             raise DocumentEncrypted(f"“{source.filename}” is encrypted.")
         case "!damaged":

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentTooCostly, Unavailable
+from services.ingest import sandbox
 from services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 from services.ingest.sandbox import ParserPool
 
@@ -59,6 +61,34 @@ async def test_a_document_that_takes_too_long_is_stopped(slow: Path) -> None:
     async with ParserPool(limits=ParsingLimits(wall_seconds=0.3)) as pool:
         with pytest.raises(DocumentTooCostly, match=r"more than the 0\.3 s allowed"):
             await pool.parse(slow, filename="slow.csv")
+
+
+async def test_a_document_that_takes_long_gives_way_to_its_neighbours(
+    slow: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "GIVE_WAY_SECONDS", 0.1)
+    async with ParserPool() as pool:
+        parsing = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
+        child = await child_of_zygote(pool)
+        async with asyncio.timeout(20):
+            while os.getpriority(os.PRIO_PROCESS, child) == 0:
+                assert not parsing.done()
+                await asyncio.sleep(0.01)
+        parsing.cancel()
+        await asyncio.gather(parsing, return_exceptions=True)
+
+
+async def test_what_a_document_was_kept_waiting_is_added_to_its_time_as_much_again_at_most(
+    slow: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "GIVE_WAY_SECONDS", 0.05)
+    async with ParserPool(limits=ParsingLimits(wall_seconds=0.3)) as pool:
+        assert pool._zygote is not None
+        monkeypatch.setattr(pool._zygote, "waited", lambda identifier: 60.0)
+        began = time.monotonic()
+        with pytest.raises(DocumentTooCostly, match=r"more than the 0\.3 s allowed"):
+            await pool.parse(slow, filename="slow.csv")
+    assert time.monotonic() - began >= 0.6
 
 
 async def test_a_document_that_takes_too_much_memory_or_room_is_refused(

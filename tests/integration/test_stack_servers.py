@@ -13,10 +13,11 @@ import psycopg
 import pytest
 
 from services.chassis.objects import ObjectStore
-from services.stack import programs, users
+from services.stack import ports, programs, users
 from services.stack.component import StartFailed
 from services.stack.servers.nats import NatsServer, NatsServerSettings
 from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
+from services.stack.servers.s3 import PORT_NAMES, S3Server, S3ServerSettings
 from tests.fix_servers import S3Bucket
 
 
@@ -54,6 +55,24 @@ async def test_nats_on_a_taken_port_says_why(tmp_path: Path, nats_server: NatsSe
     with pytest.raises(StartFailed) as failure:
         await NatsServer(settings).start()
     assert any("address already in use" in line for line in failure.value.log_lines)
+
+
+async def test_the_store_takes_other_ports_where_one_of_its_own_choice_was_taken_meanwhile(
+    tmp_path: Path, nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choices: list[list[int]] = []
+    free_ports = ports.free_ports
+
+    def chosen(count: int) -> list[int]:
+        choices.append(free_ports(count))
+        if len(choices) == 1:
+            choices[0][PORT_NAMES.index("admin")] = nats_server.ports["nats"]
+        return choices[-1]
+
+    monkeypatch.setattr(ports, "free_ports", chosen)
+    async with S3Server(S3ServerSettings(folder=tmp_path / "s3", log=tmp_path / "s3.log", buckets=())) as server:
+        assert sorted(server.ports.values()) == sorted(choices[1])
+    assert len(choices) == 2
 
 
 async def test_the_application_role_is_ordinary_and_has_pgvector(empty_database_url: str) -> None:

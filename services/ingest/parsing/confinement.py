@@ -57,6 +57,26 @@ def die_with_parent(parent_pid: int) -> None:
         os._exit(1)
 
 
+def give_way(pid: int, *, niceness: int = 15) -> None:
+    """Let a process group run mostly where nothing else wants the processor: a thirtieth, beside a busy thread."""
+    try:
+        os.setpriority(os.PRIO_PGRP, pid, niceness)
+        # A session of its own may be weighed as one whole, whatever its processes' own niceness.
+        with open(f"/proc/{pid}/autogroup", "w") as group:
+            group.write(str(niceness))
+    except OSError:
+        pass  # it has ended, or the kernel does not group sessions
+
+
+def seconds_kept_waiting(pid: int) -> float:
+    """Return how long a process was ready to run and had no processor; 0 where the kernel does not tell."""
+    try:
+        with open(f"/proc/{pid}/schedstat") as counted:
+            return int(counted.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 def ignore_interrupts() -> None:
     """Leave Ctrl-C and termination to the parent, which ends this process by closing its input."""
     for number in _INTERRUPTED:

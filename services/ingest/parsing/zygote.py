@@ -3,8 +3,10 @@
 Started by `services.ingest.sandbox` with `python -m`, so it shares nothing with the service: no threads, no gRPC, no
 credentials, no environment. It stays single-threaded, which is what makes its own forks safe.
 
-One JSON object a line. In: `{"id", "directory", "source"}` to parse, `{"id", "kill": true}` to kill. Out: `{"ready"}`
-once, then for each document `{"id", "status", "peak_bytes"}` with the wait status. End of input ends everything.
+One JSON object a line. In: `{"id", "directory", "source"}` to parse, `{"id", "kill": true}` to kill, `{"id",
+"give_way": true}` to let a long one run behind the others. Out: `{"ready"}` once, for each document `{"id", "status",
+"peak_bytes"}` with the wait status, and for each that gives way `{"id", "waited"}`, how many seconds it has been kept
+waiting for a processor. End of input ends everything.
 """
 
 from __future__ import annotations
@@ -22,7 +24,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services.ingest.parsing.confinement import apply_limits, die_with_parent, ignore_interrupts, leave_network
+from services.ingest.parsing.confinement import (
+    apply_limits,
+    die_with_parent,
+    give_way,
+    ignore_interrupts,
+    leave_network,
+    seconds_kept_waiting,
+)
 from services.ingest.parsing.limits import ParsingLimits
 
 ARTEFACT = "artefact"
@@ -44,7 +53,7 @@ class Zygote:
         for chunk in self._chunks(commands, replies):
             *lines, buffer = (buffer + chunk).split(b"\n")
             for line in lines:
-                self._obey(json.loads(line))
+                self._obey(json.loads(line), replies)
         for pid in self.running.values():
             _kill(pid)
 
@@ -68,12 +77,16 @@ class Zygote:
                     else:
                         return
 
-    def _obey(self, command: dict[str, Any]) -> None:
+    def _obey(self, command: dict[str, Any], replies: int) -> None:
         identifier = command["id"]
-        if command.get("kill"):
+        if command.get("kill") or command.get("give_way"):
             # Only this process reaps, so the number still belongs to that child.
-            if identifier in self.running:
-                _kill(self.running[identifier])
+            pid = self.running.get(identifier)
+            if pid is not None and command.get("kill"):
+                _kill(pid)
+            elif pid is not None:
+                give_way(pid)
+                reply(replies, {"id": identifier, "waited": seconds_kept_waiting(pid)})
             return
         parent = os.getpid()
         pid = os.fork()

@@ -19,7 +19,7 @@ from obstore.store import S3Store
 from services.chassis.errors import Unavailable
 from services.stack import ports, probing, programs
 from services.stack.child import Command
-from services.stack.component import Component
+from services.stack.component import Component, StartFailed
 from services.stack.secret import kept_secret, write_private
 from services.stack.settings import server_environment
 
@@ -29,6 +29,9 @@ PARTS = ("s3", "filer", "volume", "master", "admin")
 PORT_NAMES = tuple(name for part in PARTS for name in (part, f"{part}.grpc"))
 INNER_PORT_NAMES = PORT_NAMES[1:]
 READY_KEY = ".ready"
+STARTS_MAX = 3
+"""With ports of our own choice: another process may take one between the choice and its use."""
+PORT_TAKEN = "Port allocation failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,19 @@ class S3Server(Component):
     async def create_bucket(self, bucket: str) -> None:
         """Create a bucket unless it exists."""
         await asyncio.to_thread(_create_bucket, self.store(bucket))
+
+    async def start(self) -> None:
+        """Start the store; with other ports where one of those chosen was taken meanwhile."""
+        chosen_before = bool(self._ports or self.settings.port or self.settings.inner_ports)
+        for left in reversed(range(STARTS_MAX)):
+            try:
+                await super().start()
+            except StartFailed as error:
+                if chosen_before or not left or PORT_TAKEN not in str(error):
+                    raise
+                self._ports = {}
+            else:
+                return
 
     async def prepare(self) -> None:
         """Write the access keys, the volume layout, and whom to notify."""

@@ -79,7 +79,8 @@ async def test_a_call_has_its_cap_below_the_deadline() -> None:
         response = await channels.call(
             served.embed.Embed, REQUEST, peer="embed", tenant="default", deadline=Deadline.after(100), cap_seconds=2
         )
-    assert 0 < response.cache_hits <= 2000
+    # gRPC rounds a deadline up to what its header can say.
+    assert 0 < response.cache_hits <= 2100
 
 
 async def test_nothing_is_begun_when_the_time_is_up() -> None:

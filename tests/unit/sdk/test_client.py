@@ -48,7 +48,8 @@ async def test_every_call_has_tenant_request_id_and_deadline(client: Client, gat
     seen = gateway.metadata[-1]
     assert seen[TENANT_KEY] == "acme"
     assert len(seen[REQUEST_ID_KEY]) == 32
-    assert 0 < seen["left"] <= 30
+    # gRPC rounds a deadline up to what its header can say.
+    assert 0 < seen["left"] <= 31
     assert gateway.requests[-1].mode == answer_pb2.SEARCH_MODE_FUSED
 
 
