@@ -26,7 +26,7 @@ from tests.chaos.trial import Outcome
 MODEL = "multilingual-e5-small"
 POISONS = ("crash", "hang", "memory", "bomb", "encrypted", "damaged")
 PARAGRAPHS, WORDS_EACH = 4, 120
-ROUNDS = 1
+ROUNDS = 2
 SENDERS = 16
 RATIO_MIN = 0.95
 JOB_SECONDS_MAX = 400.0
