@@ -11,6 +11,7 @@ from services.chassis.errors import NotFound
 from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
 from services.chassis.objects import ObjectStore
+from services.ingest.places import long_places
 from services.ingest.progress import LOCATED, METADATA, PARSED, Progress
 from services.ingest.sandbox import ParserPool
 from services.ingest.storage import parsed_key
@@ -29,12 +30,12 @@ class ParseStage:
         self._progress = progress
 
     def consumer(self, *, slots: int) -> Consumer[events_pb2.DocumentReceived]:
-        """Return the consumer; each lane has its slots, the pool bounds the processes of both."""
+        """Return the consumer: each lane has its slots and the long ones'; the pool bounds the processes of both."""
         return Consumer(
             self._jetstream,
             subjects.DOCUMENT_RECEIVED,
             stage=STAGE,
-            concurrency=dict.fromkeys(subjects.LANES, slots),
+            concurrency=dict.fromkeys(subjects.LANES, slots + long_places(slots)),
             handle=self.handle,
         )
 

@@ -29,15 +29,17 @@ from services.chassis.errors import DocumentMalformed, DocumentRejected, Documen
 from services.ingest.documents import ParsedDocument
 from services.ingest.parsing.limits import ParsingLimits
 from services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION
+from services.ingest.places import Place, Places
 from services.ingest.working_folder import WorkingFolder
 
 START_TIMEOUT_SECONDS = 120.0
-GIVE_WAY_SECONDS = 2.0
-"""A document that takes longer gives way to everything else: an endless loop must not slow its neighbours down."""
+GIVE_WAY = ((0.25, 10), (1.0, 19))
+"""After so many seconds a document runs with this niceness: an endless loop must not slow its neighbours down. Most
+documents are read before; on a machine with nothing else to do, niceness changes nothing."""
 LOOK_SECONDS = 5.0
 """How often a document that gave way is asked how long it was kept waiting."""
-WAITED_SHARE_MAX = 1.0
-"""Of the time limit: what a document that gave way was kept waiting is added to it, up to as much again."""
+WAITED_SHARE_MAX = 4.0
+"""Of the time limit: what a document that gave way was kept waiting is added to it, up to so many times as much."""
 _ZYGOTE = "services.ingest.parsing.zygote"
 _LOG_TAIL_BYTES = 2000
 _log = logging.getLogger(__name__)
@@ -60,7 +62,11 @@ class ParsedArtefact:
 
 
 class ParserPool:
-    """Parses documents, at most `concurrency` at a time; further calls wait their turn."""
+    """Parses documents, at most `concurrency` at a time; further calls wait their turn.
+
+    A document that gave way leaves its slot to the next while one of the places for long ones is free: half as many
+    as there are slots, and one at least. So an endless loop takes no slot, and children stay bounded.
+    """
 
     def __init__(
         self, *, concurrency: int = 2, limits: ParsingLimits | None = None, parent_directory: Path | None = None
@@ -73,7 +79,7 @@ class ParserPool:
         self.network_isolation = ""
         """`namespace` or `sockets`, once started: see `parsing.confinement`."""
         self._parent_directory = parent_directory
-        self._slots = asyncio.Semaphore(concurrency)
+        self._places = Places(concurrency)
         self._identifiers = itertools.count(1)
         self._starting = asyncio.Lock()
         self._zygote: _ZygoteProcess | None = None
@@ -115,9 +121,10 @@ class ParserPool:
     ) -> ParsedArtefact:
         """Like `parse`, without deserialising: for a stage that only stores the artefact. `path` is absolute."""
         source = {"path": str(path), "filename": filename, "content_type": content_type, "title": title}
-        async with self._slots, self.working_folder() as directory:
+        async with self._places.take() as place, self.working_folder() as directory:
             zygote = await self._live_zygote()
-            ended = await self._run(zygote, next(self._identifiers), {"directory": str(directory), "source": source})
+            command = {"directory": str(directory), "source": source}
+            ended = await self._run(zygote, next(self._identifiers), command, place)
             return await asyncio.to_thread(self._outcome, directory, filename, ended)
 
     @contextlib.asynccontextmanager
@@ -135,40 +142,52 @@ class ParserPool:
         finally:
             await asyncio.shield(asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True))
 
-    async def _run(self, zygote: _ZygoteProcess, identifier: int, command: dict[str, Any]) -> dict[str, Any]:
+    async def _run(
+        self, zygote: _ZygoteProcess, identifier: int, command: dict[str, Any], place: Place
+    ) -> dict[str, Any]:
         """Have the zygote parse; kill the child at the time limit and when the caller is cancelled."""
         ended = zygote.request(identifier, command)
         try:
-            async with asyncio.timeout(self.limits.wall_seconds * (1 + WAITED_SHARE_MAX)):
-                return await self._ended_in_time(zygote, identifier, ended)
-        except TimeoutError:
-            zygote.kill(identifier)
-            await ended
-            raise DocumentTooCostly(
-                f"Reading “{command['source']['filename']}” took more than the {self.limits.wall_seconds:g} s allowed; "
-                "it was stopped."
-            ) from None
+            outcome = await self._ended_in_time(zygote, identifier, ended, place)
         except asyncio.CancelledError:
             zygote.kill(identifier)
             # The child is dead within milliseconds; its directory must not go before it.
             with contextlib.suppress(Unavailable):
                 await asyncio.shield(ended)
             raise
+        if outcome is not None:
+            return outcome
+        waited = zygote.waited(identifier)
+        zygote.kill(identifier)
+        await ended
+        filename, limit = command["source"]["filename"], self.limits.wall_seconds
+        if waited >= limit * WAITED_SHARE_MAX:
+            # Not the document's own doing: its time was never its own.
+            raise Unavailable(
+                f"Reading “{filename}” was stopped after {limit * (1 + WAITED_SHARE_MAX):g} s, most of which it was "
+                "kept waiting for a processor; another try may find the machine less busy."
+            )
+        raise DocumentTooCostly(f"Reading “{filename}” took more than the {limit:g} s allowed; it was stopped.")
 
     async def _ended_in_time(
-        self, zygote: _ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Return how the child ended; raise TimeoutError when the limit is over, less what it was kept waiting."""
+        self, zygote: _ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]], place: Place
+    ) -> dict[str, Any] | None:
+        """Return how the child ended; None where its time is over, less what it was kept waiting."""
         limit = self.limits.wall_seconds
         began = time.monotonic()
-        await asyncio.wait((ended,), timeout=min(GIVE_WAY_SECONDS, limit))
-        left = limit - GIVE_WAY_SECONDS
-        while not ended.done() and left > 0:
-            zygote.give_way(identifier)
-            await asyncio.wait((ended,), timeout=min(left, LOOK_SECONDS))
-            left = limit + zygote.waited(identifier) - (time.monotonic() - began)
+        for seconds, niceness in GIVE_WAY:
+            await asyncio.wait((ended,), timeout=max(0.0, began + min(seconds, limit) - time.monotonic()))
+            if not ended.done():
+                zygote.give_way(identifier, niceness)
         if not ended.done():
-            raise TimeoutError
+            await place.leave_slot()
+        while not ended.done():
+            elapsed = time.monotonic() - began
+            left = min(limit + zygote.waited(identifier), limit * (1 + WAITED_SHARE_MAX)) - elapsed
+            if left <= 0:
+                return None
+            zygote.give_way(identifier, niceness)
+            await asyncio.wait((ended,), timeout=min(left, LOOK_SECONDS))
         return ended.result()
 
     def _outcome(self, directory: Path, filename: str, ended: dict[str, Any]) -> ParsedArtefact:
@@ -264,9 +283,9 @@ class _ZygoteProcess:
         """Ask for the child's death; its future then ends."""
         self._send({"id": identifier, "kill": True})
 
-    def give_way(self, identifier: int) -> None:
+    def give_way(self, identifier: int, niceness: int) -> None:
         """Let the child run behind everything else, and ask how long it has been kept waiting."""
-        self._send({"id": identifier, "give_way": True})
+        self._send({"id": identifier, "give_way": niceness})
 
     def waited(self, identifier: int) -> float:
         """Return the seconds that a child had been kept waiting for a processor when it was last asked."""

@@ -66,29 +66,67 @@ async def test_a_document_that_takes_too_long_is_stopped(slow: Path) -> None:
 async def test_a_document_that_takes_long_gives_way_to_its_neighbours(
     slow: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "GIVE_WAY_SECONDS", 0.1)
+    monkeypatch.setattr(sandbox, "GIVE_WAY", ((0.1, 7), (0.2, 19)))
     async with ParserPool() as pool:
         parsing = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
         child = await child_of_zygote(pool)
+        seen = set()
         async with asyncio.timeout(20):
-            while os.getpriority(os.PRIO_PROCESS, child) == 0:
+            while 19 not in seen:
                 assert not parsing.done()
+                seen.add(os.getpriority(os.PRIO_PROCESS, child))
                 await asyncio.sleep(0.01)
+        assert seen <= {0, 7, 19}
         parsing.cancel()
         await asyncio.gather(parsing, return_exceptions=True)
 
 
-async def test_what_a_document_was_kept_waiting_is_added_to_its_time_as_much_again_at_most(
+async def test_a_document_that_takes_long_leaves_its_slot_to_the_next_and_a_second_one_does_not(
+    slow: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "GIVE_WAY", ((0.05, 19),))
+    async with ParserPool(concurrency=1) as pool:
+        first = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
+        await child_of_zygote(pool)
+        async with asyncio.timeout(20):
+            assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
+        assert not first.done()
+        second = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
+        third = asyncio.create_task(pool.parse(small, filename="small.txt"))
+        await asyncio.wait((first, second, third), timeout=0.5)
+        assert not third.done()  # the second has the only slot, and the only place for long ones is taken
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        async with asyncio.timeout(20):
+            assert (await third).text == "Un petit texte."
+
+
+async def test_what_a_document_was_kept_waiting_is_added_to_its_time(
     slow: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "GIVE_WAY_SECONDS", 0.05)
+    monkeypatch.setattr(sandbox, "GIVE_WAY", ((0.05, 19),))
     async with ParserPool(limits=ParsingLimits(wall_seconds=0.3)) as pool:
         assert pool._zygote is not None
-        monkeypatch.setattr(pool._zygote, "waited", lambda identifier: 60.0)
+        monkeypatch.setattr(pool._zygote, "waited", lambda identifier: 0.3)
         began = time.monotonic()
         with pytest.raises(DocumentTooCostly, match=r"more than the 0\.3 s allowed"):
             await pool.parse(slow, filename="slow.csv")
     assert time.monotonic() - began >= 0.6
+
+
+async def test_a_document_that_never_had_a_processor_is_tried_again(
+    slow: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "GIVE_WAY", ((0.05, 19),))
+    async with ParserPool(limits=ParsingLimits(wall_seconds=0.2)) as pool:
+        assert pool._zygote is not None
+        monkeypatch.setattr(pool._zygote, "waited", lambda identifier: 60.0)
+        began = time.monotonic()
+        with pytest.raises(Unavailable, match=r"stopped after 1 s, most of which it was kept waiting"):
+            await pool.parse(slow, filename="slow.csv")
+    assert time.monotonic() - began >= 1.0
 
 
 async def test_a_document_that_takes_too_much_memory_or_room_is_refused(

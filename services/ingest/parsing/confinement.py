@@ -57,8 +57,8 @@ def die_with_parent(parent_pid: int) -> None:
         os._exit(1)
 
 
-def give_way(pid: int, *, niceness: int = 15) -> None:
-    """Let a process group run mostly where nothing else wants the processor: a thirtieth, beside a busy thread."""
+def give_way(pid: int, *, niceness: int) -> None:
+    """Let a process group run where nothing else wants the processor: with 19, a fortieth beside a busy thread."""
     try:
         os.setpriority(os.PRIO_PGRP, pid, niceness)
         # A session of its own may be weighed as one whole, whatever its processes' own niceness.

@@ -4,9 +4,9 @@ Started by `services.ingest.sandbox` with `python -m`, so it shares nothing with
 credentials, no environment. It stays single-threaded, which is what makes its own forks safe.
 
 One JSON object a line. In: `{"id", "directory", "source"}` to parse, `{"id", "kill": true}` to kill, `{"id",
-"give_way": true}` to let a long one run behind the others. Out: `{"ready"}` once, for each document `{"id", "status",
-"peak_bytes"}` with the wait status, and for each that gives way `{"id", "waited"}`, how many seconds it has been kept
-waiting for a processor. End of input ends everything.
+"give_way": niceness}` to let a long one run behind the others. Out: `{"ready"}` once, for each document `{"id",
+"status", "peak_bytes"}` with the wait status, and for each that gives way `{"id", "waited"}`, how many seconds it has
+been kept waiting for a processor. End of input ends everything.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Zygote:
             if pid is not None and command.get("kill"):
                 _kill(pid)
             elif pid is not None:
-                give_way(pid)
+                give_way(pid, niceness=command["give_way"])
                 reply(replies, {"id": identifier, "waited": seconds_kept_waiting(pid)})
             return
         parent = os.getpid()
