@@ -49,7 +49,7 @@ class ParseStage:
         )
         artefact = None if received.parse_again else await self._known(key)
         if artefact is None:
-            artefact = await self._read(received)
+            artefact = await self._read(received, delivery.attempt)
             await self._objects.put(key, artefact)
         await failpoint("parse.after-work")
         await self._progress.advance(version, PARSED, METADATA)
@@ -82,13 +82,13 @@ class ParseStage:
         except NotFound:
             return None
 
-    async def _read(self, received: events_pb2.DocumentReceived) -> bytes:
+    async def _read(self, received: events_pb2.DocumentReceived, attempt: int) -> bytes:
         body = await self._objects.get(received.original.key, sha256=received.original.sha256)
         async with self._parsers.working_folder() as folder:
             path = folder / "original"
             await asyncio.to_thread(path.write_bytes, body)
             # No title: the artefact is the content's, and serves documents that have other ones.
             artefact = await self._parsers.parse_artefact(
-                path, filename=received.filename, content_type=received.content_type
+                path, filename=received.filename, content_type=received.content_type, attempt=attempt
             )
         return artefact.content

@@ -33,13 +33,14 @@ from services.ingest.places import Place, Places
 from services.ingest.working_folder import WorkingFolder
 
 START_TIMEOUT_SECONDS = 120.0
-GIVE_WAY = ((0.25, 10), (1.0, 19))
-"""After so many seconds a document runs with this niceness: an endless loop must not slow its neighbours down. Most
-documents are read before; on a machine with nothing else to do, niceness changes nothing."""
+GIVE_WAY = (((0.25, 10), (1.0, 19)), ((0.25, 10), (1.0, 10)), ((1.0, 0),))
+"""By attempt: after so many seconds a document runs with this niceness, and leaves its slot after the last of them. An
+endless loop must not slow its neighbours down, and most documents are read before. What had no processor on a machine
+that has others to give it to gives way less the next time, and not at all the third."""
 LOOK_SECONDS = 5.0
 """How often a document that gave way is asked how long it was kept waiting."""
-WAITED_SHARE_MAX = 4.0
-"""Of the time limit: what a document that gave way was kept waiting is added to it, up to so many times as much."""
+WAITED_SHARE_MAX = 1.0
+"""Of the time limit: what a document that gave way was kept waiting is added to it, up to as much again."""
 _ZYGOTE = "services.ingest.parsing.zygote"
 _LOG_TAIL_BYTES = 2000
 _log = logging.getLogger(__name__)
@@ -117,14 +118,17 @@ class ParserPool:
         return await asyncio.to_thread(artefact.document)
 
     async def parse_artefact(
-        self, path: Path, *, filename: str, content_type: str = "", title: str = ""
+        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1
     ) -> ParsedArtefact:
-        """Like `parse`, without deserialising: for a stage that only stores the artefact. `path` is absolute."""
+        """Like `parse`, without deserialising: for a stage that only stores the artefact. `path` is absolute.
+
+        The `attempt` counts from 1; at the last of `GIVE_WAY` what takes too long is refused, whoever kept it waiting.
+        """
         source = {"path": str(path), "filename": filename, "content_type": content_type, "title": title}
         async with self._places.take() as place, self.working_folder() as directory:
             zygote = await self._live_zygote()
             command = {"directory": str(directory), "source": source}
-            ended = await self._run(zygote, next(self._identifiers), command, place)
+            ended = await self._run(zygote, next(self._identifiers), command, place, min(attempt, len(GIVE_WAY)))
             return await asyncio.to_thread(self._outcome, directory, filename, ended)
 
     @contextlib.asynccontextmanager
@@ -143,12 +147,12 @@ class ParserPool:
             await asyncio.shield(asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True))
 
     async def _run(
-        self, zygote: _ZygoteProcess, identifier: int, command: dict[str, Any], place: Place
+        self, zygote: _ZygoteProcess, identifier: int, command: dict[str, Any], place: Place, attempt: int
     ) -> dict[str, Any]:
         """Have the zygote parse; kill the child at the time limit and when the caller is cancelled."""
         ended = zygote.request(identifier, command)
         try:
-            outcome = await self._ended_in_time(zygote, identifier, ended, place)
+            outcome = await self._ended_in_time(zygote, identifier, ended, place, attempt)
         except asyncio.CancelledError:
             zygote.kill(identifier)
             # The child is dead within milliseconds; its directory must not go before it.
@@ -161,21 +165,21 @@ class ParserPool:
         zygote.kill(identifier)
         await ended
         filename, limit = command["source"]["filename"], self.limits.wall_seconds
-        if waited >= limit * WAITED_SHARE_MAX:
-            # Not the document's own doing: its time was never its own.
+        if waited >= limit * WAITED_SHARE_MAX and attempt < len(GIVE_WAY):
             raise Unavailable(
-                f"Reading “{filename}” was stopped after {limit * (1 + WAITED_SHARE_MAX):g} s, most of which it was "
-                "kept waiting for a processor; another try may find the machine less busy."
+                f"Reading “{filename}” was stopped after {limit * (1 + WAITED_SHARE_MAX):g} s, {waited:.0f} s of which "
+                "it was kept waiting for a processor; another try gives way less."
             )
         raise DocumentTooCostly(f"Reading “{filename}” took more than the {limit:g} s allowed; it was stopped.")
 
     async def _ended_in_time(
-        self, zygote: _ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]], place: Place
+        self, zygote: _ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]], place: Place,
+        attempt: int,
     ) -> dict[str, Any] | None:
         """Return how the child ended; None where its time is over, less what it was kept waiting."""
         limit = self.limits.wall_seconds
         began = time.monotonic()
-        for seconds, niceness in GIVE_WAY:
+        for seconds, niceness in GIVE_WAY[attempt - 1]:
             await asyncio.wait((ended,), timeout=max(0.0, began + min(seconds, limit) - time.monotonic()))
             if not ended.done():
                 zygote.give_way(identifier, niceness)
