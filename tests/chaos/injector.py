@@ -25,6 +25,12 @@ from tests.chaos.proxy import Mode, Proxy
 
 SIGTERM_SECONDS_MAX = 22.0
 """The services' grace, and a little."""
+DISK_FULL = """
+    create or replace function full_disk() returns trigger language plpgsql as $$
+    begin
+        raise exception 'could not extend file: No space left on device' using errcode = 'disk_full';
+    end $$
+"""
 
 
 class Injector:
@@ -44,6 +50,7 @@ class Injector:
             "restore nats' older store": self.restore_store, "delete a durable": self.delete_durable,
             "delete a stream": self.delete_stream, "end database sessions": self.end_sessions,
             "restart postgres at once": self.restart_postgres, "refuse the database": self.refuse_postgres,
+            "fill the database's disk": self.fill_disk,
             "let attempts be spent": self.spend_attempts, "let work be slow": self.let_work_be_slow,
             "slow network": self.slow, "deaf network": self.deaf, "half-open network": self.half_open,
         }
@@ -139,6 +146,24 @@ class Injector:
         finally:
             await self._as_superuser(f'alter database "{self._database}" allow_connections true')
 
+    async def fill_disk(self) -> None:
+        """Let whatever writes a row meet PostgreSQL's own error of a full disk for a while; reading goes on."""
+        async with await self._superuser(self._database) as connection:
+            await connection.execute(DISK_FULL)
+            cursor = await connection.execute(
+                "select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'sourcier'"
+            )
+            tables = [name for (name,) in await cursor.fetchall()]
+            assert tables
+            try:
+                for table in tables:  # one by one: held together, their locks would meet those of a commit crosswise
+                    trigger = f"create trigger full_disk before insert or update on {table}"
+                    await connection.execute(f"{trigger} execute function full_disk()".encode())
+                await asyncio.sleep(self._away_seconds)
+            finally:
+                for table in tables:
+                    await connection.execute(f"drop trigger if exists full_disk on {table}".encode())
+
     async def spend_attempts(self) -> None:
         """Wait until some message was delivered so often that the next worker that lives gives it up."""
         stream = subjects.stream_name(self._cluster.prefix, subjects.READY)
@@ -213,6 +238,11 @@ class Injector:
         return f"chaos_{self._cluster.name}"
 
     async def _as_superuser(self, statement: str, *values: str) -> None:
-        url = self._cluster.servers.postgres.superuser_url
-        async with await psycopg.AsyncConnection.connect(url, autocommit=True, connect_timeout=10) as connection:
+        async with await self._superuser() as connection:
             await connection.execute(statement.encode(), values or None)
+
+    async def _superuser(self, database: str = "") -> psycopg.AsyncConnection:
+        parameters = {"dbname": database} if database else {}
+        return await psycopg.AsyncConnection.connect(
+            self._cluster.servers.postgres.superuser_url, autocommit=True, connect_timeout=10, **parameters
+        )

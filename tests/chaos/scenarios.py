@@ -81,9 +81,9 @@ NETWORK = Scenario(
 )
 DATABASE = Scenario(
     name="database", faults="F-R11", own_servers=True,
-    about="every session ended, immediate restarts, connections refused",
+    about="every session ended, immediate restarts, connections refused, the disk full",
     injected=("end database sessions", "restart postgres at once", "end database sessions", "refuse the database",
-              "end database sessions", "restart postgres at once"),
+              "fill the database's disk", "end database sessions", "restart postgres at once"),
 )
 POISON = Scenario(
     name="poison", faults="F-R8, F-R19",
