@@ -61,7 +61,7 @@ def json_line(message: Any) -> str:
 
 
 def write_table(headers: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """Write a table: aligned on a terminal, separated by tabs into a pipe."""
+    """Write a table: aligned on a terminal, row by row where it is too narrow, separated by tabs into a pipe."""
     import click
 
     if not sys.stdout.isatty():
@@ -72,10 +72,25 @@ def write_table(headers: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
+    cells = [tuple(map(one_line, row)) for row in rows]
+    widths = (max(len(cell) for cell in column) for column in zip(headers, *cells, strict=True))
+    if cells and sum(widths) + len(headers) - 1 > console.width:
+        for number, row in enumerate(cells):
+            if number:
+                console.print()
+            # What is empty says nothing here; a value that is folded keeps to its own column.
+            table = Table(box=None, pad_edge=False, show_header=False)
+            table.add_column(style="bold", no_wrap=True)
+            table.add_column(overflow="fold")
+            for header, cell in zip(headers, row, strict=True):
+                if cell:
+                    table.add_row(header.lower(), Text(cell))
+            console.print(table)
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for header in headers:
-        # An id that is cut in two cannot be copied in one go.
-        table.add_column(header, overflow="fold", no_wrap=header == "ID")
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
-    Console().print(table)
+        table.add_column(header, no_wrap=True)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console.print(table)

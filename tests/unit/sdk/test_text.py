@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import re
+
 import pytest
 
-from sourcier.cli.text import one_line, place, printable, size
+from sourcier.cli.text import one_line, place, printable, size, write_table
 
 
 @pytest.mark.parametrize(("text", "shown"), [
@@ -25,3 +28,26 @@ def test_places_and_sizes() -> None:
     assert place("Charte", "charte.pdf", 2) == "Charte, page 2 (charte.pdf)"
     assert place("", "a.txt", 0) == "Document (a.txt)"
     assert [size(12), size(3400), size(5_600_000)] == ["12 B", "3.4 KB", "5.6 MB"]
+
+
+class Terminal(io.StringIO):
+    """A screen."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("columns", "shown"), [
+    ("80", "ID    STATUS     ERROR\na-1   failed     is encrypted\nb-22  completed\n"),
+    ("20", "id      a-1\nstatus  failed\nerror   is encrypted\n\nid      b-22\nstatus  completed\n"),
+])
+def test_a_table_that_is_too_wide_is_written_row_by_row(
+    monkeypatch: pytest.MonkeyPatch, columns: str, shown: str
+) -> None:
+    screen = Terminal()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("TERM", "xterm")
+    write_table(("ID", "STATUS", "ERROR"), [("a-1", "failed", "is encrypted"), ("b-22", "completed", "")])
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue()).splitlines()
+    assert "".join(f"{line.rstrip()}\n" for line in lines) == shown
