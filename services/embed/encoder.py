@@ -62,6 +62,8 @@ class InferenceEngine(Protocol):
 
     name: str
     streams: int
+    length_step: int
+    """Batches are padded to a multiple of so many tokens; 1 for an engine to which one length is like another."""
 
     def run(self, input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
         """Return the last hidden state, shape (texts, tokens, dimension), of padded ids of shape (texts, tokens)."""
@@ -105,7 +107,8 @@ class Encoder:
 
     def encode(self, batch: Sequence[Tokens]) -> list[Encoded]:
         """Run one padded batch through the model. Blocks: call it from a thread."""
-        length = max(item.count for item in batch)
+        longest, step = max(item.count for item in batch), self.engine.length_step
+        length = min(-(-longest // step) * step, self.token_limit)
         input_ids = np.full((len(batch), length), self._pad_id, dtype=np.int64)
         attention_mask = np.zeros((len(batch), length), dtype=np.int64)
         for row, item in enumerate(batch):

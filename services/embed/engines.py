@@ -51,6 +51,8 @@ def _choose(model: Model) -> str:
 class OnnxRuntimeEngine:
     """onnxruntime: one session; each stream runs on its share of the threads."""
 
+    length_step = 1
+
     def __init__(self, path: Path, *, name: str, threads: int, streams: int) -> None:
         import onnxruntime
 
@@ -78,6 +80,10 @@ class OnnxRuntimeEngine:
 
 class OpenVinoEngine:
     """OpenVINO on the CPU: one compiled model, one inference request per thread that calls."""
+
+    length_step = 16
+    """OpenVINO compiles and keeps code for each shape that it meets. With every length a shape of its own, memory grew
+    past 4 GB, and compiling cost a fifth of the speed (docs/MODELS.md)."""
 
     def __init__(self, path: Path, *, name: str, threads: int, streams: int) -> None:
         import openvino

@@ -25,9 +25,10 @@ MEAN = np.linspace(-0.5, 0.5, DIMENSION, dtype=np.float32)
 class ArithmeticEngine:
     """Gives each token a vector of its own, moved by the other tokens that the mask shows it."""
 
-    def __init__(self, *, streams: int = 1, dimension: int = DIMENSION) -> None:
+    def __init__(self, *, streams: int = 1, dimension: int = DIMENSION, length_step: int = 1) -> None:
         self.name = "arithmetic"
         self.streams = streams
+        self.length_step = length_step
         self.shapes: list[tuple[int, int]] = []
         self.gate = threading.Event()
         """Cleared, it holds every batch."""
@@ -73,9 +74,9 @@ def write_model(folder: Path, **fields: object) -> Model:
     return Model(folder, Manifest(**described))  # type: ignore[arg-type]
 
 
-def write_encoder(folder: Path, *, streams: int = 1) -> tuple[Encoder, ArithmeticEngine]:
+def write_encoder(folder: Path, *, streams: int = 1, length_step: int = 1) -> tuple[Encoder, ArithmeticEngine]:
     """Return an encoder of the model, and its engine."""
-    engine = ArithmeticEngine(streams=streams)
+    engine = ArithmeticEngine(streams=streams, length_step=length_step)
     return Encoder(write_model(folder), engine), engine
 
 

@@ -59,6 +59,18 @@ def test_a_text_is_the_same_alone_and_in_a_batch(encoder: Encoder, texts: list[l
         assert alone.token_codes == together.token_codes
 
 
+def test_a_batch_is_padded_to_the_engine_s_step_and_says_the_same(tmp_path: Path) -> None:
+    encoder, engine = write_encoder(tmp_path, length_step=12)
+    plain = Encoder(encoder.model, ArithmeticEngine())
+    texts = [text_of(length) for length in range(1, TOKEN_LIMIT - 4)]
+    for tokens in encoder.tokenize(texts, prefix=PASSAGE, field="texts"):
+        (padded,), (alone,) = encoder.encode([tokens]), plain.encode([tokens])
+        np.testing.assert_allclose(padded.vector, alone.vector, atol=1e-6)
+        assert padded.token_codes == alone.token_codes
+    # The last step would pass what the model reads.
+    assert {length for _, length in engine.shapes} == {12, 24, TOKEN_LIMIT}
+
+
 def test_vectors_have_norm_one_and_are_the_mean_of_the_tokens(encoder: Encoder) -> None:
     tokens = encoder.tokenize(["le chat dort"], prefix=PASSAGE, field="texts")
     (encoded,) = encoder.encode(tokens)
