@@ -1,5 +1,6 @@
-"""Keeps knowledge units in step with what agents ask for: plans them, sends chunks to the model, has their vectors made,
-and lets a set that is whole take over.
+"""Keeps knowledge units in step with what agents ask for.
+
+Plans them, sends chunks to the model, has their vectors made, and lets a set that is whole take over.
 
 What is to be done is read from the tables each time, so a crash, a lost message or a second process costs work done
 twice and never correctness. One process leads at a time.

@@ -79,7 +79,8 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
         ("agent", agent.name), ("description", agent.description), ("collection", agent.collection),
         ("method", method_name(agent.indexing_method)), ("FAQ", f"{agent.faq_count:,} answer"),
         ("flagged", f"{agent.flagged_count:,} wait for a person"),
-        ("on change", "flag" if agent.on_document_change == 1 else "retire"), ("categories", ", ".join(agent.categories) or "any"), ("created", moment(agent.created_at)),
+        ("on change", "flag" if agent.on_document_change == 1 else "retire"),
+        ("categories", ", ".join(agent.categories) or "any"), ("created", moment(agent.created_at)),
         ("index", set_line(index.live) if index.HasField("live") else "none: nobody has made knowledge units yet"),
         *([("rebuild", set_line(index.building))] if index.HasField("building") else []),
     ):

@@ -32,7 +32,9 @@ async def main(given: dict[str, str]) -> None:
     )
     async with (
         Database(DatabaseSettings(url=given["database_url"], connections_max=8)) as database,
-        JetStream(url=given["nats_url"], prefix=given["prefix"], name="enrich", limits=settings.queue_limits) as jetstream,
+        JetStream(
+            url=given["nats_url"], prefix=given["prefix"], name="enrich", limits=settings.queue_limits
+        ) as jetstream,
         EnrichingPeers(
             generate_url=settings.generate_url, embed_url=settings.embed_url, generate_seconds_max=20
         ) as peers,

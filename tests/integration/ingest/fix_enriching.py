@@ -26,9 +26,8 @@ METADATA = (("sourcier-tenant", TENANT),)
 
 TELEWORK = "Le télétravail est possible deux jours par semaine, après accord du responsable."
 HOLIDAYS = "Les congés se posent un mois avant, auprès du service du personnel."
-QUESTION, ANSWER = (
-    "Combien de jours de télétravail sont possibles par semaine ?", "Le télétravail est possible deux jours par semaine."
-)
+QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
+ANSWER = "Le télétravail est possible deux jours par semaine."
 
 
 def unit(*pairs: tuple[str, str], **fields: Any) -> str:

@@ -197,7 +197,8 @@ async def ingesting(
     """Run the service with the stages named; without any, nothing moves but what the test moves.
 
     `further_spaces` are counted, too. The test's own space has an embedder; one that the test names (`default_space`),
-    and the further ones, are for the test to embed into; `enriching` makes knowledge units. `options` are settings of the ingest service.
+    and the further ones, are for the test to embed into; `enriching` makes knowledge
+    units. `options` are settings of the ingest service.
     """
     settings = IngestSettings(**{
         "nats_url": nats_url, "postgres_url": database_url, "subject_prefix": prefix, "stages": stages or "accept",
