@@ -29,7 +29,7 @@ _METHODS = {
 
 def passage_kinds(kinds: Sequence[int], *, mode: Mode) -> tuple[str, ...]:
     """Return the kinds that a filter names; raise `InvalidArgument` for one that is not known, or cannot be found."""
-    names = {number: name for name, number in _KINDS.items()}
+    names: dict[int, str] = {number: name for name, number in _KINDS.items()}
     unknown = [kind for kind in kinds if kind not in names]
     require(not unknown, f"filter.kinds has {unknown[:1] or 0}, which is no kind; use PASSAGE_KIND_TEXT, "
             "PASSAGE_KIND_QA_PAIR, PASSAGE_KIND_SOURCE_MATERIAL or PASSAGE_KIND_CLASSIC", field="filter.kinds")
@@ -73,7 +73,7 @@ def unit_states(value: int) -> tuple[str, ...]:
     """Return the states that a request asks for; raise `InvalidArgument` for one that is not known."""
     if value == 0:
         return STATES
-    names = {number: name for name, number in _STATES.items()}
+    names: dict[int, str] = {number: name for name, number in _STATES.items()}
     require(value in names, f"state {value} is not known; use one of 1 to {len(names)}", field="state")
     return (names[value],)
 

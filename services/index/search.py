@@ -102,9 +102,10 @@ async def dense(database: Database, request: SearchRequest, *, vector: QuestionV
         matches = await _unit_matches(connection, request, scope, vector, limit=request.limit)
         # All are cosines: of what a chunk was found by, the closest counts.
         closest: dict[str, float] = {}
-        for hit in (*hits, *matches):
+        found: list[Hit | UnitMatch] = [*hits, *matches]
+        for hit in found:
             closest[hit.chunk_id] = max(closest.get(hit.chunk_id, -1.0), _score(hit))
-        scores = dict(sorted(closest.items(), key=lambda found: -found[1])[: request.limit])
+        scores = dict(sorted(closest.items(), key=lambda entry: -entry[1])[: request.limit])
         return await _results(connection, request, scope, scores, dense_hits=hits, matches=matches)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from psycopg.rows import class_row
 
@@ -129,7 +130,7 @@ async def plan(connection: Connection, build: UnitBuild, *, limit: int) -> int:
 
     0 means that all are planned. Documents that are committed meanwhile get theirs in their own commit.
     """
-    values = {
+    values: dict[str, Any] = {
         "tenant": build.tenant, "collection_id": build.collection_id, "build_id": build.build_id,
         "after": build.planned_after, "limit": limit, "regenerate": build.regenerate,
     }
@@ -148,7 +149,7 @@ async def take_over_edited(connection: Connection, *, tenant: str, unit_id: str,
 
     The caller holds the document's lock.
     """
-    values = {"tenant": tenant, "unit_id": unit_id, "document_ids": [document_id]}
+    values: dict[str, Any] = {"tenant": tenant, "unit_id": unit_id, "document_ids": [document_id]}
     cursor = await connection.execute(statements.DELETE_COPY, values)
     row = await cursor.fetchone()
     if row is not None:

@@ -177,9 +177,9 @@ from units as unit
 join chunks as chunk on chunk.tenant = unit.tenant and chunk.chunk_id = unit.chunk_id
 join documents as document on document.document_id = unit.document_id
 cross join lateral (
-    select jsonb_agg(distinct category) as categories
+    select jsonb_agg(distinct allowed_name) as categories
     from agents as agent
-    cross join lateral jsonb_array_elements_text(agent.categories) as category
+    cross join lateral jsonb_array_elements_text(agent.categories) as category (allowed_name)
     where agent.tenant = unit.tenant and agent.collection_id = unit.collection_id
 ) as allowed
 cross join lateral (

@@ -105,8 +105,8 @@ class Enriching:
     async def units(self, columns: str = "state, reason") -> list[tuple[Any, ...]]:
         """Return columns of the units that answer, by document and place."""
         return await self.pipeline.rows(
-            f"select {columns} from units join unit_builds as build using (build_id) where build.state = 'live' "
-            "order by document_id, chunk_index"
+            f"select {columns} from units as unit where build_id in (select build_id from unit_builds where state = "
+            "'live') order by document_id, chunk_index"
         )
 
     async def settled(self, states: Sequence[str]) -> None:

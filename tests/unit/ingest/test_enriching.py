@@ -51,7 +51,7 @@ def test_an_answer_in_the_chunks_words_is_kept(question: str, answer: str) -> No
 
 
 @pytest.mark.parametrize(("question", "answer"), [
-    ("Combien de jours de télétravail par semaine ?", "Trois jours par semaine."),
+    ("Combien de jours de télétravail par semaine ?", "Quatre jours par semaine."),
     ("Combien de jours de télétravail en 2026 ?", "Deux jours par semaine."),
     ("À qui adresser la demande de télétravail ?", "La demande est adressée à Mme Martin."),
     ("Avec quel formulaire demander le télétravail ?", "Avec le formulaire RH-13."),
@@ -61,7 +61,7 @@ def test_an_answer_in_the_chunks_words_is_kept(question: str, answer: str) -> No
     ("", "Deux jours par semaine."),
     ("Que dit cet extrait du télétravail ?", "Deux jours par semaine."),
     ("Deux jours ?", "Deux jours."),
-    ("How many days of télétravail are possible in a week?", "Two days a week, with the agreement of the responsable."),
+    ("How many days of télétravail are possible in a week?", "Two days a week with the agreement of the responsable"),
 ])
 def test_what_the_chunk_does_not_say_is_dropped(question: str, answer: str) -> None:
     assert list(supported_pairs([(question, answer)], task())) == []
@@ -83,7 +83,7 @@ def test_an_output_is_read() -> None:
 @pytest.mark.parametrize(("text", "reason"), [
     (output(), "MODEL_GAVE_NONE"),
     (output(("Combien de jours de télétravail par semaine ?", "Deux jours par semaine."), usefulness=0), "NOT_USEFUL"),
-    (output(("Combien de jours de télétravail par semaine ?", "Neuf jours par semaine.")), "UNSUPPORTED"),
+    (output(("Combien de jours de télétravail par semaine ?", "Sept jours par semaine.")), "UNSUPPORTED"),
 ])
 def test_a_chunk_without_pairs_says_why(text: str, reason: str) -> None:
     settled = read(text)
