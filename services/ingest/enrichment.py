@@ -149,8 +149,8 @@ class Enrichment:
         return OutboxMessage(
             tenant=unit.tenant, payload=message.SerializeToString(),
             subject=subjects.CHUNKS_ENRICH.address(self._jetstream.prefix, tenant=unit.tenant, lane=unit.lane),
-            # Sent again, it is meant: what was sent before was lost.
-            message_id=f"{unit.unit_id}-enrich-{unit.sends}",
+            # Sent again, it is meant: what was sent before was lost, or a person wants it tried again.
+            message_id=f"{unit.unit_id}-enrich-{time.time_ns()}",
         )
 
     async def _make_vectors(self) -> int:

@@ -112,8 +112,9 @@ class Enriching:
     async def settled(self, states: Sequence[str]) -> None:
         """Wait until the units that answer are in these states, with all their vectors."""
         async def there() -> bool:
-            gaps = await self.pipeline.rows("select from unit_gaps")
-            return not gaps and sorted(state for state, _ in await self.units()) == sorted(states)
+            # In this order: a unit that is settled has its gap from then on.
+            reached = sorted(state for state, _ in await self.units()) == sorted(states)
+            return reached and not await self.pipeline.rows("select from unit_gaps")
 
         await eventually(there)
 

@@ -58,7 +58,10 @@ async def test_a_chunk_becomes_questions_that_are_answered_without_the_model(ser
         ((chunk_id, version_id),) = await service.pipeline.rows("select chunk_id, version_id from chunks")
         assert (answer.answer, answer.matched_question) == (ANSWER, QUESTION)
         assert (answer.chunk_id, answer.version_id) == (chunk_id, version_id)
-        assert (answer.text, answer.faq_entry_id, answer.validated_by) == (f"{ANSWER}\n\n*Source: guide.md*", "", "")
+        assert (answer.text, answer.faq_entry_id, answer.validated_by) == (
+            f"{ANSWER}\n\n*Source: {answer.source}*", "", "",
+        )
+        assert answer.source == (await service.pipeline.rows("select title from documents"))[0][0]
         assert answer.heading_path == ["Télétravail"]
         assert {role for role, text in service.embed.seen if text == QUESTION} == {1}
         assert {role for role, text in service.embed.seen if text != QUESTION} == {2}
