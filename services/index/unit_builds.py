@@ -66,7 +66,10 @@ class UnitCounts:
 
 
 async def wanting(connection: Connection) -> list[Wanted]:
-    """Return the collections whose agents ask for a method that no open build has; in a transaction of `ALL_TENANTS`."""
+    """Return the collections whose agents ask for a method that no open build has.
+
+    In a transaction of `ALL_TENANTS`.
+    """
     async with connection.cursor(row_factory=class_row(Wanted)) as cursor:
         await cursor.execute(statements.SELECT_WANTING, {"methods": list(INDEXING_METHODS)})
         return await cursor.fetchall()

@@ -1,7 +1,7 @@
 """HNSW indexes of large sets of knowledge units: one for each set and space, over that set's vectors alone.
 
-A set's vectors are scanned exactly while they are few. Beyond, it gets an index whose condition names the set, so that a
-search walks through no other tenant's or set's vectors.
+A set's vectors are scanned exactly while they are few. Beyond, it gets an index whose condition names the set, so that
+a search walks through no other tenant's or set's vectors.
 """
 
 from __future__ import annotations

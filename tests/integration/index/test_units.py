@@ -6,7 +6,8 @@ import pytest
 
 from services.chassis.errors import NotFound
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import unit_builds, unit_points, unit_search, unit_work, units
+from services.chassis.postgres_types import half_vector
+from services.index import unit_builds, unit_indexes, unit_points, unit_search, unit_work, units
 from services.index.agents import create_agent
 from services.index.filters import Filters
 from services.index.unit_points import PointVector
@@ -180,3 +181,36 @@ async def test_what_fails_for_no_fault_of_its_own_is_sent_again(
             assert await cursor.fetchone() == (expected, reason)
         async with database.transaction(tenant=ALL_TENANTS) as connection:
             await unit_work.release(connection, in_flight_max=8, limit=8, stalled_seconds=60)
+
+
+async def test_a_large_set_is_searched_by_an_index_of_its_own(database: Database, writer: Writer) -> None:
+    await settled(database, writer)
+
+    async def nearest() -> list[str]:
+        async with database.transaction(tenant="acme", read_only=True) as connection:
+            return [pair.question for pair in await unit_search.nearest_pairs(
+                connection, tenant="acme", collection="default", space_id=SPACE.space_id,
+                vector=text_vector(QUESTION), filters=Filters(), limit=1,
+            )]
+
+    assert await unit_indexes.build_unit_indexes(database) == []  # few enough to be scanned
+    (name,) = await unit_indexes.build_unit_indexes(database, rows_min=1)
+    assert await unit_indexes.build_unit_indexes(database, rows_min=1) == []
+    assert await nearest() == [QUESTION]
+    async with database.transaction(tenant="acme") as connection:
+        await connection.execute("set local enable_seqscan = off")
+        await connection.execute("set local enable_bitmapscan = off")
+        cursor = await connection.execute("select build_id from unit_builds")
+        row = await cursor.fetchone()
+        assert row is not None
+        plan = await connection.execute(unit_search.NEAR_INDEXED.format(
+            build=f"'{row[0]}'", space=f"'{SPACE.space_id}'", dimension=SPACE.dimension, condition=""
+        ).replace("near as materialized", "explain with near as materialized").encode() + b" select * from near", {
+            "tenant": "acme", "kinds": ["qa_pair"], "vector": half_vector(text_vector(QUESTION)), "points": 1,
+        })
+        assert any(name in line for (line,) in await plan.fetchall())
+        await connection.execute("update unit_builds set state = 'retired'")
+    assert await unit_indexes.build_unit_indexes(database, rows_min=1) == []
+    async with database.transaction(tenant="acme") as connection:
+        cursor = await connection.execute(unit_indexes.SELECT_INDEXES)
+        assert await cursor.fetchall() == []
