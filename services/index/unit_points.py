@@ -98,6 +98,13 @@ async def write(
     return written
 
 
+async def refuse(connection: Connection, *, tenant: str, unit_id: str, reason: str, message: str) -> None:
+    """Let a unit fail that cannot be embedded, without its vectors."""
+    values = {"tenant": tenant, "unit_id": unit_id, "reason": reason, "message": message[:1_000]}
+    for statement in (FAIL, DELETE_POINTS_OF_UNIT, DELETE_GAPS_OF_UNIT):
+        await connection.execute(statement, values)
+
+
 async def note_gaps(connection: Connection, *, collection_id: str, space_id: str) -> None:
     """Note that all units of a collection may lack vectors in a space, which is to be built."""
     await connection.execute(NOTE_COLLECTION, {"collection_id": collection_id, "space_id": space_id})
@@ -194,6 +201,14 @@ delete from unit_gaps
 where tenant = %(tenant)s and space_id = %(space_id)s and unit_id = any(%(unit_ids)s::uuid[])
   and unit_id not in (select unit_id from lacking)
 """
+
+FAIL = """
+update units
+set state = 'failed', reason = %(reason)s, message = %(message)s, revision = revision + 1, updated_at = now()
+where tenant = %(tenant)s and unit_id = %(unit_id)s
+"""
+DELETE_POINTS_OF_UNIT = "delete from unit_points where tenant = %(tenant)s and unit_id = %(unit_id)s"
+DELETE_GAPS_OF_UNIT = "delete from unit_gaps where tenant = %(tenant)s and unit_id = %(unit_id)s"
 
 NOTE_COLLECTION = """
 insert into unit_gaps (unit_id, space_id, tenant)

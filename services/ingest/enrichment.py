@@ -16,7 +16,7 @@ from itertools import groupby
 from prometheus_client import Counter
 
 from services.chassis import subjects
-from services.chassis.errors import ServiceError
+from services.chassis.errors import InvalidArgument, ServiceError
 from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import first_of
@@ -169,12 +169,28 @@ class Enrichment:
     async def _fill(self, tenant: str, space_id: str, unit_ids: list[str]) -> None:
         async with self._database.transaction(tenant=tenant, read_only=True) as connection:
             missing = await unit_points.missing(connection, tenant=tenant, space_id=space_id, unit_ids=unit_ids)
-        points = await self._embedded(missing, tenant=tenant, space_id=space_id)
+        try:
+            points = await self._embedded(missing, tenant=tenant, space_id=space_id)
+        except InvalidArgument as error:
+            await self._refuse(tenant, space_id, unit_ids, error)
+            return
         async with self._database.transaction(tenant=tenant) as connection:
             await unit_points.write(connection, tenant=tenant, space_id=space_id, unit_ids=unit_ids, points=points)
         await failpoint("enrich.after-vectors")
         for point in points:
             unit_vectors_total.labels(point.kind).inc()
+
+    async def _refuse(self, tenant: str, space_id: str, unit_ids: list[str], error: InvalidArgument) -> None:
+        """Find the unit that cannot be embedded, and let it fail, so that the others need not wait behind it."""
+        if len(unit_ids) > 1:
+            for unit_id in unit_ids:
+                await self._fill(tenant, space_id, [unit_id])
+            return
+        logger.error("a unit cannot be embedded: %s", error, extra={"unit_id": unit_ids[0], "space_id": space_id})
+        async with self._database.transaction(tenant=tenant) as connection:
+            await unit_points.refuse(
+                connection, tenant=tenant, unit_id=unit_ids[0], reason=error.reason, message=error.message
+            )
 
     async def _embedded(self, missing: list[MissingPoint], *, tenant: str, space_id: str) -> list[PointVector]:
         """Embed questions as questions, and summaries and categories with their text as passages."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from services.chassis.errors import InvalidArgument
 from services.chassis.serving import Server
 from services.generate.engine import Generation, Piece
 from services.generate.script import Rule, Script
@@ -68,6 +69,8 @@ class TextEmbed(embed_pb2_grpc.EmbedServiceServicer):
     """A vector by the text alone; what was embedded, and as what, is remembered."""
 
     seen: list[tuple[int, str]] = field(default_factory=list)
+    refused: str = ""
+    """What no text may hold."""
 
     async def Describe(self, request: Any, context: Any) -> Any:
         """Name the space."""
@@ -76,6 +79,8 @@ class TextEmbed(embed_pb2_grpc.EmbedServiceServicer):
     async def Embed(self, request: Any, context: Any) -> Any:
         """Embed texts."""
         self.seen += [(request.role, text) for text in request.texts]
+        if any(self.refused and self.refused in text for text in request.texts):
+            raise InvalidArgument("a text is too long")
         return embed_pb2.EmbedResponse(space_id=SPACE.space_id, embeddings=[
             embed_pb2.Embedding(vector=np.frombuffer(text_vector(text), "<f2").astype("<f4").tobytes())
             for text in request.texts

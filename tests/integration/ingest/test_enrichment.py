@@ -137,6 +137,18 @@ async def test_a_model_that_is_away_is_waited_for_and_one_that_refuses_is_told(s
         await service.settled(["enriched", "failed"])
 
 
+async def test_a_unit_that_cannot_be_embedded_holds_up_no_other(serve: Serve) -> None:
+    async with enriching(serve, TELEWORK_RULE, HOLIDAYS_RULE) as service:
+        service.embed.refused = "congés"
+        writer = Writer(service.pipeline.database)
+        await writer.collection()
+        await service.agent()
+        await writer.index("guide.md", [TELEWORK, HOLIDAYS], title="Guide")
+        await service.settled(["enriched", "failed"])
+        assert ("failed", "INVALID_ARGUMENT") in await service.units()
+        assert direct(await asked(service, QUESTION)) is not None
+
+
 async def test_a_document_costs_no_more_than_allowed(serve: Serve) -> None:
     async with enriching(serve, TELEWORK_RULE, HOLIDAYS_RULE, enrich_chunks_max=1) as service:
         writer = Writer(service.pipeline.database)
