@@ -29,8 +29,8 @@ class FilterOptions(TypedDict, total=False):
     metadata: Mapping[str, str]
     """Only documents whose metadata has all these values."""
     kinds: Sequence[PassageKindName]
-    """By what passages are found, of the kinds named alone; when left out by their own text, and for an agent by what its
-    indexing method asks for."""
+    """By what passages are found, of the kinds named alone; when left out by their own text, and for an agent by what
+    its indexing method asks for."""
 
 
 class AskOptions(FilterOptions, total=False):

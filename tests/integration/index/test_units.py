@@ -8,7 +8,8 @@ from services.chassis.errors import NotFound
 from services.chassis.postgres import ALL_TENANTS, Database
 from services.chassis.postgres_types import half_vector
 from services.index import unit_builds, unit_indexes, unit_points, unit_search, unit_work, units
-from services.index.agents import create_agent
+from services.index.agents import create_agent, delete_agent
+from services.index.deployments import create_deployment
 from services.index.filters import Filters
 from services.index.unit_points import PointVector
 from services.index.unit_work import Settlement
@@ -214,3 +215,52 @@ async def test_a_large_set_is_searched_by_an_index_of_its_own(database: Database
     async with database.transaction(tenant="acme") as connection:
         cursor = await connection.execute(unit_indexes.SELECT_INDEXES)
         assert await cursor.fetchall() == []
+
+
+async def test_deployments_ask_for_methods_too_and_what_is_not_known_asks_for_none(
+    database: Database, writer: Writer
+) -> None:
+    await planned(database, writer)
+    async with database.transaction(tenant="acme") as connection:
+        await create_deployment(
+            connection, tenant="acme", name="a", agent="support", overlay={"indexing_method": "legacy"}
+        )
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        assert await unit_builds.wanting(connection) == []
+    async with database.transaction(tenant="acme") as connection:
+        await create_deployment(
+            connection, tenant="acme", name="b", agent="support", overlay={"indexing_method": "classic"}
+        )
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        (wanted,) = await unit_builds.wanting(connection)
+    assert wanted.methods == ["classic", "qa_atomic"]
+    async with database.transaction(tenant="acme") as connection:
+        build = await unit_builds.begin(
+            connection, tenant="acme", collection_id=wanted.collection_id, methods=wanted.methods
+        )
+        assert (build.state, build.methods) == ("building", ["classic", "qa_atomic"])
+        # Until it is whole, an agent of the new method is answered from what there is.
+        assert unit_search.kinds_of(["qa_atomic"], method="classic") == ("qa_pair", "source_material")
+        assert unit_search.kinds_of(["classic", "qa_atomic"], method="classic") == ("classic",)
+
+
+async def test_work_is_bounded_per_tenant_and_needs_an_agent(database: Database, writer: Writer) -> None:
+    await writer.index("guide.md", TEXTS, title="Guide")
+    async with database.transaction(tenant="acme") as connection:
+        await create_agent(connection, tenant="acme", name="support", collection="default")
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        (wanted,) = await unit_builds.wanting(connection)
+    async with database.transaction(tenant="acme") as connection:
+        build = await unit_builds.begin(
+            connection, tenant="acme", collection_id=wanted.collection_id, methods=wanted.methods
+        )
+        while await unit_builds.plan(connection, build, limit=10):
+            (build,) = await unit_builds.builds_of(connection, tenant="acme", collection_id=wanted.collection_id)
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        assert len(await unit_work.release(connection, in_flight_max=1, limit=8, stalled_seconds=60)) == 1
+        assert await unit_work.release(connection, in_flight_max=1, limit=8, stalled_seconds=60) == []
+    async with database.transaction(tenant="acme") as connection:
+        await delete_agent(connection, tenant="acme", name="support")
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        assert await unit_work.release(connection, in_flight_max=8, limit=8, stalled_seconds=60) == []
+    assert await writer.count("units") == 2
