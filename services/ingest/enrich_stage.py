@@ -11,6 +11,7 @@ from prometheus_client import Counter, Histogram
 
 from services.chassis import subjects, telemetry
 from services.chassis.consuming import Consumer, Delivery
+from services.chassis.errors import DeadlineExceeded, ServiceError
 from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
 from services.chassis.postgres import Database
@@ -104,14 +105,20 @@ class EnrichStage:
         """Ask the model, again where its output cannot be read; what it cost is kept either way."""
         limits, usage = self._limits, Usage()
         prompt = unit_prompt(task, pairs_max=limits.pairs_max)
-        spoilt = BadOutput()
+        spoilt: ServiceError = BadOutput()
         with unit_seconds.time():
             for attempt in range(1, limits.attempts_max + 1):
                 started_at = time.perf_counter()
-                generated = await self._peers.generate(
-                    prompt, Sampling(limits.output_tokens_max, AGAIN_TEMPERATURE if attempt > 1 else 0.0, attempt),
-                    tenant=tenant, generation_id=f"{task.unit_id}-enrich-{attempt}",
-                )
+                try:
+                    generated = await self._peers.generate(
+                        prompt, Sampling(limits.output_tokens_max, AGAIN_TEMPERATURE if attempt > 1 else 0.0, attempt),
+                        tenant=tenant, generation_id=f"{task.unit_id}-enrich-{attempt}",
+                    )
+                except DeadlineExceeded as error:
+                    # Counted here: given back to the queue, a chunk that takes too long would take it eight times.
+                    spoilt = error
+                    logger.warning("no output for a chunk in time", extra={"unit_id": task.unit_id, "attempt": attempt})
+                    continue
                 usage += generated.usage
                 unit_tokens_total.labels("prompt").inc(generated.usage.prompt_tokens)
                 unit_tokens_total.labels("completion").inc(generated.usage.completion_tokens)

@@ -13,7 +13,7 @@ import numpy as np
 
 from services.chassis import channels
 from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError
+from services.chassis.errors import ServiceError, Unavailable
 from services.ingest.enriching.output import Usage
 from services.ingest.enriching.prompt import UnitPrompt
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
@@ -122,7 +122,9 @@ class EnrichingPeers:
         self, texts: Sequence[str], *, query: bool, space_id: str, tenant: str
     ) -> list[bytes]:
         """Embed texts, as questions or as passages; return vectors of float16, little-endian, L2 norm 1."""
-        service = next(each for each in self._services if each.space_id == space_id)
+        service = next((each for each in self._services if each.space_id == space_id), None)
+        if service is None:
+            raise Unavailable(f"no embed service serves the space {space_id} now")
         vectors: list[bytes] = []
         for start in range(0, len(texts), TEXTS_MAX):
             request = embed_pb2.EmbedRequest(

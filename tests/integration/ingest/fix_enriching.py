@@ -125,11 +125,11 @@ class Enriching:
 
 
 @asynccontextmanager
-async def enriching(serve: Any, *rules: Rule, engine: CountingEngine | None = None, **options: Any) -> AsyncIterator[
-    Enriching
-]:
+async def enriching(
+    serve: Any, *rules: Rule, generate_seconds_max: float = 20, **options: Any
+) -> AsyncIterator[Enriching]:
     """Run the service with its enrich stage over a scripted language model."""
-    engine, embed = engine or CountingEngine(*rules), TextEmbed()
+    engine, embed = CountingEngine(*rules), TextEmbed()
     async with (
         serving(engine) as generate,
         Server(listen="127.0.0.1:0", grace_seconds=0.5, concurrent_calls_max=16) as embed_server,
@@ -138,7 +138,7 @@ async def enriching(serve: Any, *rules: Rule, engine: CountingEngine | None = No
         await embed_server.start()
         urls = {"generate_url": generate.target, "embed_url": f"127.0.0.1:{embed_server.port}"}
         async with (
-            EnrichingPeers(**urls, generate_seconds_max=20) as peers,
+            EnrichingPeers(**urls, generate_seconds_max=generate_seconds_max) as peers,
             serve(stages=STAGES, enriching=peers, **urls | options) as pipeline,
         ):
             yield Enriching(pipeline, engine, embed)

@@ -137,6 +137,18 @@ async def test_a_model_that_is_away_is_waited_for_and_one_that_refuses_is_told(s
         await service.settled(["enriched", "failed"])
 
 
+async def test_a_chunk_that_takes_too_long_is_told(serve: Serve) -> None:
+    slow = Rule(pattern=".", text=unit((QUESTION, ANSWER)), first_token_seconds=30)
+    async with enriching(serve, slow, generate_seconds_max=0.2) as service:
+        writer = Writer(service.pipeline.database)
+        await writer.collection()
+        await service.agent()
+        await writer.index("guide.md", [TELEWORK], title="Guide")
+        await service.settled(["failed"])
+        assert await service.units() == [("failed", "DEADLINE_EXCEEDED")]
+        assert len(service.engine.asked) == 2
+
+
 async def test_a_unit_that_cannot_be_embedded_holds_up_no_other(serve: Serve) -> None:
     async with enriching(serve, TELEWORK_RULE, HOLIDAYS_RULE) as service:
         service.embed.refused = "congés"
