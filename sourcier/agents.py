@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Literal
 
 from sourcier.calls import Calls, pages
@@ -18,12 +18,12 @@ class AgentCalls(Calls):
     async def create_agent(
         self, name: str, *, collection: str = "", description: str = "",
         indexing_method: IndexingMethodName | None = None, on_document_change: DocumentChangeName | None = None,
-        timeout_seconds: float | None = None,
+        categories: Sequence[str] = (), timeout_seconds: float | None = None,
     ) -> curation_pb2.Agent:
         """Create an agent of a collection that exists; raise AlreadyExists when there is one of that name."""
         request = curation_pb2.CreateAgentRequest(
             name=name, description=description, collection=collection, indexing_method=_method(indexing_method),
-            on_document_change=_change(on_document_change),
+            on_document_change=_change(on_document_change), categories=categories,
         )
         return (await self._unary(self._curation.CreateAgent, request, timeout_seconds)).agent
 
@@ -45,12 +45,13 @@ class AgentCalls(Calls):
     async def update_agent(
         self, name: str, *, collection: str | None = None, description: str | None = None,
         indexing_method: IndexingMethodName | None = None, on_document_change: DocumentChangeName | None = None,
-        timeout_seconds: float | None = None,
+        categories: Sequence[str] | None = None, timeout_seconds: float | None = None,
     ) -> curation_pb2.Agent:
         """Change an agent; what is None stays as it is."""
         request = curation_pb2.UpdateAgentRequest(
             name=name, description=description, collection=collection, indexing_method=_method(indexing_method),
             on_document_change=_change(on_document_change),
+            categories=None if categories is None else curation_pb2.CategoryList(names=categories),
         )
         return (await self._unary(self._curation.UpdateAgent, request, timeout_seconds)).agent
 

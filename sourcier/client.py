@@ -18,12 +18,13 @@ from sourcier.faq import FaqCalls
 from sourcier.jobs import JobCalls
 from sourcier.spaces import SpaceCalls
 from sourcier.transfer import TransferCalls
+from sourcier.units import UnitCalls
 from sourcier.upkeep import UpkeepCalls
 
 
 class Client(
     AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls,
-    ConversationCalls, AgentCalls, FaqCalls,
+    ConversationCalls, AgentCalls, FaqCalls, UnitCalls,
 ):
     """A connection to a gateway; use it as an asynchronous context manager.
 

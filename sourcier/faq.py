@@ -39,15 +39,19 @@ class FaqCalls(Calls):
         """Add an answer that was given, as it is or corrected, bound to the documents that it cites.
 
         Raises FailedPrecondition where one of them has other content by now. A refusal is approved with a correction
-        alone, and a direct answer is in the FAQ already: ValueError says so.
+        alone, and a direct answer of the FAQ is there already: ValueError says so.
         """
-        if answer.direct is not None:
+        made = answer.direct if answer.direct is not None and answer.direct.pair_id else None
+        if answer.direct is not None and made is None:
             raise ValueError("the answer is an FAQ entry already; correct that one")
         if answer.refused and not corrected_answer:
             raise ValueError("a refusal answers nothing; give the right answer")
         versions = {citation.document_id: citation.version_id for citation in answer.citations}
+        if made is not None:
+            versions = {made.document_id: made.version_id}
         request = curation_pb2.ApproveAnswerRequest(
-            agent=agent, question=question, answer=_MARKER.sub("", answer.text).strip(),
+            agent=agent, question=question,
+            answer=_MARKER.sub("", answer.text if made is None else made.answer).strip(),
             corrected_answer=corrected_answer, validated_by=validated_by, answer_id=answer.answer_id,
             documents=[
                 curation_pb2.FaqDocument(document_id=document_id, version_id=version_id)

@@ -8,6 +8,7 @@ from typing import Literal, TypedDict
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2, operations_pb2
 
 SearchModeName = Literal["dense", "lexical", "fused", "reranked"]
+PassageKindName = Literal["text", "qa_pair", "source_material", "classic"]
 StrictnessName = Literal["withhold", "mark"]
 JobStatusName = Literal["pending", "processing", "completed", "failed"]
 FailureStateName = Literal["open", "replayed", "discarded"]
@@ -27,6 +28,9 @@ class FilterOptions(TypedDict, total=False):
     """Only documents of one of these categories."""
     metadata: Mapping[str, str]
     """Only documents whose metadata has all these values."""
+    kinds: Sequence[PassageKindName]
+    """By what passages are found, of the kinds named alone; when left out by their own text, and for an agent by what
+    its indexing method asks for."""
 
 
 class AskOptions(FilterOptions, total=False):
@@ -93,6 +97,7 @@ def search_filter(options: FilterOptions) -> answer_pb2.SearchFilter:
     return answer_pb2.SearchFilter(
         collection=options.get("collection", ""), document_ids=options.get("document_ids", ()),
         categories=options.get("categories", ()), metadata=options.get("metadata", {}),
+        kinds=[answer_pb2.PassageKind.Value(f"PASSAGE_KIND_{kind.upper()}") for kind in options.get("kinds", ())],
     )
 
 

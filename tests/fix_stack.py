@@ -129,6 +129,11 @@ def scripted_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
     script.write_text(json.dumps({
         "tokens_per_second": 40, "first_token_seconds": 0.05,
         "rules": [
+            # A chunk that is to be enriched stands alone.
+            {"pattern": r"^\[Source 1\]", "text": json.dumps({
+                "summary": "{passage:1}", "category": "Travail", "keywords": ["jours"], "usefulness": 4,
+                "pairs": [{"question": "Combien de jours de télétravail par semaine ?", "answer": "{passage:1}."}],
+            }, ensure_ascii=False)},
             {"pattern": "reformuler : Et ceux des apprentis",
              "text": "Quels sont les jours de télétravail des apprentis ?"},
             {"pattern": "lentement", "text": "{passage:1} [1]. " * 60},

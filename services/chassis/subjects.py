@@ -148,6 +148,7 @@ RECEIVED = Stream("RECEIVED", work_queue=True)
 PARSED = Stream("PARSED", work_queue=True)
 READY = Stream("READY", work_queue=True)
 EMBEDDED = Stream("EMBEDDED", work_queue=True)
+ENRICH = Stream("ENRICH", work_queue=True)
 CHANGES = Stream("CHANGES", work_queue=False, age_seconds_max=7 * DAY_SECONDS, messages_per_subject_max=1_000_000)
 # Short-lived copies: with them, a broker loses the rest of an answer for a reader who is away, and no document.
 ANSWERS = Stream("ANSWERS", work_queue=False, age_seconds_max=15 * 60.0, messages_per_subject_max=50_000,
@@ -166,12 +167,16 @@ CHUNKS_READY = Subject(
     "chunks.ready", events_pb2.ChunksReady, READY, "chunk", ("embed",), laned=True, suffixed=True
 )
 CHUNKS_EMBEDDED = Subject("chunks.embedded", events_pb2.ChunksEmbedded, EMBEDDED, "embed", ("index",), laned=True)
+CHUNKS_ENRICH = Subject(
+    "chunks.enrich", events_pb2.ChunkToEnrich, ENRICH, "enrichment", ("enrich",), laned=True
+)
 DOCUMENT_INDEXED = Subject("document.indexed", events_pb2.DocumentIndexed, CHANGES, "index", ())
 DOCUMENT_DELETED = Subject("document.deleted", events_pb2.DocumentDeleted, CHANGES, "index", ())
 DEAD_PARSE = Subject("dead.parse", events_pb2.DeadLetter, DEAD, "parse", ("failures",))
 DEAD_CHUNK = Subject("dead.chunk", events_pb2.DeadLetter, DEAD, "chunk", ("failures",))
 DEAD_EMBED = Subject("dead.embed", events_pb2.DeadLetter, DEAD, "embed", ("failures",))
 DEAD_INDEX = Subject("dead.index", events_pb2.DeadLetter, DEAD, "index", ("failures",))
+DEAD_ENRICH = Subject("dead.enrich", events_pb2.DeadLetter, DEAD, "enrich", ("failures",))
 PROGRESS = Subject("progress", events_pb2.JobProgress, None, "workers", ("WatchJob",), suffixed=True)
 # The suffix is the answer's id. The broker tells what is stored again on the live subject, which is also where the
 # gateway that makes the answer asks whether anybody reads it.
@@ -180,12 +185,14 @@ ANSWER_LIVE = Subject("answer.live", events_pb2.AnswerRecord, None, "the broker"
 ANSWER_OWNER = Subject("answer.owner", events_pb2.AnswerInquiry, None, "gateway", ("gateway",), suffixed=True)
 
 TABLE: tuple[Subject[Payload], ...] = (
-    BUCKET_NOTIFICATION, DOCUMENT_RECEIVED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_EMBEDDED, DOCUMENT_INDEXED,
-    DOCUMENT_DELETED, DEAD_PARSE, DEAD_CHUNK, DEAD_EMBED, DEAD_INDEX, PROGRESS,
+    BUCKET_NOTIFICATION, DOCUMENT_RECEIVED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_EMBEDDED, CHUNKS_ENRICH,
+    DOCUMENT_INDEXED, DOCUMENT_DELETED, DEAD_PARSE, DEAD_CHUNK, DEAD_EMBED, DEAD_INDEX, DEAD_ENRICH, PROGRESS,
     ANSWER, ANSWER_LIVE, ANSWER_OWNER,
 )
 
-DEAD_BY_STAGE = {"parse": DEAD_PARSE, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED, "index": DEAD_INDEX}
+DEAD_BY_STAGE = {
+    "parse": DEAD_PARSE, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED, "index": DEAD_INDEX, "enrich": DEAD_ENRICH,
+}
 
 
 def streams() -> Iterator[tuple[Stream, list[Subject[Payload]]]]:

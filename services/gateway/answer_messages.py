@@ -10,6 +10,7 @@ from services.gateway import events
 from services.gateway.checking import Finding
 from services.gateway.events import Event, Outcome, RankedPassage
 from services.gateway.knowledge_messages import timestamp
+from services.gateway.unit_messages import unit_fields
 from sourcier.gateway.v1 import answer_pb2
 
 _OUTCOMES = {
@@ -119,9 +120,11 @@ def _direct_answer(direct: events.DirectAnswer) -> answer_pb2.DirectAnswer:
     message = answer_pb2.DirectAnswer(
         text=direct.text, answer=direct.answer, matched_question=direct.question, similarity=direct.similarity,
         source=direct.source, heading_path=direct.heading_path, category=direct.category,
-        faq_entry_id=direct.response_id, validated_by=direct.validated_by,
+        faq_entry_id=direct.response_id, validated_by=direct.validated_by, document_id=direct.document_id,
+        version_id=direct.version_id, chunk_id=direct.chunk_id, pair_id=direct.pair_id,
     )
-    message.validated_at.FromDatetime(direct.validated_at)
+    if direct.validated_at is not None:
+        message.validated_at.FromDatetime(direct.validated_at)
     return message
 
 
@@ -152,7 +155,7 @@ def _passage(rank: int, ranked: RankedPassage) -> answer_pb2.Passage:
         lexical_score=found.lexical_score, rerank_score=ranked.rerank_score, category=passage.category,
         metadata={key: str(value) for key, value in passage.metadata.items()},
         start_character=passage.start_character, end_character=passage.end_character,
-        token_count=passage.token_count,
+        token_count=passage.token_count, **unit_fields(found.unit),
     )
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from services.gateway import figures, names, negation
+from services.gateway import negation
 from services.gateway.wording import Span, Wording, content_words
+from services.index import figures, names
 from services.index.language import detect
 from services.index.passages import Passage
 

@@ -30,7 +30,7 @@ def agent_message(agent: Agent) -> curation_pb2.Agent:
         agent_id=agent.agent_id, name=agent.name, description=agent.description, collection=agent.collection,
         indexing_method=_METHODS[agent.indexing_method], on_document_change=_CHANGES[agent.on_document_change],
         faq_count=agent.response_count, flagged_count=agent.flagged_count, created_at=_timestamp(agent.created_at),
-        updated_at=_timestamp(agent.updated_at),
+        updated_at=_timestamp(agent.updated_at), categories=agent.categories,
     )
 
 

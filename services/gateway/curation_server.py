@@ -20,21 +20,22 @@ from services.gateway.curation_messages import (
     states,
 )
 from services.gateway.peers import Peers
+from services.gateway.unit_server import UnitServer
 from services.index import agents, deployments, learned_responses
 from services.index.agents import Agent, AgentChange
 from services.index.deployments import Deployment
 from services.index.learned_responses import FAQ_SOURCE, NewResponse
-from sourcier.gateway.v1 import curation_pb2, curation_pb2_grpc
+from sourcier.gateway.v1 import curation_pb2
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class CurationServer(curation_pb2_grpc.CurationServiceServicer):
+class CurationServer(UnitServer):
     """Proto on one side, the index's tables of what people validated on the other."""
 
     def __init__(self, database: Database, peers: Peers, *, responses_max: int) -> None:
         """Take the most learned responses that an agent may have."""
-        self._database = database
+        super().__init__(database)
         self._peers = peers
         self._responses_max = responses_max
 
@@ -48,6 +49,7 @@ class CurationServer(curation_pb2_grpc.CurationServiceServicer):
                 connection, tenant=tenant, name=request.name, description=request.description,
                 collection=request.collection, indexing_method=indexing_method(request.indexing_method) or "qa_atomic",
                 on_document_change=document_change(request.on_document_change) or "flag",
+                categories=tuple(request.categories),
             )
         return curation_pb2.CreateAgentResponse(agent=agent_message(created))
 
@@ -81,6 +83,7 @@ class CurationServer(curation_pb2_grpc.CurationServiceServicer):
             collection=request.collection if request.HasField("collection") else None,
             indexing_method=indexing_method(request.indexing_method),
             on_document_change=document_change(request.on_document_change),
+            categories=tuple(request.categories.names) if request.HasField("categories") else None,
         )
         async with self._database.transaction(tenant=tenant) as connection:
             updated = await agents.update_agent(connection, tenant=tenant, name=request.name, change=change)

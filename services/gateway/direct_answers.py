@@ -1,10 +1,15 @@
-"""Answers a question that a person has answered before, word for word, without the language model (A9, Q6)."""
+"""Answers a question whose answer is known, word for word, without the language model (A9, Q6).
+
+What people validated comes first; then what was made of the chunks, bound to them: a chunk that changes takes it along.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 from prometheus_client import Counter
@@ -18,7 +23,9 @@ from services.gateway.distinctions import same_distinctions
 from services.gateway.events import Degradation, DirectAnswer
 from services.gateway.peers import Peers
 from services.gateway.retrieval import Query, Stopwatch
+from services.index.figures import stated
 from services.index.response_vectors import Nearest, NearResponse, nearest_responses
+from services.index.unit_search import NearPair, nearest_pairs
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +48,34 @@ class DirectLookup:
     degradations: tuple[Degradation, ...] = ()
 
 
+class _Near(Protocol):
+    """A question that was answered before."""
+
+    @property
+    def question(self) -> str:
+        """The question."""
+
+    @property
+    def answer(self) -> str:
+        """Its answer."""
+
+    @property
+    def similarity(self) -> float:
+        """Cosine with the question that is asked."""
+
+
+Near = TypeVar("Near", bound=_Near)
+
+
+@dataclass(frozen=True)
+class _Looked:
+    nearest: Nearest
+    response: NearResponse | None = None
+    pair: NearPair | None = None
+
+
 class DirectAnswers:
-    """Looks for the validated answer to a question, before anything else is searched."""
+    """Looks for the answer to a question that is known, before anything else is searched."""
 
     def __init__(
         self, database: Database, peers: Peers, *, similarity_min: float, search_seconds_max: float
@@ -56,13 +89,13 @@ class DirectAnswers:
     async def look_up(
         self, query: Query, agent: AskedAgent, *, stopwatch: Stopwatch, deadline: Deadline
     ) -> DirectLookup:
-        """Return the agent's answer to this very question, where a person validated one.
+        """Return the agent's answer to this very question, where a person validated one or a chunk gave one.
 
         A look-up that fails is a degradation, not an error: the question can still be answered from the documents.
         """
         try:
             with stopwatch.measure(STAGE):
-                nearest = await self._nearest(query, agent, deadline=deadline)
+                looked = await self._look(query, agent, deadline=deadline)
         except ServiceError as error:
             telemetry.degradations_total.labels(STAGE, error.reason).inc()
             direct_answers_total.labels("failed").inc()
@@ -70,16 +103,19 @@ class DirectAnswers:
             return DirectLookup(None, (
                 Degradation(STAGE, f"{error.message}; validated answers were not looked at"),
             ))
-        degradations = tuple(self._missing(nearest, agent))
-        similarity_min = agent.settings.direct_similarity
-        chosen = choose(
-            query.question, nearest.responses,
-            similarity_min=self._similarity_min if similarity_min is None else similarity_min,
-        )
-        direct_answers_total.labels("none" if chosen is None else "answered").inc()
-        return DirectLookup(None if chosen is None else direct_answer(chosen), degradations)
+        degradations = tuple(self._missing(looked.nearest, agent))
+        answer = None
+        if looked.response is not None:
+            answer = direct_answer(looked.response)
+        elif looked.pair is not None:
+            answer = generated_answer(looked.pair)
+        direct_answers_total.labels("none" if answer is None else "answered").inc()
+        return DirectLookup(answer, degradations)
 
-    async def _nearest(self, query: Query, agent: AskedAgent, *, deadline: Deadline) -> Nearest:
+    async def _look(self, query: Query, agent: AskedAgent, *, deadline: Deadline) -> _Looked:
+        """Look at what people validated, and where that holds no answer at what was made of the documents (Q6)."""
+        similarity_min = agent.settings.direct_similarity
+        similarity_min = self._similarity_min if similarity_min is None else similarity_min
         embedding = await self._peers.embed_query(
             query.question, space_id=agent.space_id, tenant=query.tenant, deadline=deadline
         )
@@ -88,10 +124,19 @@ class DirectAnswers:
                 asyncio.timeout(deadline.remaining(self._search_seconds_max)),
                 self._database.transaction(tenant=query.tenant, read_only=True) as connection,
             ):
-                return await nearest_responses(
-                    connection, tenant=query.tenant, agent_id=agent.agent_id, space_id=agent.space_id,
-                    vector=embedding.vector.astype(np.float16).tobytes(), limit=LOOKED_AT_MAX,
+                vector = embedding.vector.astype(np.float16).tobytes()
+                nearest = await nearest_responses(
+                    connection, tenant=query.tenant, agent_id=agent.agent_id, space_id=agent.space_id, vector=vector,
+                    limit=LOOKED_AT_MAX,
                 )
+                chosen = choose(query.question, nearest.responses, similarity_min=similarity_min)
+                if chosen is not None or agent.settings.indexing_method != "qa_atomic":
+                    return _Looked(nearest, chosen)
+                pairs = await nearest_pairs(
+                    connection, tenant=query.tenant, collection=agent.collection, space_id=agent.space_id,
+                    vector=vector, filters=query.filters, limit=LOOKED_AT_MAX,
+                )
+                return _Looked(nearest, pair=choose_pair(query.question, pairs, similarity_min=similarity_min))
         except TimeoutError as error:
             raise DeadlineExceeded("the look-up of validated answers did not end in time") from error
 
@@ -107,17 +152,40 @@ class DirectAnswers:
         return [Degradation(STAGE, reason)]
 
 
-def choose(question: str, nearest: tuple[NearResponse, ...], *, similarity_min: float) -> NearResponse | None:
+def choose(question: str, nearest: Sequence[Near], *, similarity_min: float) -> Near | None:
     """Return the first response, in rank order, that answers this very question: close, of the same numbers and names.
 
     One without an answer is passed over.
     """
-    for response in nearest:
-        if response.similarity < similarity_min:
-            return None
-        if response.answer.strip() and same_distinctions(question, response.question):
-            return response
-    return None
+    return next(iter(_fitting(question, nearest, similarity_min=similarity_min)), None)
+
+
+def choose_pair(question: str, nearest: Sequence[NearPair], *, similarity_min: float) -> NearPair | None:
+    """Return the first pair that answers this very question; none where others that do have other numbers.
+
+    Nobody vouches for a pair: where two documents answer differently, the model is to see both.
+    """
+    fitting = _fitting(question, nearest, similarity_min=similarity_min)
+    if any(_differ(fitting[0], other) for other in fitting[1:]):
+        logger.info("pairs of several chunks answer the question differently; the documents are searched")
+        return None
+    return fitting[0] if fitting else None
+
+
+def _differ(one: NearPair, other: NearPair) -> bool:
+    """Return whether the pairs of two chunks state other figures, none of them merely more."""
+    here, there = stated(one.answer), stated(other.answer)
+    return one.chunk_id != other.chunk_id and not (
+        here.numbers | here.codes <= there.numbers | there.codes or here.numbers | here.codes
+        >= there.numbers | there.codes
+    )
+
+
+def _fitting(question: str, nearest: Sequence[Near], *, similarity_min: float) -> list[Near]:
+    return [
+        each for each in nearest
+        if each.similarity >= similarity_min and each.answer.strip() and same_distinctions(question, each.question)
+    ]
 
 
 def direct_answer(response: NearResponse) -> DirectAnswer:
@@ -127,4 +195,14 @@ def direct_answer(response: NearResponse) -> DirectAnswer:
         similarity=response.similarity, source=response.source, heading_path=tuple(response.heading_path),
         category=response.category, response_id=response.response_id, validated_by=response.validated_by,
         validated_at=response.validated_at,
+    )
+
+
+def generated_answer(pair: NearPair) -> DirectAnswer:
+    """Return what is said: the pair's answer, and the document that it was made of, as that is now."""
+    return DirectAnswer(
+        text=f"{pair.answer}\n\n*Source: {pair.title}*", answer=pair.answer, question=pair.question,
+        similarity=pair.similarity, source=pair.title, heading_path=tuple(pair.heading_path), category=pair.category,
+        response_id="", validated_by=pair.edited_by, validated_at=pair.edited_at if pair.edited_by else None,
+        document_id=pair.document_id, version_id=pair.version_id, chunk_id=pair.chunk_id, pair_id=pair.pair_id,
     )

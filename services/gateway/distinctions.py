@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.gateway.figures import in_digits
+from services.index.figures import in_digits
 from services.index.stop_words import STOP_WORDS, fold
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u0060\u00b4\uff07]")

@@ -136,7 +136,7 @@ class Quoted:
 
 @dataclass(frozen=True)
 class DirectAnswer:
-    """The answer that a person validated for this very question; the language model was not called."""
+    """The answer to this very question, validated by a person or made of a chunk; the language model was not called."""
 
     text: str
     """What is said: the answer and its source."""
@@ -150,7 +150,13 @@ class DirectAnswer:
     category: str
     response_id: str
     validated_by: str
-    validated_at: datetime
+    validated_at: datetime | None
+    """None where nobody validated it."""
+    document_id: str = ""
+    """What it was made of, where it was; empty for one that a person validated."""
+    version_id: str = ""
+    chunk_id: str = ""
+    pair_id: str = ""
 
 
 class Outcome(Enum):

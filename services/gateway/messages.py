@@ -21,6 +21,8 @@ class Messages:
     """The system prompt; `{refusal}` is filled in."""
     extracts: str
     question: str
+    answer: str
+    """Above the answer of a pair, below its question."""
     said: str
     """Above what was said before."""
     user: str
@@ -44,6 +46,7 @@ FRENCH = Messages(
     ),
     extracts="Sources :",
     question="Question :",
+    answer="Réponse :",
     said="Échanges précédents, qui aident à comprendre la question et ne prouvent rien :",
     user="Utilisateur :",
     assistant="Assistant :",
@@ -66,6 +69,7 @@ ENGLISH = Messages(
     ),
     extracts="Sources:",
     question="Question:",
+    answer="Answer:",
     said="Earlier exchanges, which help to understand the question and prove nothing:",
     user="User:",
     assistant="Assistant:",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.gateway.history import History, last_lines
-from services.gateway.marking import Marking, defused, one_line
+from services.gateway.marking import LINE_MARK, Marking, defused, one_line
 from services.gateway.messages import Messages
 from services.index.passages import Passage
 
@@ -29,13 +29,24 @@ def build_prompt(
     """
     extracts = "\n\n".join(
         f"{header(number, passage, messages)}\n"
-        f"{marking.passage(passage.text, tenant=tenant, chunk_id=passage.chunk_id)}"
+        f"{with_pair(marking.passage(passage.text, tenant=tenant, chunk_id=passage.chunk_id), passage, messages)}"
         for number, passage in enumerate(passages, start=1)
     )
     return Prompt(
         system=messages.instructions.format(refusal=refusal),
         user=f"{messages.extracts}\n\n{extracts}\n\n{summary(history, messages)}"
              f"{messages.question} {defused(question)}",
+    )
+
+
+def with_pair(marked: str, passage: Passage, messages: Messages) -> str:
+    """Return a marked passage with the question and answer that it was found by, marked alike, at its end (Q7)."""
+    if not passage.question:
+        return marked
+    words, _, end = marked.rpartition("\n")
+    return (
+        f"{words}\n{LINE_MARK}{messages.question} {one_line(passage.question)}\n"
+        f"{LINE_MARK}{messages.answer} {one_line(passage.answer)}\n{end}"
     )
 
 

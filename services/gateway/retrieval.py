@@ -65,6 +65,8 @@ class Query:
     """The agent that is asked; None for the documents alone."""
     direct: bool = False
     """Whether the agent's validated answers come first."""
+    kinds: tuple[str, ...] = ()
+    """By what passages are found; empty for their own text, and what the agent's indexing method asks for."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ class Retriever:
         request = SearchRequest(
             tenant=query.tenant, collections=[query.collection], filters=query.filters, exact=query.exact,
             limit=max(query.candidates, query.limit) if reranked else query.limit, with_codes=reranked,
+            method=query.agent.settings.indexing_method if query.agent is not None else "", kinds=query.kinds,
         )
         embedding, results = await self._embed_and_search(query, request, stopwatch=stopwatch, deadline=deadline)
         return embedding, [

@@ -24,6 +24,7 @@ from services.gateway.dialogue import Dialogue, Turn
 from services.gateway.peers import SamplingOptions
 from services.gateway.retrieval import Mode, Query, Retriever
 from services.gateway.settings import GatewaySettings
+from services.gateway.unit_messages import passage_kinds
 from services.index.collections import DEFAULT_COLLECTION
 from services.index.filters import Filters
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
@@ -170,7 +171,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
                 document_ids=tuple(filters.document_ids), categories=tuple(filters.categories),
                 metadata=dict(filters.metadata),
             ),
-            mode=mode, limit=limit, candidates=candidates, exact=exact,
+            mode=mode, limit=limit, candidates=candidates, exact=exact, kinds=passage_kinds(filters.kinds, mode=mode),
         )
 
     def _options(self, request: answer_pb2.AskRequest) -> AnswerOptions:

@@ -16,8 +16,8 @@ from services.chassis.channels import Deadline
 from services.chassis.errors import ServiceError
 from services.gateway import checking
 from services.gateway.checking import Evidence, Finding, Statement, Thresholds, Verdict
-from services.gateway.figures import stated
 from services.gateway.peers import Peers, RerankCandidate
+from services.index.figures import stated
 from services.index.passages import Passage
 
 logger = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from services.gateway.numerals import written_numbers
 from services.index.analyser import passage_stems
+from services.index.numerals import written_numbers
 from services.index.stop_words import STOP_WORDS, fold
 from services.index.words import split_words
 

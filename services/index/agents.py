@@ -6,11 +6,13 @@ validated answers. While an agent names it, a collection cannot be deleted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
 
 from services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
 from services.chassis.ids import new_id
@@ -23,6 +25,7 @@ INDEXING_METHODS = ("qa_atomic", "classic")
 DOCUMENT_CHANGE_POLICIES = ("flag", "retire")
 NAME_CHARACTERS_MAX = 200
 DESCRIPTION_CHARACTERS_MAX = 2_000
+CATEGORIES_MAX, CATEGORY_CHARACTERS_MAX = 100, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Agent:
     """Those that wait for a person, because their document changed."""
     created_at: datetime
     updated_at: datetime
+    categories: Sequence[str] = ()
+    """Those that the collection's chunks may have; empty leaves them to the language model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,23 +62,25 @@ class AgentChange:
     collection: str | None = None
     indexing_method: str | None = None
     on_document_change: str | None = None
+    categories: tuple[str, ...] | None = None
 
 
 async def create_agent(
     connection: Connection, *, tenant: str, name: str, collection: str, description: str = "",
-    indexing_method: str = "qa_atomic", on_document_change: str = "flag",
+    indexing_method: str = "qa_atomic", on_document_change: str = "flag", categories: tuple[str, ...] = (),
 ) -> Agent:
     """Create an agent; raise `AlreadyExists`, `InvalidArgument`, or `NotFound` where there is no such collection."""
     check_name(name, what="an agent")
     change = AgentChange(
-        description=description, indexing_method=indexing_method, on_document_change=on_document_change
+        description=description, indexing_method=indexing_method, on_document_change=on_document_change,
+        categories=categories,
     )
     _check(change)
     owner = await get_collection(connection, tenant=tenant, name=collection)
     cursor = await connection.execute(INSERT, {
         "agent_id": new_id(), "tenant": tenant, "name": name, "description": description,
         "collection_id": owner.collection_id, "indexing_method": indexing_method,
-        "on_document_change": on_document_change,
+        "on_document_change": on_document_change, "categories": Jsonb(list(categories)),
     })
     if cursor.rowcount == 0:
         raise AlreadyExists(f"There is already an agent {name!r}.", field="name")
@@ -107,6 +114,7 @@ async def update_agent(connection: Connection, *, tenant: str, name: str, change
     values: dict[str, Any] = {
         "tenant": tenant, "name": name, "description": change.description, "collection_id": None,
         "indexing_method": change.indexing_method, "on_document_change": change.on_document_change,
+        "categories": None if change.categories is None else Jsonb(list(change.categories)),
     }
     if change.collection is not None:
         owner = await get_collection(connection, tenant=tenant, name=change.collection)
@@ -140,10 +148,26 @@ def _check(change: AgentChange) -> None:
             f"on_document_change cannot be {change.on_document_change!r}: use "
             f"{' or '.join(DOCUMENT_CHANGE_POLICIES)}.", field="on_document_change",
         )
+    _check_categories(change.categories or ())
     if change.description is not None and len(change.description) > DESCRIPTION_CHARACTERS_MAX:
         raise InvalidArgument(
             f"description has {len(change.description):,} characters; use at most {DESCRIPTION_CHARACTERS_MAX:,}.",
             field="description",
+        )
+
+
+def _check_categories(categories: tuple[str, ...]) -> None:
+    if len(categories) > CATEGORIES_MAX:
+        raise InvalidArgument(
+            f"categories has {len(categories)} entries; use at most {CATEGORIES_MAX}.", field="categories"
+        )
+    wrong = next((
+        name for name in categories if not name.strip() or len(name) > CATEGORY_CHARACTERS_MAX or not name.isprintable()
+    ), None)
+    if wrong is not None:
+        raise InvalidArgument(
+            f"categories cannot hold {wrong[:80]!r}: a category is 1 to {CATEGORY_CHARACTERS_MAX} printable "
+            "characters.", field="categories",
         )
 
 
@@ -158,16 +182,17 @@ async def _select(
 
 
 INSERT = """
-insert into agents (agent_id, tenant, name, description, collection_id, indexing_method, on_document_change)
+insert into agents (agent_id, tenant, name, description, collection_id, indexing_method, on_document_change,
+                    categories)
 values (%(agent_id)s, %(tenant)s, %(name)s, %(description)s, %(collection_id)s, %(indexing_method)s,
-        %(on_document_change)s)
+        %(on_document_change)s, %(categories)s)
 on conflict (tenant, name) do nothing
 """
 
 SELECT = """
 select agent_id, agent.tenant, agent.name, description, collection.name as collection, collection.space_id,
        indexing_method, on_document_change, held.active as response_count, held.flagged as flagged_count,
-       agent.created_at, updated_at
+       agent.created_at, updated_at, categories
 from agents as agent
 join collections as collection using (collection_id)
 cross join lateral (
@@ -189,6 +214,7 @@ set description = coalesce(%(description)s::text, description),
     collection_id = coalesce(%(collection_id)s::uuid, collection_id),
     indexing_method = coalesce(%(indexing_method)s::text, indexing_method),
     on_document_change = coalesce(%(on_document_change)s::text, on_document_change),
+    categories = coalesce(%(categories)s::jsonb, categories),
     updated_at = now()
 where tenant = %(tenant)s and name = %(name)s
 """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from services.index.learned_responses import FORGET_OVERTAKEN, OVERTAKE
 from services.index.space_builds import HELD
+from services.index.unit_commits import AFTER_COMMIT
 
 SELECT_NUMBER = "select number from collections where tenant = %s and collection_id = %s"
 
@@ -206,4 +207,5 @@ AFTER_SWITCH = (
     NOTE_GAP,
     OVERTAKE,
     FORGET_OVERTAKEN,
+    *AFTER_COMMIT,
 )

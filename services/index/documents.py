@@ -19,6 +19,7 @@ from services.index.learned_responses import FORGET_OVERTAKEN, OVERTAKE_DELETED
 from services.index.lexical_entries import SHOW_ALL_ENTRIES
 from services.index.pagination import Page
 from services.index.spaces import vectors_tables
+from services.index.unit_commits import DELETE_UNITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +107,8 @@ async def delete_document(connection: Connection, *, tenant: str, document_id: s
         for table in tables:
             await connection.execute(sql.SQL(statements.DELETE_VECTORS).format(table=sql.Identifier(table)), values)
         for statement in (
-            statements.DELETE_ENTRIES, statements.DELETE_CHUNKS, DELETE_STAGED, CANCEL_JOBS, DELETE, OVERTAKE_DELETED,
-            FORGET_OVERTAKEN,
+            statements.DELETE_ENTRIES, statements.DELETE_CHUNKS, DELETE_UNITS, DELETE_STAGED, CANCEL_JOBS, DELETE,
+            OVERTAKE_DELETED, FORGET_OVERTAKEN,
         ):
             await connection.execute(statement, values)
     return Deletion(

@@ -41,6 +41,10 @@ class Passage:
     metadata: Mapping[str, Any]
     token_codes: bytes = b""
     """For late interaction; empty where not asked for."""
+    question: str = ""
+    """The question that it was found by, made of it when it was indexed; empty where it was not."""
+    answer: str = ""
+    """That question's answer."""
 
     def __post_init__(self) -> None:
         """Freeze the heading path, which arrives as a list."""

@@ -5,8 +5,8 @@ Each search is one read-only transaction, so one snapshot: what was found is sti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from services.chassis.errors import InvalidArgument
 from services.chassis.postgres import Connection, Database
@@ -17,8 +17,10 @@ from services.index.fusion import fuse
 from services.index.lexical import search_lexical
 from services.index.passages import Passage, get_passages
 from services.index.scope import Scope, find_scope, find_space
+from services.index.unit_search import UnitMatch, nearest_units, units_of
 
 LIMIT_MAX = 1_000
+TEXT_KIND = "text"
 QUESTION_CHARACTERS_MAX = 20_000
 """Read of a question for its words; the rarest count, so a longer one loses nothing that matters."""
 
@@ -48,6 +50,8 @@ class SearchResult:
     """Cosine similarity; None where dense search did not find it."""
     lexical_score: float | None = None
     """BM25; None where lexical search did not find it."""
+    unit: UnitMatch | None = None
+    """What is known of the passage, and by which of it it was found; None where nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,25 @@ class SearchRequest:
     """Return the passages' token codes."""
     space_id: str = ""
     """Search in this space, beside the one that the collections answer from; empty for that one."""
+    method: str = ""
+    """The indexing method of the agent that is asked; empty for none: the passages' own text alone is searched."""
+    kinds: tuple[str, ...] = ()
+    """By what passages are found (`text` and kinds of `unit_points`); empty for `text` and what the method asks for."""
+
+    @property
+    def by_text(self) -> bool:
+        """Return whether passages are found by their own text."""
+        return not self.kinds or TEXT_KIND in self.kinds
+
+    @property
+    def unit_kinds(self) -> tuple[str, ...]:
+        """Return the kinds of units' vectors that are named."""
+        return tuple(kind for kind in self.kinds if kind != TEXT_KIND)
+
+    @property
+    def by_units(self) -> bool:
+        """Return whether passages are found by what is known of them."""
+        return bool(self.unit_kinds) if self.kinds else bool(self.method)
 
     def __post_init__(self) -> None:
         """Raise `InvalidArgument` for a limit out of bounds."""
@@ -75,8 +98,15 @@ async def dense(database: Database, request: SearchRequest, *, vector: QuestionV
     """Return the passages closest to the question's vector; raise `SpaceMismatch`, `NotFound`."""
     async with database.transaction(tenant=request.tenant, read_only=True) as connection:
         scope = await _scope(connection, request, vector=vector)
-        hits = await search_dense(connection, scope, vector=vector.values, limit=request.limit, exact=request.exact)
-        return await _results(connection, request, scope, dense_hits=hits, lexical_hits=[])
+        hits = await _dense_hits(connection, request, scope, vector, limit=request.limit)
+        matches = await _unit_matches(connection, request, scope, vector, limit=request.limit)
+        # All are cosines: of what a chunk was found by, the closest counts.
+        closest: dict[str, float] = {}
+        found: list[Hit | UnitMatch] = [*hits, *matches]
+        for hit in found:
+            closest[hit.chunk_id] = max(closest.get(hit.chunk_id, -1.0), _score(hit))
+        scores = dict(sorted(closest.items(), key=lambda entry: -entry[1])[: request.limit])
+        return await _results(connection, request, scope, scores, dense_hits=hits, matches=matches)
 
 
 async def lexical(database: Database, request: SearchRequest, *, question: str) -> list[SearchResult]:
@@ -85,20 +115,33 @@ async def lexical(database: Database, request: SearchRequest, *, question: str) 
     async with database.transaction(tenant=request.tenant, read_only=True) as connection:
         scope = await _scope(connection, request, stems=stems)
         hits = await search_lexical(connection, scope, stems=stems, limit=request.limit)
-        return await _results(connection, request, scope, dense_hits=[], lexical_hits=hits)
+        scores = {hit.chunk_id: hit.score for hit in hits}
+        return await _results(connection, request, scope, scores, lexical_hits=hits)
 
 
 async def fused(
     database: Database, request: SearchRequest, *, question: str, vector: QuestionVector, depth: int = 100
 ) -> list[SearchResult]:
-    """Return both searches' first `depth` passages, fused by reciprocal ranks; raise `SpaceMismatch`, `NotFound`."""
+    """Return the searches' first `depth` passages, fused by reciprocal ranks; raise `SpaceMismatch`, `NotFound`.
+
+    By vectors, by words, and where it is asked for by units, whose cosines are not those of passages: questions are
+    closer to questions than to texts.
+    """
     depth = max(depth, request.limit)
     stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
     async with database.transaction(tenant=request.tenant, read_only=True) as connection:
         scope = await _scope(connection, request, stems=stems, vector=vector)
-        dense_hits = await search_dense(connection, scope, vector=vector.values, limit=depth, exact=request.exact)
-        lexical_hits = await search_lexical(connection, scope, stems=stems, limit=depth)
-        return await _results(connection, request, scope, dense_hits=dense_hits, lexical_hits=lexical_hits)
+        dense_hits = await _dense_hits(connection, request, scope, vector, limit=depth)
+        lexical_hits = await search_lexical(connection, scope, stems=stems, limit=depth) if request.by_text else []
+        matches = await _unit_matches(connection, request, scope, vector, limit=depth)
+        found = [hits for hits in (dense_hits, lexical_hits, matches) if hits]
+        if len(found) > 1:
+            scores = dict(fuse([[hit.chunk_id for hit in hits] for hits in found], limit=request.limit))
+        else:
+            scores = {hit.chunk_id: _score(hit) for hits in found for hit in hits[: request.limit]}
+        return await _results(
+            connection, request, scope, scores, dense_hits=dense_hits, lexical_hits=lexical_hits, matches=matches
+        )
 
 
 async def space_of(database: Database, request: SearchRequest) -> str:
@@ -125,33 +168,66 @@ async def _scope(
     return scope
 
 
+async def _dense_hits(
+    connection: Connection, request: SearchRequest, scope: Scope, vector: QuestionVector, *, limit: int
+) -> list[Hit]:
+    if not request.by_text:
+        return []
+    return await search_dense(connection, scope, vector=vector.values, limit=limit, exact=request.exact)
+
+
+async def _unit_matches(
+    connection: Connection, request: SearchRequest, scope: Scope, vector: QuestionVector, *, limit: int
+) -> list[UnitMatch]:
+    if not request.by_units:
+        return []
+    return await nearest_units(
+        connection, scope, vector=vector.values, kinds=request.unit_kinds, method=request.method, limit=limit,
+        exact=request.exact,
+    )
+
+
+def _score(hit: Hit | UnitMatch) -> float:
+    return hit.score if isinstance(hit, Hit) else hit.similarity or 0.0
+
+
 async def _results(
     connection: Connection,
     request: SearchRequest,
     scope: Scope,
+    scores: Mapping[str, float],
     *,
-    dense_hits: Sequence[Hit],
-    lexical_hits: Sequence[Hit],
+    dense_hits: Sequence[Hit] = (),
+    lexical_hits: Sequence[Hit] = (),
+    matches: Sequence[UnitMatch] = (),
 ) -> list[SearchResult]:
+    """Return the passages in the order of `scores`, each with what found it."""
     similarities = {hit.chunk_id: hit.score for hit in dense_hits}
     lexical_scores = {hit.chunk_id: hit.score for hit in lexical_hits}
-    if dense_hits and lexical_hits:
-        ranked = fuse([list(similarities), list(lexical_scores)], limit=request.limit)
-    else:
-        ranked = list((similarities or lexical_scores).items())[: request.limit]
-    scores = dict(ranked)
     found = await get_passages(
         connection,
         tenant=request.tenant,
         chunk_ids=list(scores),
         vectors_table=scope.vectors_table if request.with_codes else None,
     )
+    units = await units_of(connection, tenant=request.tenant, chunk_ids=list(scores)) if scores else {}
+    units |= {match.chunk_id: match for match in matches}
     return [
         SearchResult(
-            passage=passage,
+            passage=described(passage, units.get(passage.chunk_id)),
             score=scores[passage.chunk_id],
             similarity=similarities.get(passage.chunk_id),
             lexical_score=lexical_scores.get(passage.chunk_id),
+            unit=units.get(passage.chunk_id),
         )
         for passage in found
     ]
+
+
+def described(passage: Passage, unit: UnitMatch | None) -> Passage:
+    """Return a passage with what its unit says of it: the chunk's own category comes before its document's."""
+    if unit is None or not (unit.category or unit.question):
+        return passage
+    return replace(
+        passage, category=unit.category or passage.category, question=unit.question, answer=unit.answer
+    )

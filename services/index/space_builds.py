@@ -18,6 +18,7 @@ from psycopg.rows import class_row
 from services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
+from services.index import unit_points
 from services.index.response_vectors import count_missing, forget_space
 from services.index.spaces import ensure_partition, get_space
 
@@ -92,6 +93,7 @@ async def begin(connection: Connection, *, tenant: str, collection: str, space_i
         "from_space_id": locked.space_id,
     }
     await connection.execute(INSERT, values)
+    await unit_points.note_gaps(connection, collection_id=locked.collection_id, space_id=space_id)
     return await get_build(connection, tenant=tenant, build_id=values["build_id"])
 
 
@@ -124,6 +126,7 @@ async def drop(connection: Connection, *, tenant: str, collection: str) -> Space
     state = "retired" if opened.state == "live" else "dropped"
     await connection.execute(FINISH, {"build_id": opened.build_id, "state": state})
     await forget_space(connection, collection_id=locked.collection_id, space_id=opened.other_space_id)
+    await unit_points.forget_space(connection, collection_id=locked.collection_id, space_id=opened.other_space_id)
     return await get_build(connection, tenant=tenant, build_id=opened.build_id)
 
 
@@ -207,6 +210,14 @@ async def _change(
             "gateway makes them while an embed service of that space is named in its SOURCIER_EMBED_URL. Try again in "
             "a moment, or force it and have these answer again once they have them.",
             field="collection", missing=lacking,
+        )
+    units = await unit_points.count_gaps(connection, collection_id=locked.collection_id, space_id=target)
+    if units and not force:
+        raise FailedPrecondition(
+            f"{units} knowledge units of the collection {locked.name!r} lack vectors in the space {target}; the enrich "
+            "stage makes them while an embed service of that space is named in its SOURCIER_EMBED_URL. Try again in a "
+            "moment, or force it and have these found by their chunks alone until they have them.",
+            field="collection", missing=units,
         )
     values = {"collection_id": locked.collection_id, "build_id": opened.build_id, "space_id": target, "state": to}
     await connection.execute(SWITCH_COLLECTION, values)

@@ -13,6 +13,7 @@ from services.chassis.serving import Server
 from services.index import migrations
 from services.index.spaces import ensure_space
 from services.ingest import counted_spaces
+from services.ingest.enriching.peers import EnrichingPeers
 from services.ingest.parsing.limits import ParsingLimits
 from services.ingest.parts import assemble, own_store
 from services.ingest.sandbox import ParserPool
@@ -65,9 +66,14 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
             listen=settings.listen, grace_seconds=settings.grace_seconds,
             concurrent_calls_max=settings.concurrent_calls_max,
         ))
+        enriching = await opened.enter_async_context(EnrichingPeers(
+            generate_url=settings.generate_url, embed_url=settings.embed_url,
+            generate_seconds_max=settings.enrich_seconds_max,
+        )) if settings.enriches else None
         parts = assemble(
             settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
             tokens=default.tokens, space_id=default.space_id, dimension=default.dimension, further_spaces=further,
+            enriching=enriching,
         )
         server.add(ingest_pb2_grpc.add_IngestServiceServicer_to_server, IngestServer(parts), SERVICE_NAME)
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(parts), SPACE_SERVICE_NAME)

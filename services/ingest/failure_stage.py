@@ -10,7 +10,7 @@ from services.chassis import subjects
 from services.chassis.consuming import Consumer, Delivery
 from services.chassis.jetstream import JetStream
 from services.chassis.postgres import Database
-from services.index import dead_letters, space_upkeep
+from services.index import dead_letters, space_upkeep, unit_work
 from services.index.dead_letters import Failure
 from services.ingest.messages import version_reference
 from services.ingest.progress import Progress
@@ -18,6 +18,9 @@ from services.ingest.relay import Relay
 from sourcier.events.v1 import events_pb2
 
 logger = logging.getLogger(__name__)
+
+ENRICH_AGAIN_SECONDS = 600.0
+"""When a chunk is sent again whose unit failed because a service was away."""
 
 
 class FailureStage:
@@ -41,6 +44,9 @@ class FailureStage:
         if not letter.version.version_id:
             logger.error("a dead letter without a version", extra={"subject": letter.subject, "stage": letter.stage})
             return
+        if letter.stage == "enrich":
+            await self._of_unit(letter)
+            return
         if await self._of_build(letter):
             return
         failure = Failure(
@@ -55,6 +61,19 @@ class FailureStage:
             await dead_letters.fail_version(connection, version_reference(letter.version), failure)
         self._relay.wake()
         await self._progress.tell(tenant=letter.version.tenant, job_id=letter.version.job_id)
+
+    async def _of_unit(self, letter: events_pb2.DeadLetter) -> None:
+        """Note the reason at the chunk's unit: its document is found as it is."""
+        try:
+            message = events_pb2.ChunkToEnrich.FromString(letter.payload)
+        except DecodeError:
+            logger.error("a dead letter of no unit", extra={"subject": letter.subject})
+            return
+        async with self._database.transaction(tenant=letter.version.tenant) as connection:
+            await unit_work.give_up(
+                connection, tenant=letter.version.tenant, unit_id=message.unit_id, reason=letter.reason,
+                message=letter.message, again_seconds=ENRICH_AGAIN_SECONDS,
+            )
 
     async def _of_build(self, letter: events_pb2.DeadLetter) -> bool:
         """Note the reason at the build where the letter is one of a build's: its version stands as it is."""

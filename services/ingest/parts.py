@@ -11,6 +11,7 @@ from services.chassis.postgres import Database
 from services.ingest.bucket_rules import BucketRules
 from services.ingest.collector import Collector
 from services.ingest.counted_spaces import CountedSpace, CountedSpaces
+from services.ingest.enriching.peers import EnrichingPeers
 from services.ingest.intake import Intake
 from services.ingest.progress import Progress
 from services.ingest.reconciler import Reconciler
@@ -45,6 +46,8 @@ class Parts:
     collector: Collector
     reconciler: Reconciler
     space_builder: SpaceBuilder
+    enriching: EnrichingPeers | None
+    """Who makes knowledge units; None where nobody does."""
 
 
 def assemble(
@@ -58,6 +61,7 @@ def assemble(
     space_id: str,
     dimension: int,
     further_spaces: Sequence[CountedSpace] = (),
+    enriching: EnrichingPeers | None = None,
 ) -> Parts:
     """Make the domain objects; no I/O but the reading of the rules' file."""
     spaces = CountedSpaces((CountedSpace(space_id, dimension, tokens), *further_spaces))
@@ -78,7 +82,7 @@ def assemble(
         space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, intake=intake, removal=removal,
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,
         reconciler=Reconciler(database, buckets, collector, relay, every_seconds=settings.reconcile_seconds),
-        space_builder=SpaceBuilder(database, jetstream, spaces),
+        space_builder=SpaceBuilder(database, jetstream, spaces), enriching=enriching,
     )
 
 

@@ -15,8 +15,9 @@ from services.chassis.settings import (
     settings_config,
     shared,
 )
+from services.ingest.enriching.limits import EnrichLimits
 
-STAGES = ("accept", "collect", "parse", "chunk", "index")
+STAGES = ("accept", "collect", "parse", "chunk", "index", "enrich")
 MEBIBYTE = 1024 * 1024
 
 
@@ -32,7 +33,7 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     one precision as a space of its own."""
     stages: str = ",".join(STAGES)
     """What this process does, so that parsing scales apart from indexing: some of accept, collect, parse, chunk,
-    index. `collect` watches buckets."""
+    index, enrich. `collect` watches buckets; `enrich` asks the language model for knowledge units."""
     connections_max: int = Field(default=8, ge=2, le=200)
     """Connections to PostgreSQL."""
     document_bytes_max: int = Field(default=100 * MEBIBYTE, ge=1)
@@ -68,6 +69,29 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     stalled_seconds: float = Field(default=900, ge=60)
     """A released document without an end after this time is released again: its messages may be lost."""
 
+    generate_url: str = shared("GENERATE_URL", "")
+    """host:port of the generate service, which makes knowledge units; empty for none."""
+    embed_url: str = shared("EMBED_URL", "")
+    """host:port of the embed services, by comma, which make the vectors of knowledge units."""
+    enrich_slots: int = Field(default=1, ge=1, le=256)
+    """Chunks that the language model reads at once, per lane; on a CPU more of them slow answers down."""
+    enrich_in_flight_max: int = Field(default=8, ge=1, le=10_000)
+    """Chunks on their way to the language model at once, per tenant; the others wait in PostgreSQL."""
+    enrich_seconds_max: float = Field(default=120, gt=0, le=3600)
+    """Longest time of one generation."""
+    enrich_attempts_max: int = Field(default=2, ge=1, le=5)
+    """Generations for a chunk whose output cannot be used."""
+    enrich_pairs: int = Field(default=3, ge=1, le=20)
+    """Most questions and answers that are made of a chunk."""
+    enrich_output_tokens_max: int = Field(default=700, ge=64, le=8_192)
+    """Most tokens of one output."""
+    enrich_usefulness_min: float = Field(default=0.25, ge=0, le=1)
+    """Chunks that the model judges less useful get no questions and answers."""
+    enrich_chunks_max: int = Field(default=2_000, ge=1)
+    """Most chunks of a document that are enriched."""
+    enrich_tokens_max: int = Field(default=2_000_000, ge=1)
+    """Most tokens, read and written, that a document may cost."""
+
     @field_validator("stages")
     @classmethod
     def _known_stages(cls, value: str) -> str:
@@ -81,6 +105,20 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
         """The embedding models, that of new collections first."""
         names = (self.embed_model, *self.embed_models.split(","))
         return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+    @property
+    def enrich_limits(self) -> EnrichLimits:
+        """How much is made of a chunk, and of a document."""
+        return EnrichLimits(
+            pairs_max=self.enrich_pairs, usefulness_min=self.enrich_usefulness_min,
+            output_tokens_max=self.enrich_output_tokens_max, attempts_max=self.enrich_attempts_max,
+            chunks_max=self.enrich_chunks_max, tokens_max=self.enrich_tokens_max,
+        )
+
+    @property
+    def enriches(self) -> bool:
+        """Whether this process makes knowledge units: it is its stage, and it knows who makes them."""
+        return "enrich" in self.stage_names and bool(self.generate_url and self.embed_url)
 
     @property
     def stage_names(self) -> frozenset[str]:

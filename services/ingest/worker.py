@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from services.chassis.lifecycle import Worker
 from services.ingest.chunk_stage import ChunkStage
+from services.ingest.enrich_stage import EnrichStage
+from services.ingest.enriching.peers import EnrichingPeers
+from services.ingest.enrichment import Enrichment
 from services.ingest.failure_stage import FailureStage
 from services.ingest.index_stage import IndexStage
 from services.ingest.maintenance import Maintenance
@@ -34,4 +37,18 @@ def pipeline(parts: Parts) -> list[Worker]:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)
         workers.append(index.consumer(slots=settings.index_slots))
         workers += [Maintenance(database, parts.objects, parts.removal), parts.space_builder]
+    if "enrich" in stages and parts.enriching is not None:
+        workers += _enriching(parts, parts.enriching)
     return workers
+
+
+def _enriching(parts: Parts, peers: EnrichingPeers) -> list[Worker]:
+    settings = parts.settings
+    enrichment = Enrichment(
+        parts.database, parts.jetstream, parts.relay, peers, parts.spaces,
+        in_flight_max=settings.enrich_in_flight_max, stalled_seconds=settings.stalled_seconds,
+    )
+    enrich = EnrichStage(
+        parts.jetstream, parts.database, peers, settings.enrich_limits, settled=enrichment.wake
+    )
+    return [enrich.consumer(slots=settings.enrich_slots), enrichment]

@@ -1,4 +1,4 @@
-"""`sourcier agents create | list | show | update | delete`."""
+"""`sourcier agents create | list | show | update | rebuild | delete`."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ def agents() -> None:
 @click.option("--method", "indexing_method", type=METHODS, help="How its documents' chunks are indexed.")
 @click.option("--on-document-change", type=CHANGES,
               help="What becomes of an FAQ entry whose document changed: flagged for a person, or retired.")
+@click.option("--category", "categories", multiple=True, metavar="NAME",
+              help="A category that chunks may have; may be repeated. Without any, the language model chooses.")
 @connects
 def create(name: str, connection: Connection, **options: Any) -> None:
     """Create an agent."""
@@ -66,10 +68,10 @@ def list_agents(as_json: bool, connection: Connection) -> None:
 @connects
 def show(name: str, as_json: bool, connection: Connection) -> None:
     """Show an agent."""
-    async def use(client: Client) -> curation_pb2.Agent:
-        return await client.get_agent(name)
+    async def use(client: Client) -> tuple[curation_pb2.Agent, curation_pb2.GetAgentIndexResponse]:
+        return await client.get_agent(name), await client.agent_index(name)
 
-    agent = connection.run(use)
+    agent, index = connection.run(use)
     if as_json:
         click.echo(json_line(agent))
         return
@@ -77,7 +79,10 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
         ("agent", agent.name), ("description", agent.description), ("collection", agent.collection),
         ("method", method_name(agent.indexing_method)), ("FAQ", f"{agent.faq_count:,} answer"),
         ("flagged", f"{agent.flagged_count:,} wait for a person"),
-        ("on change", "flag" if agent.on_document_change == 1 else "retire"), ("created", moment(agent.created_at)),
+        ("on change", "flag" if agent.on_document_change == 1 else "retire"),
+        ("categories", ", ".join(agent.categories) or "any"), ("created", moment(agent.created_at)),
+        ("index", set_line(index.live) if index.HasField("live") else "none: nobody has made knowledge units yet"),
+        *([("rebuild", set_line(index.building))] if index.HasField("building") else []),
     ):
         click.echo(f"{label:<12} {printable(value)}")
 
@@ -88,9 +93,12 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
 @click.option("--description", help="What it is for.")
 @click.option("--method", "indexing_method", type=METHODS, help="How its documents' chunks are indexed.")
 @click.option("--on-document-change", type=CHANGES, help="What becomes of an FAQ entry whose document changed.")
+@click.option("--category", "categories", multiple=True, metavar="NAME",
+              help="A category that chunks may have; may be repeated, and replaces those that it has.")
 @connects
-def update(name: str, connection: Connection, **options: Any) -> None:
+def update(name: str, connection: Connection, categories: tuple[str, ...], **options: Any) -> None:
     """Change an agent; what is left out stays."""
+    options["categories"] = categories or None
     if all(value is None for value in options.values()):
         raise Failure("nothing to change is given", hint="sourcier agents update --help", exit_code=2)
 
@@ -100,6 +108,28 @@ def update(name: str, connection: Connection, **options: Any) -> None:
     updated = connection.run(use)
     click.echo(f"updated {printable(updated.name)}: {printable(updated.collection)}, "
                f"{method_name(updated.indexing_method)}")
+
+
+@agents.command()
+@click.argument("name")
+@click.option("--failed", "failed_only", is_flag=True, help="Only try the chunks again that could not be made.")
+@click.option("--accept-failed", is_flag=True,
+              help="Let what is being built answer once it is whole, although chunks of it could not be made.")
+@connects
+def rebuild(name: str, failed_only: bool, accept_failed: bool, connection: Connection) -> None:
+    """Make the questions and answers of an agent's collection anew; the old ones answer until the new are whole.
+
+    What people edited is kept. `sourcier agents show` tells how far it is.
+    """
+    async def use(client: Client) -> curation_pb2.RebuildAgentIndexResponse:
+        return await client.rebuild_agent_index(name, failed_only=failed_only, accept_failed=accept_failed)
+
+    rebuilt = connection.run(use)
+    if failed_only:
+        click.echo(f"{rebuilt.retried_count:,} chunks are tried again")
+    for label, units in (("index", "live"), ("rebuild", "building")):
+        if rebuilt.HasField(units):  # type: ignore[arg-type]
+            click.echo(f"{label:<12} {printable(set_line(getattr(rebuilt, units)))}")
 
 
 @agents.command()
@@ -115,6 +145,20 @@ def delete(name: str, yes: bool, connection: Connection) -> None:
         return await client.delete_agent(name)
 
     click.echo(f"deleted {name}" if connection.run(use) else f"there was no {name}")
+
+
+def set_line(units: curation_pb2.UnitSet) -> str:
+    """Return how far a set of knowledge units is, on one line."""
+    methods = ", ".join(map(method_name, units.methods))
+    counts = ", ".join(
+        f"{count:,} {what}" for count, what in (
+            (units.enriched, "enriched"), (units.no_pairs, "without pairs"), (units.failed, "failed"),
+            (units.waiting, "waiting"), (units.without_vectors, "without vectors"),
+        ) if count or what == "enriched"
+    )
+    planned = "" if units.planned else ", more to come"
+    tokens = units.prompt_tokens + units.completion_tokens
+    return f"{methods}: {counts}{planned}; {tokens:,} tokens{f'; {units.error}' if units.error else ''}"
 
 
 def method_name(method: curation_pb2.IndexingMethod.ValueType) -> str:

@@ -186,8 +186,9 @@ class AnswerWriter:
     def _direct(self, direct: answer_pb2.DirectAnswer) -> None:
         self._replace(direct.text)
         headings = " > ".join(direct.heading_path)
-        self._step(f"\nFAQ entry {direct.faq_entry_id}, validated by {direct.validated_by} "
-                   f"on {moment(direct.validated_at)}{f', {headings}' if headings else ''}\n"
+        origin = f"made of the chunk {direct.chunk_id}" if direct.pair_id else f"FAQ entry {direct.faq_entry_id}"
+        validated = f", validated by {direct.validated_by} on {moment(direct.validated_at)}"
+        self._step(f"\n{origin}{validated if direct.validated_by else ''}{f', {headings}' if headings else ''}\n"
                    f"matched “{direct.matched_question}”, similarity {direct.similarity:.3f}")
 
     def _text(self, text: str) -> None:

@@ -45,7 +45,7 @@ def add(
     """Add a QUESTION and its ANSWER; from then on the agent gives it without the language model."""
     async def use(client: Client) -> curation_pb2.FaqEntry:
         return await client.add_faq_entry(
-            question, answer, agent=agent, validated_by=_who(validated_by), source=source, heading_path=heading_path,
+            question, answer, agent=agent, validated_by=who(validated_by), source=source, heading_path=heading_path,
             document_ids=document_ids,
         )
 
@@ -75,7 +75,7 @@ def approve(
     async def use(client: Client) -> curation_pb2.FaqEntry:
         if events is None:
             return await client.confirm_faq_entry(
-                entry_or_file, corrected_answer=corrected_answer, validated_by=_who(validated_by)
+                entry_or_file, corrected_answer=corrected_answer, validated_by=who(validated_by)
             )
         from sourcier.results import gather_answer
 
@@ -83,7 +83,7 @@ def approve(
         try:
             return await client.approve_answer(
                 question, await gather_answer(_each(events)), agent=agent, corrected_answer=corrected_answer,
-                validated_by=_who(validated_by),
+                validated_by=who(validated_by),
             )
         except ValueError as error:
             raise Failure(str(error), hint='sourcier faq approve --answer "…"', exit_code=2) from None
@@ -127,7 +127,8 @@ def retire(entry_id: str, connection: Connection) -> None:
     _tell("retired", connection.run(use))
 
 
-def _who(name: str | None) -> str:
+def who(name: str | None) -> str:
+    """Return who vouches for something: the name given, or who is logged in."""
     if name:
         return name
     try:

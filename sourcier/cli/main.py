@@ -38,6 +38,8 @@ COMMANDS = {
     "agents": ("sourcier.cli.agents:agents", "Create, list, show, change and delete agents."),
     "deployments": ("sourcier.cli.deployments:deployments", "Deploy agents, with settings of their own."),
     "faq": ("sourcier.cli.faq:faq", "Keep the questions whose answers a person has validated."),
+    "chunks": ("sourcier.cli.chunks:chunks", "List, show and edit what is known of chunks."),
+    "pairs": ("sourcier.cli.pairs:pairs", "Add, edit and delete the questions that a chunk answers."),
     "failures": ("sourcier.cli.failures:failures", "List, show, replay and discard what could not be indexed."),
     "reconcile": ("sourcier.cli.reconcile:reconcile", "Compare the watched buckets with what was taken in."),
     "reprocess": ("sourcier.cli.reprocess:reprocess", "Index documents again, from a stage on."),

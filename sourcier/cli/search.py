@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 @click.option("--category", "categories", multiple=True, help="Only documents of this category; may be repeated.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only documents with this fact; may be repeated.")
 @click.option("--document", "document_ids", multiple=True, metavar="ID", help="Only this document; may be repeated.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(["text", "qa_pair", "source_material", "classic"]),
+              help="By what passages are found: `text` by default; may be repeated.")
 @click.option("--full", is_flag=True, help="Show whole passages.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
 @connects

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sourcier import Client
 from tests.fix_stack import RunningStack
 
 pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -45,3 +47,20 @@ def test_a_conversation_from_the_command_line(scripted_stack: RunningStack) -> N
     assert [message.get("outcome") for message in (messages[1], messages[7])] == ["ANSWER_OUTCOME_SMALL_TALK"] * 2
     assert scripted_stack.run("conversations", "delete", conversation_id).stdout == "deleted 1 conversation\n"
     assert scripted_stack.run("conversations", "show", conversation_id).returncode == 1
+
+
+async def test_a_question_that_a_document_answers_needs_no_model(
+    scripted_stack: RunningStack, scripted_client: Client
+) -> None:
+    await scripted_client.create_collection("charte")
+    await scripted_client.ingest_text("Deux jours de télétravail par semaine.", source="charte", collection="charte")
+    await scripted_client.create_agent("rh", collection="charte")
+    async with asyncio.timeout(60):
+        while (answer := await scripted_client.answer(QUESTION, agent="rh")).direct is None:
+            await asyncio.sleep(0.2)
+    assert (answer.outcome, answer.model, answer.usage.completion_tokens) == ("direct", "direct_qr_match", 0)
+    assert answer.direct.answer == "Deux jours de télétravail par semaine."
+    assert answer.direct.pair_id in scripted_stack.run("chunks", "show", answer.direct.chunk_id).stdout
+    await scripted_client.ingest_text("Trois jours de télétravail par mois.", source="charte", collection="charte")
+    again = await scripted_client.answer(QUESTION, agent="rh")
+    assert again.direct is None or again.direct.answer == "Trois jours de télétravail par mois."

@@ -485,6 +485,34 @@ class ChunksEmbedded(_message.Message):
 Global___ChunksEmbedded: _TypeAlias = ChunksEmbedded  # noqa: Y015
 
 @_typing.final
+class ChunkToEnrich(_message.Message):
+    """A chunk that is indexed and of which the language model is to make a knowledge unit. Enrichment to enrich."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    UNIT_ID_FIELD_NUMBER: _builtins.int
+    unit_id: _builtins.str
+    """The unit that is to be made (UUID)."""
+    @_builtins.property
+    def version(self) -> Global___VersionReference:
+        """The version that the chunk is of."""
+
+    def __init__(
+        self,
+        *,
+        version: Global___VersionReference | None = ...,
+        unit_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["version", b"version"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["unit_id", b"unit_id", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChunkToEnrich: _TypeAlias = ChunkToEnrich  # noqa: Y015
+
+@_typing.final
 class DocumentIndexed(_message.Message):
     """A version became visible. Index to anyone."""
 
@@ -572,7 +600,7 @@ class DeadLetter(_message.Message):
     dead_letter_id: _builtins.str
     """The dead letter's id (UUIDv7)."""
     stage: _builtins.str
-    """The stage that gave up: `parse`, `chunk`, `embed` or `index`."""
+    """The stage that gave up: `parse`, `chunk`, `embed`, `index` or `enrich`."""
     reason: _builtins.str
     """The machine-readable reason, for example `DOCUMENT_ENCRYPTED`."""
     message: _builtins.str

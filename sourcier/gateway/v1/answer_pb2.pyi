@@ -53,6 +53,38 @@ SEARCH_MODE_RERANKED: SearchMode.ValueType  # 4
 """By both, and the best candidates re-ranked."""
 Global___SearchMode: _TypeAlias = SearchMode  # noqa: Y015
 
+class _PassageKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PassageKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PassageKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PASSAGE_KIND_UNSPECIFIED: _PassageKind.ValueType  # 0
+    """Not set; refused in a filter with INVALID_ARGUMENT."""
+    PASSAGE_KIND_TEXT: _PassageKind.ValueType  # 1
+    """By its own text: its vector, and full text."""
+    PASSAGE_KIND_QA_PAIR: _PassageKind.ValueType  # 2
+    """By a question that the language model, or a person, says it answers."""
+    PASSAGE_KIND_SOURCE_MATERIAL: _PassageKind.ValueType  # 3
+    """By its summary and text."""
+    PASSAGE_KIND_CLASSIC: _PassageKind.ValueType  # 4
+    """By its category and text."""
+
+class PassageKind(_PassageKind, metaclass=_PassageKindEnumTypeWrapper):
+    """By what a passage is found."""
+
+PASSAGE_KIND_UNSPECIFIED: PassageKind.ValueType  # 0
+"""Not set; refused in a filter with INVALID_ARGUMENT."""
+PASSAGE_KIND_TEXT: PassageKind.ValueType  # 1
+"""By its own text: its vector, and full text."""
+PASSAGE_KIND_QA_PAIR: PassageKind.ValueType  # 2
+"""By a question that the language model, or a person, says it answers."""
+PASSAGE_KIND_SOURCE_MATERIAL: PassageKind.ValueType  # 3
+"""By its summary and text."""
+PASSAGE_KIND_CLASSIC: PassageKind.ValueType  # 4
+"""By its category and text."""
+Global___PassageKind: _TypeAlias = PassageKind  # noqa: Y015
+
 class _Role:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -227,6 +259,7 @@ class SearchFilter(_message.Message):
     DOCUMENT_IDS_FIELD_NUMBER: _builtins.int
     CATEGORIES_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    KINDS_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name; empty is `default`."""
     @_builtins.property
@@ -241,6 +274,12 @@ class SearchFilter(_message.Message):
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Only documents whose metadata has all these values."""
 
+    @_builtins.property
+    def kinds(self) -> _containers.RepeatedScalarFieldContainer[Global___PassageKind.ValueType]:
+        """By what passages are found, of the kinds named alone. Empty is by their own text, and in `Ask` by what the agent's
+        indexing method asks for beside it.
+        """
+
     def __init__(
         self,
         *,
@@ -248,10 +287,11 @@ class SearchFilter(_message.Message):
         document_ids: _abc.Iterable[_builtins.str] | None = ...,
         categories: _abc.Iterable[_builtins.str] | None = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        kinds: _abc.Iterable[Global___PassageKind.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "collection", b"collection", "document_ids", b"document_ids", "metadata", b"metadata"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "collection", b"collection", "document_ids", b"document_ids", "kinds", b"kinds", "metadata", b"metadata"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -382,6 +422,12 @@ class Passage(_message.Message):
     START_CHARACTER_FIELD_NUMBER: _builtins.int
     END_CHARACTER_FIELD_NUMBER: _builtins.int
     TOKEN_COUNT_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    KEYWORDS_FIELD_NUMBER: _builtins.int
+    MATCHED_QUESTION_FIELD_NUMBER: _builtins.int
+    MATCHED_ANSWER_FIELD_NUMBER: _builtins.int
+    MATCH_SIMILARITY_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """Place in the result, from 1."""
     chunk_id: _builtins.str
@@ -416,6 +462,16 @@ class Passage(_message.Message):
     """Offset after the last character."""
     token_count: _builtins.int
     """Tokens of the passage as the embedding model counts them."""
+    kind: Global___PassageKind.ValueType
+    """By what it was found; where by several, what comes closest of the units' vectors."""
+    summary: _builtins.str
+    """What the language model, or a person, says it is about; empty where nothing is known."""
+    matched_question: _builtins.str
+    """The question that it was found by; empty for other kinds."""
+    matched_answer: _builtins.str
+    """That question's answer."""
+    match_similarity: _builtins.float
+    """Cosine similarity of the question with what it was found by, −1 to 1; unset where that is its own text."""
     @_builtins.property
     def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The headings above the passage, outermost first."""
@@ -423,6 +479,10 @@ class Passage(_message.Message):
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """The document's metadata."""
+
+    @_builtins.property
+    def keywords(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The same in keywords."""
 
     def __init__(
         self,
@@ -446,19 +506,29 @@ class Passage(_message.Message):
         start_character: _builtins.int = ...,
         end_character: _builtins.int = ...,
         token_count: _builtins.int = ...,
+        kind: Global___PassageKind.ValueType = ...,
+        summary: _builtins.str = ...,
+        keywords: _abc.Iterable[_builtins.str] | None = ...,
+        matched_question: _builtins.str = ...,
+        matched_answer: _builtins.str = ...,
+        match_similarity: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "lexical_score", b"lexical_score", "rerank_score", b"rerank_score", "similarity", b"similarity"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "rerank_score", b"rerank_score", "similarity", b"similarity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "end_character", b"end_character", "heading_path", b"heading_path", "lexical_score", b"lexical_score", "metadata", b"metadata", "page", b"page", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "end_character", b"end_character", "heading_path", b"heading_path", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "page", b"page", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lexical_score: _TypeAlias = _typing.Literal["lexical_score"]  # noqa: Y015
     _WhichOneofArgType__lexical_score: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score"]  # noqa: Y015
+    _WhichOneofReturnType__match_similarity: _TypeAlias = _typing.Literal["match_similarity"]  # noqa: Y015
+    _WhichOneofArgType__match_similarity: _TypeAlias = _typing.Literal["_match_similarity", b"_match_similarity"]  # noqa: Y015
     _WhichOneofReturnType__rerank_score: _TypeAlias = _typing.Literal["rerank_score"]  # noqa: Y015
     _WhichOneofArgType__rerank_score: _TypeAlias = _typing.Literal["_rerank_score", b"_rerank_score"]  # noqa: Y015
     _WhichOneofReturnType__similarity: _TypeAlias = _typing.Literal["similarity"]  # noqa: Y015
     _WhichOneofArgType__similarity: _TypeAlias = _typing.Literal["_similarity", b"_similarity"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__lexical_score) -> _WhichOneofReturnType__lexical_score | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__match_similarity) -> _WhichOneofReturnType__match_similarity | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rerank_score) -> _WhichOneofReturnType__rerank_score | None: ...
     @_typing.overload
@@ -858,7 +928,7 @@ class AskEvent(_message.Message):
 
     @_builtins.property
     def direct_answer(self) -> Global___DirectAnswer:
-        """A person validated the answer to this very question; the language model is not called."""
+        """The answer to this very question is known; the language model is not called."""
 
     def __init__(
         self,
@@ -1249,7 +1319,9 @@ Global___Quoted: _TypeAlias = Quoted  # noqa: Y015
 
 @_typing.final
 class DirectAnswer(_message.Message):
-    """The answer that a person validated for this very question: close enough in meaning, with the same numbers and names."""
+    """The answer to this very question, close enough in meaning, with the same numbers and names: validated by a person, or
+    made of a chunk when its document was indexed.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1263,22 +1335,36 @@ class DirectAnswer(_message.Message):
     FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
     VALIDATED_BY_FIELD_NUMBER: _builtins.int
     VALIDATED_AT_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    VERSION_ID_FIELD_NUMBER: _builtins.int
+    CHUNK_ID_FIELD_NUMBER: _builtins.int
+    PAIR_ID_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """What is said to the person: the answer, an empty line and `*Source: …*`."""
     answer: _builtins.str
-    """The answer as it was validated."""
+    """The answer as it was validated or made."""
     matched_question: _builtins.str
     """The question that was matched."""
     similarity: _builtins.float
     """Cosine similarity of the two questions, −1 to 1."""
     source: _builtins.str
-    """What the answer names as its source, for example `FAQ validée`."""
+    """What the answer names as its source, for example `FAQ validée` or the document's title."""
     category: _builtins.str
     """The category of the answer, `FAQ`."""
     faq_entry_id: _builtins.str
     """The FAQ entry, as `CurationService` names it."""
     validated_by: _builtins.str
     """Who validated the answer."""
+    document_id: _builtins.str
+    """The document that the answer was generated from; empty for an FAQ entry."""
+    version_id: _builtins.str
+    """The document's version, which holds the answer's chunk as it was when the answer was made."""
+    chunk_id: _builtins.str
+    """The chunk."""
+    pair_id: _builtins.str
+    """The generated pair, as `CurationService` names it. Such an answer was validated by nobody, unless `validated_by` says
+    who edited it.
+    """
     @_builtins.property
     def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The headings above the passage that it was taken from, outermost first; empty where none were given."""
@@ -1300,10 +1386,14 @@ class DirectAnswer(_message.Message):
         faq_entry_id: _builtins.str = ...,
         validated_by: _builtins.str = ...,
         validated_at: _timestamp_pb2.Timestamp | None = ...,
+        document_id: _builtins.str = ...,
+        version_id: _builtins.str = ...,
+        chunk_id: _builtins.str = ...,
+        pair_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["validated_at", b"validated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "category", b"category", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "matched_question", b"matched_question", "similarity", b"similarity", "source", b"source", "text", b"text", "validated_at", b"validated_at", "validated_by", b"validated_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "category", b"category", "chunk_id", b"chunk_id", "document_id", b"document_id", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "matched_question", b"matched_question", "pair_id", b"pair_id", "similarity", b"similarity", "source", b"source", "text", b"text", "validated_at", b"validated_at", "validated_by", b"validated_by", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

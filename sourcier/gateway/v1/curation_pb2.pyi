@@ -120,6 +120,38 @@ FAQ_ORIGIN_APPROVED: FaqOrigin.ValueType  # 2
 """A person approved an answer that was given."""
 Global___FaqOrigin: _TypeAlias = FaqOrigin  # noqa: Y015
 
+class _UnitState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _UnitStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_UnitState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    UNIT_STATE_UNSPECIFIED: _UnitState.ValueType  # 0
+    """Not set; in a request, any."""
+    UNIT_STATE_WAITING: _UnitState.ValueType  # 1
+    """It waits for the language model."""
+    UNIT_STATE_ENRICHED: _UnitState.ValueType  # 2
+    """It has questions and answers."""
+    UNIT_STATE_NO_PAIRS: _UnitState.ValueType  # 3
+    """The chunk was read and gave no questions and answers; the reason says why."""
+    UNIT_STATE_FAILED: _UnitState.ValueType  # 4
+    """It could not be made; the reason says why."""
+
+class UnitState(_UnitState, metaclass=_UnitStateEnumTypeWrapper):
+    """How far a chunk's unit is."""
+
+UNIT_STATE_UNSPECIFIED: UnitState.ValueType  # 0
+"""Not set; in a request, any."""
+UNIT_STATE_WAITING: UnitState.ValueType  # 1
+"""It waits for the language model."""
+UNIT_STATE_ENRICHED: UnitState.ValueType  # 2
+"""It has questions and answers."""
+UNIT_STATE_NO_PAIRS: UnitState.ValueType  # 3
+"""The chunk was read and gave no questions and answers; the reason says why."""
+UNIT_STATE_FAILED: UnitState.ValueType  # 4
+"""It could not be made; the reason says why."""
+Global___UnitState: _TypeAlias = UnitState  # noqa: Y015
+
 @_typing.final
 class Agent(_message.Message):
     """An agent."""
@@ -136,6 +168,7 @@ class Agent(_message.Message):
     FLAGGED_COUNT_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    CATEGORIES_FIELD_NUMBER: _builtins.int
     agent_id: _builtins.str
     """The agent's id (UUIDv7)."""
     name: _builtins.str
@@ -160,6 +193,10 @@ class Agent(_message.Message):
     def updated_at(self) -> _timestamp_pb2.Timestamp:
         """When it was changed last."""
 
+    @_builtins.property
+    def categories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The categories that its collection's chunks may have; empty leaves them to the language model."""
+
     def __init__(
         self,
         *,
@@ -173,10 +210,11 @@ class Agent(_message.Message):
         flagged_count: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        categories: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "collection", b"collection", "created_at", b"created_at", "description", b"description", "faq_count", b"faq_count", "flagged_count", b"flagged_count", "indexing_method", b"indexing_method", "name", b"name", "on_document_change", b"on_document_change", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "categories", b"categories", "collection", b"collection", "created_at", b"created_at", "description", b"description", "faq_count", b"faq_count", "flagged_count", b"flagged_count", "indexing_method", b"indexing_method", "name", b"name", "on_document_change", b"on_document_change", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -405,6 +443,7 @@ class CreateAgentRequest(_message.Message):
     COLLECTION_FIELD_NUMBER: _builtins.int
     INDEXING_METHOD_FIELD_NUMBER: _builtins.int
     ON_DOCUMENT_CHANGE_FIELD_NUMBER: _builtins.int
+    CATEGORIES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The name, 1 to 200 printable characters."""
     description: _builtins.str
@@ -415,6 +454,10 @@ class CreateAgentRequest(_message.Message):
     """How the chunks of its documents are indexed."""
     on_document_change: Global___DocumentChange.ValueType
     """What becomes of an FAQ entry whose document changed."""
+    @_builtins.property
+    def categories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The categories that its collection's chunks may have, at most 100; empty leaves them to the language model."""
+
     def __init__(
         self,
         *,
@@ -423,10 +466,11 @@ class CreateAgentRequest(_message.Message):
         collection: _builtins.str = ...,
         indexing_method: Global___IndexingMethod.ValueType = ...,
         on_document_change: Global___DocumentChange.ValueType = ...,
+        categories: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "description", b"description", "indexing_method", b"indexing_method", "name", b"name", "on_document_change", b"on_document_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "collection", b"collection", "description", b"description", "indexing_method", b"indexing_method", "name", b"name", "on_document_change", b"on_document_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -567,6 +611,7 @@ class UpdateAgentRequest(_message.Message):
     COLLECTION_FIELD_NUMBER: _builtins.int
     INDEXING_METHOD_FIELD_NUMBER: _builtins.int
     ON_DOCUMENT_CHANGE_FIELD_NUMBER: _builtins.int
+    CATEGORIES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The agent's name."""
     description: _builtins.str
@@ -577,6 +622,10 @@ class UpdateAgentRequest(_message.Message):
     """How the chunks of its documents are indexed; unspecified stays."""
     on_document_change: Global___DocumentChange.ValueType
     """What becomes of an FAQ entry whose document changed; unspecified stays."""
+    @_builtins.property
+    def categories(self) -> Global___CategoryList:
+        """The categories that its collection's chunks may have; unset stays. Chunks that have one keep it until a rebuild."""
+
     def __init__(
         self,
         *,
@@ -585,10 +634,11 @@ class UpdateAgentRequest(_message.Message):
         collection: _builtins.str | None = ...,
         indexing_method: Global___IndexingMethod.ValueType = ...,
         on_document_change: Global___DocumentChange.ValueType = ...,
+        categories: Global___CategoryList | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_collection", b"_collection", "_description", b"_description", "collection", b"collection", "description", b"description"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_collection", b"_collection", "_description", b"_description", "categories", b"categories", "collection", b"collection", "description", b"description"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_collection", b"_collection", "_description", b"_description", "collection", b"collection", "description", b"description", "indexing_method", b"indexing_method", "name", b"name", "on_document_change", b"on_document_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_collection", b"_collection", "_description", b"_description", "categories", b"categories", "collection", b"collection", "description", b"description", "indexing_method", b"indexing_method", "name", b"name", "on_document_change", b"on_document_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__collection: _TypeAlias = _typing.Literal["collection"]  # noqa: Y015
     _WhichOneofArgType__collection: _TypeAlias = _typing.Literal["_collection", b"_collection"]  # noqa: Y015
@@ -600,6 +650,30 @@ class UpdateAgentRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__description) -> _WhichOneofReturnType__description | None: ...
 
 Global___UpdateAgentRequest: _TypeAlias = UpdateAgentRequest  # noqa: Y015
+
+@_typing.final
+class CategoryList(_message.Message):
+    """Categories, or none."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The names, at most 100, each of 1 to 200 characters."""
+
+    def __init__(
+        self,
+        *,
+        names: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["names", b"names"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CategoryList: _TypeAlias = CategoryList  # noqa: Y015
 
 @_typing.final
 class UpdateAgentResponse(_message.Message):
@@ -1328,3 +1402,730 @@ class RetireFaqEntryResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RetireFaqEntryResponse: _TypeAlias = RetireFaqEntryResponse  # noqa: Y015
+
+@_typing.final
+class GetAgentIndexRequest(_message.Message):
+    """Which agent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The agent's name."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAgentIndexRequest: _TypeAlias = GetAgentIndexRequest  # noqa: Y015
+
+@_typing.final
+class GetAgentIndexResponse(_message.Message):
+    """How far the units are."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    LIVE_FIELD_NUMBER: _builtins.int
+    BUILDING_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection that the agent answers from."""
+    @_builtins.property
+    def live(self) -> Global___UnitSet:
+        """The units that answer; unset before the first are made."""
+
+    @_builtins.property
+    def building(self) -> Global___UnitSet:
+        """The units that are built beside them; unset where none are."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        live: Global___UnitSet | None = ...,
+        building: Global___UnitSet | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["building", b"building", "live", b"live"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["building", b"building", "collection", b"collection", "live", b"live"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAgentIndexResponse: _TypeAlias = GetAgentIndexResponse  # noqa: Y015
+
+@_typing.final
+class UnitSet(_message.Message):
+    """The knowledge units of a collection as a whole."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BUILD_ID_FIELD_NUMBER: _builtins.int
+    METHODS_FIELD_NUMBER: _builtins.int
+    REGENERATED_FIELD_NUMBER: _builtins.int
+    PLANNED_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
+    ENRICHED_FIELD_NUMBER: _builtins.int
+    NO_PAIRS_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    WITHOUT_VECTORS_FIELD_NUMBER: _builtins.int
+    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
+    COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    build_id: _builtins.str
+    """The set's id (UUIDv7)."""
+    regenerated: _builtins.bool
+    """Whether all was made anew; otherwise it took over what the set before had."""
+    planned: _builtins.bool
+    """Whether every chunk of the collection has its unit by now."""
+    waiting: _builtins.int
+    """Chunks that wait for the language model."""
+    enriched: _builtins.int
+    """Chunks with questions and answers."""
+    no_pairs: _builtins.int
+    """Chunks without, though the model has read them."""
+    failed: _builtins.int
+    """Chunks that could not be made."""
+    without_vectors: _builtins.int
+    """Chunks whose vectors are still to be made."""
+    prompt_tokens: _builtins.int
+    """Tokens that the language model read for it."""
+    completion_tokens: _builtins.int
+    """Tokens that it wrote."""
+    error: _builtins.str
+    """What keeps it from answering, and the way out; empty for nothing."""
+    @_builtins.property
+    def methods(self) -> _containers.RepeatedScalarFieldContainer[Global___IndexingMethod.ValueType]:
+        """The indexing methods whose vectors it has."""
+
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was begun."""
+
+    def __init__(
+        self,
+        *,
+        build_id: _builtins.str = ...,
+        methods: _abc.Iterable[Global___IndexingMethod.ValueType] | None = ...,
+        regenerated: _builtins.bool = ...,
+        planned: _builtins.bool = ...,
+        waiting: _builtins.int = ...,
+        enriched: _builtins.int = ...,
+        no_pairs: _builtins.int = ...,
+        failed: _builtins.int = ...,
+        without_vectors: _builtins.int = ...,
+        prompt_tokens: _builtins.int = ...,
+        completion_tokens: _builtins.int = ...,
+        error: _builtins.str = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["build_id", b"build_id", "completion_tokens", b"completion_tokens", "created_at", b"created_at", "enriched", b"enriched", "error", b"error", "failed", b"failed", "methods", b"methods", "no_pairs", b"no_pairs", "planned", b"planned", "prompt_tokens", b"prompt_tokens", "regenerated", b"regenerated", "waiting", b"waiting", "without_vectors", b"without_vectors"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnitSet: _TypeAlias = UnitSet  # noqa: Y015
+
+@_typing.final
+class RebuildAgentIndexRequest(_message.Message):
+    """What to make anew."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    FAILED_ONLY_FIELD_NUMBER: _builtins.int
+    ACCEPT_FAILED_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The agent's name."""
+    failed_only: _builtins.bool
+    """Only try those chunks again that could not be made, in the sets that there are."""
+    accept_failed: _builtins.bool
+    """Let the set that is being built answer once it is whole, although chunks of it could not be made."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        failed_only: _builtins.bool = ...,
+        accept_failed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept_failed", b"accept_failed", "failed_only", b"failed_only", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RebuildAgentIndexRequest: _TypeAlias = RebuildAgentIndexRequest  # noqa: Y015
+
+@_typing.final
+class RebuildAgentIndexResponse(_message.Message):
+    """How far the units are."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RETRIED_COUNT_FIELD_NUMBER: _builtins.int
+    LIVE_FIELD_NUMBER: _builtins.int
+    BUILDING_FIELD_NUMBER: _builtins.int
+    retried_count: _builtins.int
+    """Chunks that are tried again; 0 where all are made anew."""
+    @_builtins.property
+    def live(self) -> Global___UnitSet:
+        """The units that answer."""
+
+    @_builtins.property
+    def building(self) -> Global___UnitSet:
+        """The units that are built beside them."""
+
+    def __init__(
+        self,
+        *,
+        retried_count: _builtins.int = ...,
+        live: Global___UnitSet | None = ...,
+        building: Global___UnitSet | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["building", b"building", "live", b"live"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["building", b"building", "live", b"live", "retried_count", b"retried_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RebuildAgentIndexResponse: _TypeAlias = RebuildAgentIndexResponse  # noqa: Y015
+
+@_typing.final
+class UnitPair(_message.Message):
+    """A question that a chunk answers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAIR_ID_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    EDITED_BY_FIELD_NUMBER: _builtins.int
+    pair_id: _builtins.str
+    """The pair's id (UUID)."""
+    question: _builtins.str
+    """The question."""
+    answer: _builtins.str
+    """The answer."""
+    edited_by: _builtins.str
+    """Who wrote it; empty for the language model."""
+    def __init__(
+        self,
+        *,
+        pair_id: _builtins.str = ...,
+        question: _builtins.str = ...,
+        answer: _builtins.str = ...,
+        edited_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "edited_by", b"edited_by", "pair_id", b"pair_id", "question", b"question"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnitPair: _TypeAlias = UnitPair  # noqa: Y015
+
+@_typing.final
+class Unit(_message.Message):
+    """A chunk and what is known of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_ID_FIELD_NUMBER: _builtins.int
+    CHUNK_ID_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    VERSION_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    CHUNK_INDEX_FIELD_NUMBER: _builtins.int
+    HEADING_PATH_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    CATEGORY_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    KEYWORDS_FIELD_NUMBER: _builtins.int
+    USEFULNESS_FIELD_NUMBER: _builtins.int
+    PAIRS_FIELD_NUMBER: _builtins.int
+    EDITED_BY_FIELD_NUMBER: _builtins.int
+    EDITED_AT_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
+    COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    unit_id: _builtins.str
+    """The unit's id (UUID)."""
+    chunk_id: _builtins.str
+    """The chunk."""
+    document_id: _builtins.str
+    """The document."""
+    version_id: _builtins.str
+    """The document's version that the chunk is of."""
+    title: _builtins.str
+    """The document's title."""
+    chunk_index: _builtins.int
+    """Place of the chunk in the document, from 0."""
+    text: _builtins.str
+    """The chunk's text."""
+    state: Global___UnitState.ValueType
+    """How far it is."""
+    reason: _builtins.str
+    """Why there are no pairs: `MODEL_GAVE_NONE`, `NOT_USEFUL`, `UNSUPPORTED`, `BY_HAND`. Why it failed: `BAD_OUTPUT`,
+    `TRUNCATED`, `CHUNKS_MAX`, `TOKENS_MAX`, or the reason of an error. Empty otherwise.
+    """
+    message: _builtins.str
+    """The same as a person reads it."""
+    category: _builtins.str
+    """The category; empty for none."""
+    summary: _builtins.str
+    """What it is about."""
+    usefulness: _builtins.float
+    """How much it would help to answer a question, 0 to 1."""
+    edited_by: _builtins.str
+    """Who changed it last by hand; empty for nobody. It is kept by a rebuild."""
+    model: _builtins.str
+    """The language model that made it; empty for none."""
+    prompt_tokens: _builtins.int
+    """Tokens that the model read for it."""
+    completion_tokens: _builtins.int
+    """Tokens that it wrote."""
+    @_builtins.property
+    def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The headings above it, outermost first."""
+
+    @_builtins.property
+    def keywords(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The same in keywords."""
+
+    @_builtins.property
+    def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnitPair]:
+        """Its questions and answers, in order."""
+
+    @_builtins.property
+    def edited_at(self) -> _timestamp_pb2.Timestamp:
+        """When; unset for never."""
+
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was changed last."""
+
+    def __init__(
+        self,
+        *,
+        unit_id: _builtins.str = ...,
+        chunk_id: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        version_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        chunk_index: _builtins.int = ...,
+        heading_path: _abc.Iterable[_builtins.str] | None = ...,
+        text: _builtins.str = ...,
+        state: Global___UnitState.ValueType = ...,
+        reason: _builtins.str = ...,
+        message: _builtins.str = ...,
+        category: _builtins.str = ...,
+        summary: _builtins.str = ...,
+        keywords: _abc.Iterable[_builtins.str] | None = ...,
+        usefulness: _builtins.float = ...,
+        pairs: _abc.Iterable[Global___UnitPair] | None = ...,
+        edited_by: _builtins.str = ...,
+        edited_at: _timestamp_pb2.Timestamp | None = ...,
+        model: _builtins.str = ...,
+        prompt_tokens: _builtins.int = ...,
+        completion_tokens: _builtins.int = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["edited_at", b"edited_at", "updated_at", b"updated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "completion_tokens", b"completion_tokens", "document_id", b"document_id", "edited_at", b"edited_at", "edited_by", b"edited_by", "heading_path", b"heading_path", "keywords", b"keywords", "message", b"message", "model", b"model", "pairs", b"pairs", "prompt_tokens", b"prompt_tokens", "reason", b"reason", "state", b"state", "summary", b"summary", "text", b"text", "title", b"title", "unit_id", b"unit_id", "updated_at", b"updated_at", "usefulness", b"usefulness", "version_id", b"version_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Unit: _TypeAlias = Unit  # noqa: Y015
+
+@_typing.final
+class ListUnitsRequest(_message.Message):
+    """Which chunks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """Only those of this document."""
+    agent: _builtins.str
+    """Only those of the collection that this agent answers from."""
+    state: Global___UnitState.ValueType
+    """Only those in this state."""
+    page_size: _builtins.int
+    """Chunks on a page, at most 1,000; 0 is 100."""
+    page_token: _builtins.str
+    """`next_page_token` of the page before; empty for the first."""
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        agent: _builtins.str = ...,
+        state: Global___UnitState.ValueType = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "document_id", b"document_id", "page_size", b"page_size", "page_token", b"page_token", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUnitsRequest: _TypeAlias = ListUnitsRequest  # noqa: Y015
+
+@_typing.final
+class ListUnitsResponse(_message.Message):
+    """Chunks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNITS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page; empty on the last."""
+    @_builtins.property
+    def units(self) -> _containers.RepeatedCompositeFieldContainer[Global___Unit]:
+        """The chunks of the page."""
+
+    def __init__(
+        self,
+        *,
+        units: _abc.Iterable[Global___Unit] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "units", b"units"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUnitsResponse: _TypeAlias = ListUnitsResponse  # noqa: Y015
+
+@_typing.final
+class GetUnitRequest(_message.Message):
+    """Which chunk."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_ID_FIELD_NUMBER: _builtins.int
+    unit_id: _builtins.str
+    """The unit's id, or the chunk's."""
+    def __init__(
+        self,
+        *,
+        unit_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["unit_id", b"unit_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetUnitRequest: _TypeAlias = GetUnitRequest  # noqa: Y015
+
+@_typing.final
+class GetUnitResponse(_message.Message):
+    """The chunk."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def unit(self) -> Global___Unit:
+        """The chunk."""
+
+    def __init__(
+        self,
+        *,
+        unit: Global___Unit | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetUnitResponse: _TypeAlias = GetUnitResponse  # noqa: Y015
+
+@_typing.final
+class KeywordList(_message.Message):
+    """Keywords, or none."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The keywords, at most 20, each of 1 to 100 characters."""
+
+    def __init__(
+        self,
+        *,
+        words: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeywordList: _TypeAlias = KeywordList  # noqa: Y015
+
+@_typing.final
+class UpdateUnitRequest(_message.Message):
+    """What to change; what is unset stays."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_ID_FIELD_NUMBER: _builtins.int
+    CATEGORY_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    KEYWORDS_FIELD_NUMBER: _builtins.int
+    USEFULNESS_FIELD_NUMBER: _builtins.int
+    EDITED_BY_FIELD_NUMBER: _builtins.int
+    unit_id: _builtins.str
+    """The unit's id, or the chunk's."""
+    category: _builtins.str
+    """The category, at most 200 characters; empty for none."""
+    summary: _builtins.str
+    """What it is about, at most 2,000 characters."""
+    usefulness: _builtins.float
+    """How much it would help to answer a question, 0 to 1."""
+    edited_by: _builtins.str
+    """Who changes it; not empty."""
+    @_builtins.property
+    def keywords(self) -> Global___KeywordList:
+        """The same in keywords."""
+
+    def __init__(
+        self,
+        *,
+        unit_id: _builtins.str = ...,
+        category: _builtins.str | None = ...,
+        summary: _builtins.str | None = ...,
+        keywords: Global___KeywordList | None = ...,
+        usefulness: _builtins.float | None = ...,
+        edited_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_category", b"_category", "_summary", b"_summary", "_usefulness", b"_usefulness", "category", b"category", "keywords", b"keywords", "summary", b"summary", "usefulness", b"usefulness"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_category", b"_category", "_summary", b"_summary", "_usefulness", b"_usefulness", "category", b"category", "edited_by", b"edited_by", "keywords", b"keywords", "summary", b"summary", "unit_id", b"unit_id", "usefulness", b"usefulness"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__category: _TypeAlias = _typing.Literal["category"]  # noqa: Y015
+    _WhichOneofArgType__category: _TypeAlias = _typing.Literal["_category", b"_category"]  # noqa: Y015
+    _WhichOneofReturnType__summary: _TypeAlias = _typing.Literal["summary"]  # noqa: Y015
+    _WhichOneofArgType__summary: _TypeAlias = _typing.Literal["_summary", b"_summary"]  # noqa: Y015
+    _WhichOneofReturnType__usefulness: _TypeAlias = _typing.Literal["usefulness"]  # noqa: Y015
+    _WhichOneofArgType__usefulness: _TypeAlias = _typing.Literal["_usefulness", b"_usefulness"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__category) -> _WhichOneofReturnType__category | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__summary) -> _WhichOneofReturnType__summary | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__usefulness) -> _WhichOneofReturnType__usefulness | None: ...
+
+Global___UpdateUnitRequest: _TypeAlias = UpdateUnitRequest  # noqa: Y015
+
+@_typing.final
+class UpdateUnitResponse(_message.Message):
+    """The chunk as it is now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def unit(self) -> Global___Unit:
+        """The chunk."""
+
+    def __init__(
+        self,
+        *,
+        unit: Global___Unit | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateUnitResponse: _TypeAlias = UpdateUnitResponse  # noqa: Y015
+
+@_typing.final
+class AddPairRequest(_message.Message):
+    """What to add."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_ID_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    EDITED_BY_FIELD_NUMBER: _builtins.int
+    unit_id: _builtins.str
+    """The unit's id, or the chunk's."""
+    question: _builtins.str
+    """The question, 1 to 2,000 characters."""
+    answer: _builtins.str
+    """The answer, 1 to 5,000 characters."""
+    edited_by: _builtins.str
+    """Who writes it; not empty."""
+    def __init__(
+        self,
+        *,
+        unit_id: _builtins.str = ...,
+        question: _builtins.str = ...,
+        answer: _builtins.str = ...,
+        edited_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "edited_by", b"edited_by", "question", b"question", "unit_id", b"unit_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddPairRequest: _TypeAlias = AddPairRequest  # noqa: Y015
+
+@_typing.final
+class AddPairResponse(_message.Message):
+    """The chunk as it is now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def unit(self) -> Global___Unit:
+        """The chunk."""
+
+    def __init__(
+        self,
+        *,
+        unit: Global___Unit | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddPairResponse: _TypeAlias = AddPairResponse  # noqa: Y015
+
+@_typing.final
+class UpdatePairRequest(_message.Message):
+    """What to change; what is empty stays."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAIR_ID_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    EDITED_BY_FIELD_NUMBER: _builtins.int
+    pair_id: _builtins.str
+    """The pair's id."""
+    question: _builtins.str
+    """The question."""
+    answer: _builtins.str
+    """The answer."""
+    edited_by: _builtins.str
+    """Who changes it; not empty."""
+    def __init__(
+        self,
+        *,
+        pair_id: _builtins.str = ...,
+        question: _builtins.str = ...,
+        answer: _builtins.str = ...,
+        edited_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "edited_by", b"edited_by", "pair_id", b"pair_id", "question", b"question"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdatePairRequest: _TypeAlias = UpdatePairRequest  # noqa: Y015
+
+@_typing.final
+class UpdatePairResponse(_message.Message):
+    """The chunk as it is now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def unit(self) -> Global___Unit:
+        """The chunk."""
+
+    def __init__(
+        self,
+        *,
+        unit: Global___Unit | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdatePairResponse: _TypeAlias = UpdatePairResponse  # noqa: Y015
+
+@_typing.final
+class DeletePairRequest(_message.Message):
+    """Which pair."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAIR_ID_FIELD_NUMBER: _builtins.int
+    EDITED_BY_FIELD_NUMBER: _builtins.int
+    pair_id: _builtins.str
+    """The pair's id."""
+    edited_by: _builtins.str
+    """Who deletes it; not empty."""
+    def __init__(
+        self,
+        *,
+        pair_id: _builtins.str = ...,
+        edited_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edited_by", b"edited_by", "pair_id", b"pair_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeletePairRequest: _TypeAlias = DeletePairRequest  # noqa: Y015
+
+@_typing.final
+class DeletePairResponse(_message.Message):
+    """The chunk as it is now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def unit(self) -> Global___Unit:
+        """The chunk."""
+
+    def __init__(
+        self,
+        *,
+        unit: Global___Unit | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeletePairResponse: _TypeAlias = DeletePairResponse  # noqa: Y015

@@ -116,6 +116,46 @@ class CurationServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.RetireFaqEntryRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.RetireFaqEntryResponse.FromString,
                 _registered_method=True)
+        self.GetAgentIndex = channel.unary_unary(
+                '/sourcier.gateway.v1.CurationService/GetAgentIndex',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetAgentIndexRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetAgentIndexResponse.FromString,
+                _registered_method=True)
+        self.RebuildAgentIndex = channel.unary_unary(
+                '/sourcier.gateway.v1.CurationService/RebuildAgentIndex',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.RebuildAgentIndexRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.RebuildAgentIndexResponse.FromString,
+                _registered_method=True)
+        self.ListUnits = channel.unary_unary(
+                '/sourcier.gateway.v1.CurationService/ListUnits',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.ListUnitsRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.ListUnitsResponse.FromString,
+                _registered_method=True)
+        self.GetUnit = channel.unary_unary(
+                '/sourcier.gateway.v1.CurationService/GetUnit',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetUnitRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetUnitResponse.FromString,
+                _registered_method=True)
+        self.UpdateUnit = channel.unary_unary(
+                '/sourcier.gateway.v1.CurationService/UpdateUnit',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdateUnitRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdateUnitResponse.FromString,
+                _registered_method=True)
+        self.AddPair = channel.unary_unary(
+                '/sourcier.gateway.v1.CurationService/AddPair',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.AddPairRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.AddPairResponse.FromString,
+                _registered_method=True)
+        self.UpdatePair = channel.unary_unary(
+                '/sourcier.gateway.v1.CurationService/UpdatePair',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdatePairRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdatePairResponse.FromString,
+                _registered_method=True)
+        self.DeletePair = channel.unary_unary(
+                '/sourcier.gateway.v1.CurationService/DeletePair',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.DeletePairRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.DeletePairResponse.FromString,
+                _registered_method=True)
 
 
 class CurationServiceServicer(object):
@@ -237,6 +277,63 @@ class CurationServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetAgentIndex(self, request, context):
+        """Tells how far the knowledge units of an agent's collection are: those that answer, and those built beside them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RebuildAgentIndex(self, request, context):
+        """Makes the knowledge units of an agent's collection anew beside those that answer, which do so until the new ones are
+        whole; what people edited is kept. While a rebuild is under way it goes on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListUnits(self, request, context):
+        """Lists chunks with what is known of them, by document and place.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetUnit(self, request, context):
+        """Returns one chunk with what is known of it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateUnit(self, request, context):
+        """Changes what is known of a chunk; its vectors are made anew.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AddPair(self, request, context):
+        """Adds a question and answer to a chunk.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdatePair(self, request, context):
+        """Changes a question or its answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeletePair(self, request, context):
+        """Deletes a question and its answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CurationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -319,6 +416,46 @@ def add_CurationServiceServicer_to_server(servicer, server):
                     servicer.RetireFaqEntry,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.RetireFaqEntryRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.RetireFaqEntryResponse.SerializeToString,
+            ),
+            'GetAgentIndex': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetAgentIndex,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetAgentIndexRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetAgentIndexResponse.SerializeToString,
+            ),
+            'RebuildAgentIndex': grpc.unary_unary_rpc_method_handler(
+                    servicer.RebuildAgentIndex,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.RebuildAgentIndexRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.RebuildAgentIndexResponse.SerializeToString,
+            ),
+            'ListUnits': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUnits,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.ListUnitsRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.ListUnitsResponse.SerializeToString,
+            ),
+            'GetUnit': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetUnit,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetUnitRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetUnitResponse.SerializeToString,
+            ),
+            'UpdateUnit': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateUnit,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdateUnitRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdateUnitResponse.SerializeToString,
+            ),
+            'AddPair': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddPair,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.AddPairRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.AddPairResponse.SerializeToString,
+            ),
+            'UpdatePair': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdatePair,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdatePairRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdatePairResponse.SerializeToString,
+            ),
+            'DeletePair': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeletePair,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.DeletePairRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_curation__pb2.DeletePairResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -755,6 +892,222 @@ class CurationService(object):
             '/sourcier.gateway.v1.CurationService/RetireFaqEntry',
             sourcier_dot_gateway_dot_v1_dot_curation__pb2.RetireFaqEntryRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_curation__pb2.RetireFaqEntryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetAgentIndex(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.CurationService/GetAgentIndex',
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetAgentIndexRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetAgentIndexResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RebuildAgentIndex(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.CurationService/RebuildAgentIndex',
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.RebuildAgentIndexRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.RebuildAgentIndexResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUnits(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.CurationService/ListUnits',
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.ListUnitsRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.ListUnitsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetUnit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.CurationService/GetUnit',
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetUnitRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.GetUnitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateUnit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.CurationService/UpdateUnit',
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdateUnitRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdateUnitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AddPair(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.CurationService/AddPair',
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.AddPairRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.AddPairResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdatePair(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.CurationService/UpdatePair',
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdatePairRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.UpdatePairResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeletePair(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.CurationService/DeletePair',
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.DeletePairRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_curation__pb2.DeletePairResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -54,6 +54,24 @@ class CurationServiceStub:
     """Lists entries in the order they were added."""
     RetireFaqEntry: _aio.UnaryUnaryMultiCallable[_curation_pb2.RetireFaqEntryRequest, _curation_pb2.RetireFaqEntryResponse]
     """Lets an entry answer no more, for good; it stays to be read. One that was retired stays as it is."""
+    GetAgentIndex: _aio.UnaryUnaryMultiCallable[_curation_pb2.GetAgentIndexRequest, _curation_pb2.GetAgentIndexResponse]
+    """Tells how far the knowledge units of an agent's collection are: those that answer, and those built beside them."""
+    RebuildAgentIndex: _aio.UnaryUnaryMultiCallable[_curation_pb2.RebuildAgentIndexRequest, _curation_pb2.RebuildAgentIndexResponse]
+    """Makes the knowledge units of an agent's collection anew beside those that answer, which do so until the new ones are
+    whole; what people edited is kept. While a rebuild is under way it goes on.
+    """
+    ListUnits: _aio.UnaryUnaryMultiCallable[_curation_pb2.ListUnitsRequest, _curation_pb2.ListUnitsResponse]
+    """Lists chunks with what is known of them, by document and place."""
+    GetUnit: _aio.UnaryUnaryMultiCallable[_curation_pb2.GetUnitRequest, _curation_pb2.GetUnitResponse]
+    """Returns one chunk with what is known of it."""
+    UpdateUnit: _aio.UnaryUnaryMultiCallable[_curation_pb2.UpdateUnitRequest, _curation_pb2.UpdateUnitResponse]
+    """Changes what is known of a chunk; its vectors are made anew."""
+    AddPair: _aio.UnaryUnaryMultiCallable[_curation_pb2.AddPairRequest, _curation_pb2.AddPairResponse]
+    """Adds a question and answer to a chunk."""
+    UpdatePair: _aio.UnaryUnaryMultiCallable[_curation_pb2.UpdatePairRequest, _curation_pb2.UpdatePairResponse]
+    """Changes a question or its answer."""
+    DeletePair: _aio.UnaryUnaryMultiCallable[_curation_pb2.DeletePairRequest, _curation_pb2.DeletePairResponse]
+    """Deletes a question and its answer."""
 
 class CurationServiceServicer(metaclass=_abc_1.ABCMeta):
     """Agents, where each is deployed, and the FAQ: questions whose answers a person has validated for an agent. An agent
@@ -191,5 +209,71 @@ class CurationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_curation_pb2.RetireFaqEntryRequest, _abc.Awaitable[_curation_pb2.RetireFaqEntryResponse]],
     ) -> _abc.Awaitable[_curation_pb2.RetireFaqEntryResponse]:
         """Lets an entry answer no more, for good; it stays to be read. One that was retired stays as it is."""
+
+    @_abc_1.abstractmethod
+    def GetAgentIndex(
+        self,
+        request: _curation_pb2.GetAgentIndexRequest,
+        context: _aio.ServicerContext[_curation_pb2.GetAgentIndexRequest, _abc.Awaitable[_curation_pb2.GetAgentIndexResponse]],
+    ) -> _abc.Awaitable[_curation_pb2.GetAgentIndexResponse]:
+        """Tells how far the knowledge units of an agent's collection are: those that answer, and those built beside them."""
+
+    @_abc_1.abstractmethod
+    def RebuildAgentIndex(
+        self,
+        request: _curation_pb2.RebuildAgentIndexRequest,
+        context: _aio.ServicerContext[_curation_pb2.RebuildAgentIndexRequest, _abc.Awaitable[_curation_pb2.RebuildAgentIndexResponse]],
+    ) -> _abc.Awaitable[_curation_pb2.RebuildAgentIndexResponse]:
+        """Makes the knowledge units of an agent's collection anew beside those that answer, which do so until the new ones are
+        whole; what people edited is kept. While a rebuild is under way it goes on.
+        """
+
+    @_abc_1.abstractmethod
+    def ListUnits(
+        self,
+        request: _curation_pb2.ListUnitsRequest,
+        context: _aio.ServicerContext[_curation_pb2.ListUnitsRequest, _abc.Awaitable[_curation_pb2.ListUnitsResponse]],
+    ) -> _abc.Awaitable[_curation_pb2.ListUnitsResponse]:
+        """Lists chunks with what is known of them, by document and place."""
+
+    @_abc_1.abstractmethod
+    def GetUnit(
+        self,
+        request: _curation_pb2.GetUnitRequest,
+        context: _aio.ServicerContext[_curation_pb2.GetUnitRequest, _abc.Awaitable[_curation_pb2.GetUnitResponse]],
+    ) -> _abc.Awaitable[_curation_pb2.GetUnitResponse]:
+        """Returns one chunk with what is known of it."""
+
+    @_abc_1.abstractmethod
+    def UpdateUnit(
+        self,
+        request: _curation_pb2.UpdateUnitRequest,
+        context: _aio.ServicerContext[_curation_pb2.UpdateUnitRequest, _abc.Awaitable[_curation_pb2.UpdateUnitResponse]],
+    ) -> _abc.Awaitable[_curation_pb2.UpdateUnitResponse]:
+        """Changes what is known of a chunk; its vectors are made anew."""
+
+    @_abc_1.abstractmethod
+    def AddPair(
+        self,
+        request: _curation_pb2.AddPairRequest,
+        context: _aio.ServicerContext[_curation_pb2.AddPairRequest, _abc.Awaitable[_curation_pb2.AddPairResponse]],
+    ) -> _abc.Awaitable[_curation_pb2.AddPairResponse]:
+        """Adds a question and answer to a chunk."""
+
+    @_abc_1.abstractmethod
+    def UpdatePair(
+        self,
+        request: _curation_pb2.UpdatePairRequest,
+        context: _aio.ServicerContext[_curation_pb2.UpdatePairRequest, _abc.Awaitable[_curation_pb2.UpdatePairResponse]],
+    ) -> _abc.Awaitable[_curation_pb2.UpdatePairResponse]:
+        """Changes a question or its answer."""
+
+    @_abc_1.abstractmethod
+    def DeletePair(
+        self,
+        request: _curation_pb2.DeletePairRequest,
+        context: _aio.ServicerContext[_curation_pb2.DeletePairRequest, _abc.Awaitable[_curation_pb2.DeletePairResponse]],
+    ) -> _abc.Awaitable[_curation_pb2.DeletePairResponse]:
+        """Deletes a question and its answer."""
 
 def add_CurationServiceServicer_to_server(servicer: CurationServiceServicer, server: _aio.Server) -> None: ...

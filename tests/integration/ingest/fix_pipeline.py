@@ -24,6 +24,7 @@ from services.chassis.serving import Server
 from services.index import spaces
 from services.index.spaces import EmbeddingSpace
 from services.ingest.counted_spaces import CountedSpace
+from services.ingest.enriching.peers import EnrichingPeers
 from services.ingest.intake import Header, Intake
 from services.ingest.parts import Parts, assemble, own_store
 from services.ingest.relay import Relay
@@ -190,12 +191,14 @@ def header(**fields: Any) -> Header:
 async def ingesting(
     *, database_url: str, nats_url: str, prefix: str, bucket: S3Bucket, stages: str = "accept,parse,chunk,index",
     default_space: EmbeddingSpace | None = None, further_spaces: Sequence[EmbeddingSpace] = (),
-    tokens: Tokens | None = None, further_tokens: Tokens | None = None, **options: Any,
+    tokens: Tokens | None = None, further_tokens: Tokens | None = None, enriching: EnrichingPeers | None = None,
+    **options: Any,
 ) -> AsyncIterator[Pipeline]:
     """Run the service with the stages named; without any, nothing moves but what the test moves.
 
     `further_spaces` are counted, too. The test's own space has an embedder; one that the test names (`default_space`),
-    and the further ones, are for the test to embed into. `options` are settings of the ingest service.
+    and the further ones, are for the test to embed into; `enriching` makes knowledge
+    units. `options` are settings of the ingest service.
     """
     settings = IngestSettings(**{
         "nats_url": nats_url, "postgres_url": database_url, "subject_prefix": prefix, "stages": stages or "accept",
@@ -222,6 +225,7 @@ async def ingesting(
                 CountedSpace(space.space_id, space.dimension, further_tokens or tokens or WordCounter())
                 for space in further_spaces
             ],
+            enriching=enriching,
         )
         server = await stack.enter_async_context(
             Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from services.gateway.checking import Evidence, Finding, Statement, Thresholds, best
-from services.gateway.figures import absent, held, stated
-from services.gateway.names import holds, known_words, names
 from services.gateway.negation import denies, holds_denial
-from services.gateway.numerals import written_numbers
 from services.gateway.wording import Wording, content_words
+from services.index.figures import absent, held, stated
+from services.index.names import holds, known_words, names
+from services.index.numerals import written_numbers
 from tests.unit.gateway.fix_gateway_domain import passage
 
 THRESHOLDS = Thresholds(score=0.4, vectors=0.3, share=0.4)

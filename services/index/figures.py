@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from services.gateway.numerals import written_numbers
+from services.index.numerals import written_numbers
 from services.index.stop_words import fold
 
 _SPACES = "\u00a0\u2009\u202f "

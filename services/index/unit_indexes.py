@@ -1,0 +1,92 @@
+"""HNSW indexes of large sets of knowledge units: one for each set and space, over that set's vectors alone.
+
+A set's vectors are scanned exactly while they are few. Beyond, it gets an index whose condition names the set, so that
+a search walks through no other tenant's or set's vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from psycopg import sql
+
+from services.chassis.postgres import ALL_TENANTS, Database
+from services.index.spaces import EXACT_ROWS_MAX, HNSW_BUILD_CANDIDATES, HNSW_LINKS
+
+
+async def build_unit_indexes(database: Database, *, rows_min: int = EXACT_ROWS_MAX) -> list[str]:
+    """Make the indexes that sets have outgrown scans for, and remove those of sets that are gone; return those made.
+
+    The caller sees to it that one process does so at a time.
+    """
+    async with database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
+        cursor = await connection.execute(SELECT_LARGE, {"rows_min": rows_min})
+        large = [(str(build_id), str(space_id), int(dimension)) for build_id, space_id, dimension
+                 in await cursor.fetchall()]
+        cursor = await connection.execute(SELECT_KEPT)
+        kept = {index_name(str(build_id), str(space_id)) for build_id, space_id in await cursor.fetchall()}
+        cursor = await connection.execute(SELECT_INDEXES)
+        there = {str(name) for (name,) in await cursor.fetchall()}
+    made: list[str] = []
+    async with database.autocommit(tenant=ALL_TENANTS) as connection:
+        try:
+            await connection.execute("set statement_timeout = 0")
+            for name in sorted(there - kept):
+                # Of a set that is gone, or left behind by a build that was cut off.
+                await connection.execute(sql.SQL(DROP).format(index=sql.Identifier(name)))
+            for build_id, space_id, dimension in large:
+                name = index_name(build_id, space_id)
+                await connection.execute(sql.SQL(CREATE).format(
+                    index=sql.Identifier(name), dimension=sql.Literal(dimension), build=sql.Literal(build_id),
+                    space=sql.Literal(space_id),
+                ))
+                await connection.execute(NOTE, {"build_id": build_id, "space_id": space_id})
+                made.append(name)
+        finally:
+            if not connection.closed:
+                timeout = f"{database.settings.statement_timeout_seconds * 1000:.0f}"
+                await connection.execute("select set_config('statement_timeout', %s, false)", (timeout,))
+    return made
+
+
+def index_name(build_id: str, space_id: str) -> str:
+    """Return the name of a set's index in a space."""
+    return "unit_points_hnsw_" + hashlib.sha256(f"{build_id}\n{space_id}".encode()).hexdigest()[:12]
+
+
+SELECT_LARGE = """
+select build.build_id, space.space_id, space.dimension
+from unit_builds as build
+cross join embedding_spaces as space
+where build.state <> 'retired' and space.space_id <> all(build.indexed_spaces)
+  and exists (
+      select from unit_points as point
+      where point.build_id = build.build_id and point.space_id = space.space_id
+      offset %(rows_min)s
+  )
+"""
+
+SELECT_KEPT = """
+select build_id, unnest(indexed_spaces) from unit_builds where state <> 'retired'
+"""
+
+SELECT_INDEXES = """
+select index.relname
+from pg_index
+join pg_class as index on index.oid = indexrelid
+where indrelid = to_regclass('unit_points') and starts_with(index.relname, 'unit_points_hnsw_')
+"""
+
+DROP = "drop index concurrently if exists {index}"
+
+CREATE = f"""
+create index concurrently {{index}} on unit_points
+using hnsw ((embedding::halfvec({{dimension}})) halfvec_cosine_ops)
+with (m = {HNSW_LINKS}, ef_construction = {HNSW_BUILD_CANDIDATES})
+where build_id = {{build}} and space_id = {{space}}
+"""
+
+NOTE = """
+update unit_builds set indexed_spaces = array_append(indexed_spaces, %(space_id)s)
+where build_id = %(build_id)s and %(space_id)s <> all(indexed_spaces)
+"""

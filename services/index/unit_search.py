@@ -1,0 +1,230 @@
+"""Knowledge units in a search: the pairs and source points closest to a question, each told by its chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from psycopg import sql
+from psycopg.rows import class_row
+
+from services.chassis.postgres import Connection
+from services.chassis.postgres_types import half_vector
+from services.index.dense import CONFIGURE_HNSW, HNSW_CANDIDATES_MAX, HNSW_CANDIDATES_MIN
+from services.index.filters import MATCHING_CONDITION, Filters
+from services.index.scope import Scope
+from services.index.unit_points import KINDS
+
+Found = TypeVar("Found")
+
+POINTS_PER_CHUNK = 4
+"""Points that are fetched for each chunk wanted: a chunk's own pairs come close to the same question."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitMatch:
+    """What the language model made of a chunk, and which of it a question is close to."""
+
+    chunk_id: str
+    unit_id: str
+    category: str
+    summary: str
+    keywords: Sequence[str]
+    kind: str = ""
+    """`qa_pair`, `source_material` or `classic`; empty where the chunk was found by its own text."""
+    question: str = ""
+    """The pair's; empty for other kinds."""
+    answer: str = ""
+    similarity: float | None = None
+    """Cosine of the question's vector and the point's."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearPair:
+    """A generated question that is close to one that was asked, with the passage that its answer comes from."""
+
+    pair_id: str
+    question: str
+    answer: str
+    category: str
+    chunk_id: str
+    document_id: str
+    version_id: str
+    title: str
+    heading_path: Sequence[str]
+    edited_by: str
+    """Who wrote it; empty for the language model."""
+    edited_at: datetime | None
+    similarity: float
+
+
+def kinds_of(methods: Sequence[str], *, method: str) -> tuple[str, ...]:
+    """Return the kinds to search for an agent: its method's, or while they are being made those of the live set."""
+    chosen = [method] if method in methods else list(methods)
+    return tuple(kind for each in chosen for kind in KINDS.get(each, ()))
+
+
+async def nearest_units(
+    connection: Connection, scope: Scope, *, vector: bytes, kinds: Sequence[str], method: str, limit: int,
+    exact: bool = False,
+) -> list[UnitMatch]:
+    """Return the chunks whose units are closest to a vector (float16, little-endian), best first, each chunk once.
+
+    `kinds` names what is searched; without any, it is what the agent's `method` asks for.
+    """
+    matches: list[UnitMatch] = []
+    for live in await _live(connection, scope.tenant, scope.collection_ids, space_id=scope.space_id):
+        wanted = kinds or kinds_of(live.methods, method=method)
+        values = {
+            "tenant": scope.tenant, "kinds": list(wanted), "vector": half_vector(vector), "limit": limit,
+            "points": POINTS_PER_CHUNK * limit,
+        } | scope.filters.parameters(scope.collection_ids)
+        if wanted:
+            matches += await _fetch(
+                connection, NEAREST, values, live=live, space_id=scope.space_id, filters=scope.filters,
+                row=UnitMatch, limit=limit, exact=exact,
+            )
+    return sorted(matches, key=lambda match: -(match.similarity or 0.0))[:limit]
+
+
+async def units_of(connection: Connection, *, tenant: str, chunk_ids: Sequence[str]) -> dict[str, UnitMatch]:
+    """Return what is known of chunks, by chunk, where the set that answers has it."""
+    async with connection.cursor(row_factory=class_row(UnitMatch)) as cursor:
+        await cursor.execute(OF_CHUNKS, {"tenant": tenant, "chunk_ids": list(chunk_ids)})
+        return {match.chunk_id: match for match in await cursor.fetchall()}
+
+
+async def nearest_pairs(
+    connection: Connection, *, tenant: str, collection: str, space_id: str, vector: bytes, filters: Filters, limit: int
+) -> list[NearPair]:
+    """Return a collection's pairs whose questions are closest to a vector (float16, little-endian), best first."""
+    cursor = await connection.execute(SELECT_COLLECTION, {"tenant": tenant, "collection": collection})
+    row = await cursor.fetchone()
+    if row is None:
+        return []
+    pairs: list[NearPair] = []
+    for live in await _live(connection, tenant, [str(row[0])], space_id=space_id):
+        values = {
+            "tenant": tenant, "kinds": ["qa_pair"], "vector": half_vector(vector), "limit": limit, "points": limit,
+        } | filters.parameters([str(row[0])])
+        pairs += await _fetch(
+            connection, NEAREST_PAIRS, values, live=live, space_id=space_id, filters=filters, row=NearPair,
+            limit=limit,
+        )
+    return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """A set that answers."""
+
+    build_id: str
+    methods: list[str]
+    indexed: bool
+    """Whether it has an index in the space that is searched."""
+    dimension: int
+
+
+async def _live(
+    connection: Connection, tenant: str, collection_ids: Sequence[str], *, space_id: str
+) -> list[_Live]:
+    async with connection.cursor(row_factory=class_row(_Live)) as cursor:
+        await cursor.execute(SELECT_LIVE, {
+            "tenant": tenant, "collection_ids": list(collection_ids), "space_id": space_id,
+        })
+        return await cursor.fetchall()
+
+
+async def _fetch(
+    connection: Connection, statement: str, values: dict[str, Any], *, live: _Live, space_id: str, filters: Filters,
+    row: type[Found], limit: int, exact: bool = False,
+) -> list[Found]:
+    """Run a statement over the points nearest to a vector; what an index leaves out is scanned for."""
+    condition = sql.SQL("" if filters.empty else MATCHING_CONDITION)
+    found: list[Found] = []
+    if live.indexed and not exact:
+        await connection.execute(CONFIGURE_HNSW, (str(min(max(2 * limit, HNSW_CANDIDATES_MIN), HNSW_CANDIDATES_MAX)),))
+    for approximate in (True, False) if live.indexed and not exact else (False,):
+        near = sql.SQL(NEAR_INDEXED if approximate else NEAR_EXACT).format(
+            build=sql.Literal(live.build_id), space=sql.Literal(space_id), dimension=sql.Literal(live.dimension),
+            condition=condition,
+        )
+        async with connection.cursor(row_factory=class_row(row)) as cursor:
+            await cursor.execute(sql.SQL(statement).format(near=near), values)
+            found = await cursor.fetchall()
+        if len(found) >= limit:
+            break
+    return found
+
+
+SELECT_LIVE = """
+select build_id, methods, space.space_id = any(indexed_spaces) as indexed, space.dimension
+from unit_builds
+join embedding_spaces as space on space.space_id = %(space_id)s
+where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[]) and unit_builds.state = 'live'
+"""
+
+# Materialised, so that the planner cannot use the index.
+NEAR_EXACT = """
+scanned as materialized (
+    select unit_id, kind, subject_id, embedding <=> %(vector)b as distance
+    from unit_points
+    where tenant = %(tenant)s and build_id = {build} and space_id = {space} and kind = any(%(kinds)s) {condition}
+),
+near as materialized (
+    select unit_id, kind, subject_id, distance from scanned order by distance limit %(points)s
+)
+"""
+
+# Build and space as they stand in the condition of the set's own index.
+NEAR_INDEXED = """
+near as materialized (
+    select unit_id, kind, subject_id, embedding::halfvec({dimension}) <=> %(vector)b as distance
+    from unit_points
+    where tenant = %(tenant)s and build_id = {build} and space_id = {space} and kind = any(%(kinds)s) {condition}
+    order by embedding::halfvec({dimension}) <=> %(vector)b
+    limit %(points)s
+)
+"""
+
+NEAREST = """
+with {near},
+best as (
+    select distinct on (unit_id) unit_id, kind, subject_id, distance
+    from near
+    order by unit_id, distance
+)
+select unit.chunk_id, unit.unit_id, unit.category, unit.summary, unit.keywords, best.kind,
+       coalesce(pair.question, '') as question, coalesce(pair.answer, '') as answer, 1.0 - distance as similarity
+from best
+join units as unit on unit.unit_id = best.unit_id
+left join unit_pairs as pair on best.kind = 'qa_pair' and pair.pair_id = best.subject_id
+where unit.tenant = %(tenant)s
+order by distance, unit.chunk_id
+limit %(limit)s
+"""
+
+OF_CHUNKS = """
+select unit.chunk_id, unit.unit_id, unit.category, unit.summary, unit.keywords
+from units as unit
+join unit_builds as build using (build_id)
+where unit.tenant = %(tenant)s and unit.chunk_id = any(%(chunk_ids)s::uuid[]) and build.state = 'live'
+  and unit.state in ('enriched', 'no_pairs')
+"""
+
+SELECT_COLLECTION = "select collection_id from collections where tenant = %(tenant)s and name = %(collection)s"
+
+NEAREST_PAIRS = """
+with {near}
+select pair.pair_id, pair.question, pair.answer, unit.category, unit.chunk_id, unit.document_id, unit.version_id,
+       document.title, chunk.heading_path, pair.edited_by, unit.edited_at, 1.0 - distance as similarity
+from near
+join unit_pairs as pair on pair.pair_id = near.subject_id
+join units as unit on unit.unit_id = near.unit_id
+join chunks as chunk on chunk.tenant = unit.tenant and chunk.chunk_id = unit.chunk_id
+join documents as document on document.document_id = unit.document_id
+where unit.tenant = %(tenant)s and unit.state = 'enriched'
+order by distance, pair.pair_id
+"""

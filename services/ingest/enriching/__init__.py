@@ -1,0 +1,1 @@
+"""Knowledge units: what the language model is told, how its output is read, and the services that are called for it."""

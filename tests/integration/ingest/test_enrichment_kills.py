@@ -1,0 +1,96 @@
+"""The enrich stage killed at every step: another life makes what is missing, and nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from services.chassis import failpoints, subjects
+from services.chassis.jetstream import JetStream
+from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
+from services.chassis.serving import Server
+from services.chassis.subjects import QueueLimits
+from services.index import spaces
+from services.index.agents import create_agent
+from sourcier.embed.v1 import embed_pb2_grpc
+from tests.integration.generate.fix_generate import serving
+from tests.integration.index.writer import SPACE, Writer
+from tests.integration.ingest.fix_enriching import (
+    HOLIDAYS,
+    HOLIDAYS_RULE,
+    TELEWORK,
+    TELEWORK_RULE,
+    CountingEngine,
+    TextEmbed,
+)
+from tests.integration.ingest.fix_pipeline import TENANT, eventually
+
+ROOT = Path(__file__).parents[3]
+KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith("enrich."))
+
+
+@asynccontextmanager
+async def life(given: dict[str, str], *, faults: str = "") -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run the stage in a process, which is killed at the end if it still lives."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.integration.ingest.enrich_process", json.dumps(given), cwd=ROOT,
+        env=os.environ | {"SOURCIER_FAILPOINTS": faults, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@pytest.mark.parametrize("name", KILLED_AT)
+async def test_what_a_kill_left_is_made_once(name: str, database_url: str, nats_url: str, subject_prefix: str) -> None:
+    engine = CountingEngine(TELEWORK_RULE, HOLIDAYS_RULE)
+    async with (
+        Database(DatabaseSettings(url=database_url, connections_max=4)) as database,
+        serving(engine) as generate,
+        Server(listen="127.0.0.1:0", grace_seconds=0.5, concurrent_calls_max=16) as embed_server,
+    ):
+        embed_server.add(
+            embed_pb2_grpc.add_EmbedServiceServicer_to_server, TextEmbed(), "sourcier.embed.v1.EmbedService"
+        )
+        await embed_server.start()
+        async with database.transaction(tenant=ALL_TENANTS) as connection:
+            await spaces.ensure_space(connection, SPACE)
+        await Writer(database).index("guide.md", [TELEWORK, HOLIDAYS], title="Guide")
+        async with database.transaction(tenant=TENANT) as connection:
+            await create_agent(connection, tenant=TENANT, name="support", collection="default")
+        given = {
+            "database_url": database_url, "nats_url": nats_url, "prefix": subject_prefix,
+            "generate_url": generate.target, "embed_url": f"127.0.0.1:{embed_server.port}",
+        }
+        async with life(given, faults=f"{name}=kill:1") as process:
+            assert await asyncio.wait_for(process.wait(), 40) == -signal.SIGKILL
+
+        async def whole() -> bool:
+            async with database.transaction(tenant=TENANT) as connection:
+                cursor = await connection.execute(
+                    "select (select array_agg(state) from units), (select count(*) from unit_gaps)"
+                )
+                row = await cursor.fetchone()
+            return row == (["enriched", "enriched"], 0)
+
+        async with life(given):
+            await eventually(whole, seconds=60)
+        async with database.transaction(tenant=TENANT) as connection:
+            cursor = await connection.execute("select kind, count(*) from unit_points group by kind order by kind")
+            assert await cursor.fetchall() == [("qa_pair", 2), ("source_material", 2)]
+            cursor = await connection.execute("select count(*) from unit_pairs")
+            assert await cursor.fetchone() == (2,)
+        async with JetStream(url=nats_url, prefix=subject_prefix, name="test", limits=QueueLimits()) as jetstream:
+            for stream, _ in subjects.streams():
+                await jetstream.context.delete_stream(subjects.stream_name(subject_prefix, stream))
