@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -94,8 +94,8 @@ async def measure_answerability(
         "### Whether the passages hold the answer", answerability_table(looks),
         f"{len(asked)} questions, each with its passage and without; the judge reads the best "
         f"{f'{sources} passages' if sources > 1 else 'passage'} by late interaction over {CANDIDATES} candidates. "
-        "The joined score is a logistic regression, fitted on half of the articles; all figures are of the other half. "
-        "The value after ± is a standard error by bootstrap.",
+        "Joined they are a logistic regression. Regression and thresholds are set on half of the articles for the "
+        "other half, and the other way round. The value after ± is a standard error by bootstrap.",
         report.provenance(system=f"judge {model}, {system.described}", command=command),
     ])
     click.echo(body)
@@ -162,25 +162,52 @@ async def _look(
 
 
 def answerability_table(looks: Sequence[Look]) -> str:
-    """Return the figures as Markdown."""
-    setting = [look for look in looks if not is_reported(look.article)]
-    model = fit([_features(look) for look in setting], [look.present for look in setting], [1.0] * len(setting))
-    scores: dict[str, Callable[[Look], float]] = {
-        "late interaction": lambda look: look.late_interaction,
-        "the judge": lambda look: logit(look.judged),
-        "both": lambda look: model.scores([_features(look)])[0],
+    """Return the figures as Markdown: each half of the articles is reported with what the other half has set."""
+    scores = {
+        "late interaction": [look.late_interaction for look in looks],
+        "the judge": [logit(look.judged) for look in looks],
+        "both": _joined(looks),
     }
-    rows = [["score", "AUROC", f"refused without its passage, {FALSE_MAX:.0%} falsely"]]
-    for name, score in scores.items():
-        threshold = float(np.quantile([score(look) for look in setting if look.present], FALSE_MAX))
-        reported = [look for look in looks if is_reported(look.article)]
-        there = [score(look) for look in reported if look.present]
-        gone = [score(look) for look in reported if not look.present]
-        false = sum(each < threshold for each in there) / len(there)
-        refused = sum(each < threshold for each in gone) / len(gone)
-        rows.append([name, f"{auroc(there, gone):.3f} ±{_error(there, gone):.3f}",
-                     f"{refused:.0%} ({false:.0%} falsely, on this half)"])
+    rows = [["score", "AUROC", "mean of the AUROC of both halves",
+             f"refused without the passage, threshold at {FALSE_MAX:.0%} false refusals", "refused with it"]]
+    for name, values in scores.items():
+        there = [value for value, look in zip(values, looks, strict=True) if look.present]
+        gone = [value for value, look in zip(values, looks, strict=True) if not look.present]
+        refused = {present: _refused(values, looks, present=present) for present in (True, False)}
+        halves = [_auroc_of_half(values, looks, half=half) for half in (True, False)]
+        rows.append([name, f"{auroc(there, gone):.3f} ±{_error(there, gone):.3f}", f"{sum(halves) / 2:.3f}",
+                     f"{refused[False]:.0%}", f"{refused[True]:.0%}"])
     return report.markdown_table(rows)
+
+
+def _joined(looks: Sequence[Look]) -> list[float]:
+    """Return the log-odds of a logistic regression that has not seen the half of the articles it scores."""
+    found = [0.0] * len(looks)
+    for half in (True, False):
+        setting = [look for look in looks if is_reported(look.article) is not half]
+        own = [place for place, look in enumerate(looks) if is_reported(look.article) is half]
+        model = fit([_features(look) for look in setting], [look.present for look in setting], [1.0] * len(setting))
+        for place, score in zip(own, model.scores([_features(looks[place]) for place in own]), strict=True):
+            found[place] = score
+    return found
+
+
+def _auroc_of_half(values: Sequence[float], looks: Sequence[Look], *, half: bool) -> float:
+    """Return the AUROC within a half: what one model has scored, where two have scored a half each."""
+    own = [(value, look) for value, look in zip(values, looks, strict=True) if is_reported(look.article) is half]
+    return auroc([value for value, look in own if look.present], [value for value, look in own if not look.present])
+
+
+def _refused(values: Sequence[float], looks: Sequence[Look], *, present: bool) -> float:
+    """Return the share below the threshold that loses `FALSE_MAX` of the answerable questions of the other half."""
+    refused: list[bool] = []
+    for half in (True, False):
+        kept = [value for value, look in zip(values, looks, strict=True)
+                if look.present and is_reported(look.article) is not half]
+        threshold = float(np.quantile(kept, FALSE_MAX))
+        refused += [value < threshold for value, look in zip(values, looks, strict=True)
+                    if look.present is present and is_reported(look.article) is half]
+    return sum(refused) / len(refused)
 
 
 def _features(look: Look) -> list[float]:

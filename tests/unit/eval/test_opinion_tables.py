@@ -129,7 +129,11 @@ def test_two_weak_signals_of_an_answer_are_stronger_together() -> None:
              float(np.clip(0.4 + 0.2 * present + random.normal(0, 0.2), 0.01, 0.99)))
         for number, article in enumerate(ARTICLES * 6) for present in (True, False)
     ]
-    rows = answerability_table(looks).splitlines()[2:]
-    areas = [float(row.split("|")[2].split()[0]) for row in rows]
-    assert areas[2] > max(areas[:2])
-    assert all(0.6 < area < 0.9 for area in areas)
+    rows = [[cell.strip() for cell in row.split("|")] for row in answerability_table(looks).splitlines()[2:]]
+    for column in (2, 3):
+        areas = [float(row[column].split()[0]) for row in rows]
+        assert areas[2] > max(areas[:2])
+        assert all(0.6 < area < 0.9 for area in areas)
+    # What a threshold costs is near to what it was set to cost, on articles that it has not seen.
+    assert all(float(row[5].rstrip("%")) < 10 for row in rows)
+    assert float(rows[2][4].rstrip("%")) > max(float(row[4].rstrip("%")) for row in rows[:2])
