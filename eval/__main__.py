@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from eval import datasets
+from eval.answerability import measure_answerability
+from eval.judging import measure_opinions
 from eval.latency import measure_latency
 from eval.retrieval import RetrievalRun, measure_retrieval
 from eval.sentences import measure_sentences
@@ -97,14 +99,52 @@ def latency(data: Path, questions: int, report: bool, gateway: str, data_dir: Pa
               help="A folder with a retrieval set whose questions name their answers.")
 @click.option("--per-kind", type=click.IntRange(min=20), default=800, show_default=True,
               help="Sentences of each kind, at most.")
+@click.option("--judge", is_flag=True,
+              help="Ask the language model about each sentence, too: on two cores, half an hour with --per-kind 30.")
+@click.option("--entailment", is_flag=True,
+              help="Ask the entailment model that SOURCIER_RERANK_ENTAILMENT_MODEL names, too.")
+@click.option("--sources", type=click.IntRange(1, 20), default=1, show_default=True,
+              help="Passages in the judge's prompt.")
+@click.option("--label", default="", help="Keep what judge and entailment model say apart, under this name.")
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
 @system_options
-def sentences(data: Path, per_kind: int, report: bool, gateway: str, data_dir: Path | None, engine: str) -> None:
+def sentences(
+    data: Path, per_kind: int, judge: bool, entailment: bool, sources: int, label: str, report: bool, gateway: str,
+    data_dir: Path | None, engine: str,
+) -> None:
     """Measure the check of an answer's sentences: what it keeps, marks and withholds, and how long it takes."""
     dataset = datasets.load(data)
-    with running_system(gateway=gateway, data_dir=data_dir, engine=engine) as system:
-        asyncio.run(measure_sentences(
-            dataset, system, per_kind=per_kind, document=DOCUMENT if report else None, command=_command()
+    document = DOCUMENT if report else None
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine, language_model=judge) as system:
+        if judge or entailment:
+            asyncio.run(measure_opinions(
+                dataset, system, per_kind=per_kind, sources=sources, judge=judge, entailment=entailment,
+                document=document, command=_command(), label=label,
+            ))
+        else:
+            asyncio.run(measure_sentences(
+                dataset, system, per_kind=per_kind, document=document, command=_command()
+            ))
+
+
+@main.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
+              help="A folder with a retrieval set.")
+@click.option("--questions", type=click.IntRange(min=20), default=120, show_default=True,
+              help="Ask about so many, each with its passage and without.")
+@click.option("--sources", type=click.IntRange(1, 20), default=1, show_default=True,
+              help="Passages in the judge's prompt.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@system_options
+def answerable(
+    data: Path, questions: int, sources: int, report: bool, gateway: str, data_dir: Path | None, engine: str
+) -> None:
+    """Measure how well the judge tells whether the passages hold the answer to a question."""
+    dataset = datasets.load(data)
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine, language_model=True) as system:
+        asyncio.run(measure_answerability(
+            dataset, system, questions=questions, sources=sources, document=DOCUMENT if report else None,
+            command=_command(),
         ))
 
 

@@ -21,6 +21,10 @@ SAME_ARTICLE, OTHER_ARTICLE = "sentence of the same article", "sentence of anoth
 WRONG_ANSWER = "wrong answer from the same passage"
 _SENTENCE = re.compile(r"[^.!?]+(?:[.!?](?!\s|$)[^.!?]*)*[.!?]?")
 SUPPORTED = (VERBATIM, REWORDED, QUESTION_ANSWER)
+KINDS = (
+    *SUPPORTED, NUMBER_ABSENT, NAME_ABSENT, NUMBER_SWAPPED, NAME_SWAPPED, NEGATION_ADDED, NEGATION_DROPPED, ANTONYM,
+    SAME_ARTICLE, OTHER_ARTICLE, WRONG_ANSWER,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Checker:
     def __init__(
         self, peers: Peers, embed: embed_pb2_grpc.EmbedServiceStub, thresholds: Thresholds, *, space_id: str
     ) -> None:
-        self._peers = peers
+        self.peers = peers
         self._embed = embed
         self._thresholds = thresholds
         self._space_id = space_id
@@ -116,10 +116,10 @@ class Checker:
     async def check(self, sentence: Sentence) -> Checked:
         """Return what the check makes of a sentence."""
         passage, evidence = self._passages[sentence.passage_id], self._evidence[sentence.passage_id]
-        embedding = await self._peers.embed_query(
+        embedding = await self.peers.embed_query(
             sentence.text, space_id=self._space_id, tenant=TENANT, deadline=_deadline()
         )
-        scores = await self._peers.late_interaction(
+        scores = await self.peers.late_interaction(
             sentence.text, embedding, [RerankCandidate("1", passage.text, passage.token_codes)], tenant=TENANT,
             deadline=_deadline(),
         )
@@ -138,7 +138,7 @@ class Checker:
             own = self._passages[sentence.passage_id]
             given = [own, *(known[(number * 7 + step) % len(known)] for step in range(4))]
             scorer = SupportScorer(
-                self._peers, given, tenant=TENANT, space_id=self._space_id, thresholds=self._thresholds
+                self.peers, given, tenant=TENANT, space_id=self._space_id, thresholds=self._thresholds
             )
             # A sentence that no earlier check has seen: the embed service remembers questions.
             text = f"{sentence.text} ({number})"
@@ -221,9 +221,13 @@ async def checker_of(system: System) -> AsyncIterator[Checker]:
     """Yield a checker over a stack's own embed and rerank services."""
     if not system.environment:
         raise click.ClickException("sentences are checked over a stack's own services; leave --gateway out")
-    urls = {name: system.environment.get(f"SOURCIER_{name.upper()}_URL", "") for name in ("ingest", "embed", "rerank")}
+    urls = {
+        name: system.environment.get(f"SOURCIER_{name.upper()}_URL", "")
+        for name in ("ingest", "embed", "rerank", "generate")
+    }
     async with grpc.aio.insecure_channel(urls["embed"]) as channel, Peers(
-        ingest_url=urls["ingest"], embed_url=urls["embed"], rerank_url=urls["rerank"], generate_url=urls["ingest"],
+        ingest_url=urls["ingest"], embed_url=urls["embed"], rerank_url=urls["rerank"],
+        generate_url=urls["generate"] or urls["ingest"],
         limits=Limits(CALL_SECONDS_MAX, CALL_SECONDS_MAX, CALL_SECONDS_MAX),
     ) as peers:
         (space, *_) = await peers.embed.served(tenant=TENANT, deadline=_deadline())

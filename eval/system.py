@@ -50,8 +50,10 @@ class System:
 
 
 @contextlib.contextmanager
-def running_system(*, gateway: str, data_dir: Path | None, engine: str) -> Iterator[System]:
-    """Yield the gateway given, or start a stack without a language model and stop it at the end.
+def running_system(
+    *, gateway: str, data_dir: Path | None, engine: str, language_model: bool = False
+) -> Iterator[System]:
+    """Yield the gateway given, or start a stack, without a language model unless asked for, and stop it at the end.
 
     Without a data folder the stack gets one that is removed with it; with one, what is ingested stays. A stack that
     runs on the folder already is used and left running.
@@ -64,18 +66,21 @@ def running_system(*, gateway: str, data_dir: Path | None, engine: str) -> Itera
             data_dir = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="sourcier-eval-")))
         data_dir = data_dir.absolute()
         if not (data_dir.exists() and statefile.is_locked(data_dir)):
-            cleanup.callback(_stack, "down", data_dir, engine=engine)
-            if _stack("up", data_dir, "--detach", engine=engine) != 0:
+            cleanup.callback(_stack, "down", data_dir, engine=engine, language_model=language_model)
+            if _stack("up", data_dir, "--detach", engine=engine, language_model=language_model) != 0:
                 raise StackFailed("the stack did not start; its own message is above")
         yield asyncio.run(_describe(data_dir))
 
 
-def _stack(command: str, data_dir: Path, *options: str, engine: str) -> int:
+def _stack(command: str, data_dir: Path, *options: str, engine: str, language_model: bool) -> int:
     environment = {
         **os.environ, "PYTHONPATH": str(REPOSITORY), "SOURCIER_STACK_SERVICES": SERVICES,
-        "SOURCIER_GENERATE_URL": os.environ.get("SOURCIER_GENERATE_URL", NO_MODEL), "SOURCIER_EMBED_ENGINE": engine,
-        "SOURCIER_STACK_PARENT": str(os.getpid()),
+        "SOURCIER_EMBED_ENGINE": engine, "SOURCIER_STACK_PARENT": str(os.getpid()),
     }
+    if language_model:
+        environment["SOURCIER_STACK_SERVICES"] += ",generate"
+    else:
+        environment.setdefault("SOURCIER_GENERATE_URL", NO_MODEL)
     arguments = (sys.executable, "-m", "services.stack", command, "--data-dir", str(data_dir), *options)
     return subprocess.run(arguments, env=environment, check=False).returncode
 

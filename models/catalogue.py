@@ -117,7 +117,8 @@ def describe_hub_model(hub_id: str, *, kind: ModelKind | None) -> Recipe:
         return Recipe(name=name, kind="embedding", hub_id=hub_id, query_prefix="query: ", passage_prefix="passage: ",
                       pooling="mean", int8=True)
     if kind is None:
-        raise InvalidArgument(f"say what {hub_id} is: --kind language or --kind cross-encoder")
+        raise InvalidArgument(f"say what {hub_id} is: --kind language, --kind cross-encoder or "
+                              "--kind entailment")
     if kind == "embedding":
         raise InvalidArgument(f"{hub_id} is not of the family intfloat/multilingual-e5-*, the only one whose prefixes "
                               "and pooling are known here")

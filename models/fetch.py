@@ -94,6 +94,9 @@ class Fetcher:
         elif recipe.kind == "cross-encoder":
             with self.progress.step("exporting to ONNX"):
                 self.export.run("models.cross_encoder", weights, "--target", target, log=scratch / "export.log")
+        elif recipe.kind == "entailment":
+            with self.progress.step("exporting to ONNX"):
+                self.export.run("models.entailment", weights, "--target", target, log=scratch / "export.log")
         else:
             with self.progress.step("quantising to int8" if recipe.int8 else "writing the weights"):
                 self.export.run("models.language", weights, "--target", target, int8, log=scratch / "export.log")

@@ -49,7 +49,8 @@ class AnswerCalls(Calls):
             ],
             strictness=strictness(options.get("strictness")),
             agent=options.get("agent", ""), deployment=options.get("deployment", ""),
-            direct_answers=options.get("direct_answers"),
+            direct_answers=options.get("direct_answers"), judge=options.get("judge"),
+            judge_question=options.get("judge_question"),
         )
         events = self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds

@@ -62,6 +62,10 @@ class AskOptions(FilterOptions, total=False):
     """The deployment that is asked, which names the agent."""
     direct_answers: bool
     """Whether an FAQ entry that answers this very question is given without the language model."""
+    judge: bool
+    """Whether the language model, asked as a judge, has to confirm each sentence as well."""
+    judge_question: bool
+    """Whether it is asked beforehand whether the passages hold the answer."""
 
 
 class DocumentOptions(TypedDict, total=False):

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast, get_args
 
 from services.chassis.errors import ModelInvalid
 
-ModelKind = Literal["embedding", "language", "cross-encoder"]
+ModelKind = Literal["embedding", "language", "cross-encoder", "entailment"]
 
 MANIFEST_FILE = "manifest.json"
 MANIFEST_SCHEMA = 1

@@ -19,6 +19,8 @@ from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
 from services.gateway.direct_answers import DirectAnswers
+from services.gateway.entailment import Entailment
+from services.gateway.judge import Judge
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.learned_vectors import LearnedVectors
 from services.gateway.marking import open_marking
@@ -26,6 +28,7 @@ from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
 from services.gateway.rewriting import Rewriter
+from services.gateway.second_opinion import Opinions
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
 from services.gateway.space_server import SpaceServer
@@ -88,9 +91,10 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         direct = DirectAnswers(
             database, peers, similarity_min=settings.direct_similarity, search_seconds_max=settings.search_seconds_max
         )
+        opinions = Opinions(Judge(peers, settings.judging), Entailment(peers, settings.entailing))
         dialogue = Dialogue(
-            Answerer(retriever, peers, marking, direct), Rewriter(peers, seconds_max=settings.rewrite_seconds_max),
-            database, settings.dialogue,
+            Answerer(retriever, peers, marking, direct, opinions),
+            Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
                    AnswerServer(retriever, dialogue, settings, answers, Agents(database)), ANSWER_SERVICE_NAME)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from google.protobuf.duration_pb2 import Duration
 
 from services.gateway import events
-from services.gateway.checking import Finding
+from services.gateway.checking import Basis, Finding
 from services.gateway.events import Event, Outcome, RankedPassage
 from services.gateway.knowledge_messages import timestamp
 from services.gateway.unit_messages import unit_fields
@@ -26,11 +26,13 @@ _OUTCOMES = {
 _SUPPORTS = {
     Finding.SUPPORTED: answer_pb2.SUPPORT_SAME_WORDING,
     Finding.UNCHECKED: answer_pb2.SUPPORT_CITED,
+    Finding.NOT_CONFIRMED: answer_pb2.SUPPORT_NOT_CONFIRMED,
     Finding.NEGATION_ADDED: answer_pb2.SUPPORT_NEGATION_ADDED,
     Finding.NAME_ABSENT: answer_pb2.SUPPORT_NAME_ABSENT,
     Finding.FIGURE_ABSENT: answer_pb2.SUPPORT_FIGURE_ABSENT,
     Finding.OFF_TOPIC: answer_pb2.SUPPORT_OFF_TOPIC,
 }
+_CONFIRMED = {Basis.JUDGED: answer_pb2.SUPPORT_JUDGED, Basis.ENTAILED: answer_pb2.SUPPORT_ENTAILED}
 
 TERMINAL = frozenset({"finished", "failed"})
 
@@ -134,11 +136,15 @@ def _citation(citation: events.Citation) -> answer_pb2.Citation:
         marker=citation.marker, document_id=passage.document_id, version_id=passage.version_id, title=passage.title,
         source=passage.source, page=passage.page, chunk_id=passage.chunk_id, chunk_index=passage.chunk_index,
         start_character=passage.start_character, end_character=passage.end_character, attached=citation.attached,
-        support=_SUPPORTS[citation.finding], score=citation.score,
+        support=_support(citation.finding, citation.basis), score=citation.score,
         sentence_start=citation.sentence_span[0], sentence_end=citation.sentence_span[1],
         passage_start=citation.passage_span[0], passage_end=citation.passage_span[1],
         reason=citation.reason, absent=citation.absent,
     )
+
+
+def _support(finding: Finding, basis: Basis) -> answer_pb2.Support.ValueType:
+    return _CONFIRMED.get(basis, _SUPPORTS[finding]) if finding is Finding.SUPPORTED else _SUPPORTS[finding]
 
 
 def passage_messages(passages: tuple[RankedPassage, ...]) -> list[answer_pb2.Passage]:

@@ -35,6 +35,7 @@ from services.gateway.peers import Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
 from services.gateway.quoting import quote
 from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
+from services.gateway.second_opinion import Opinions
 from services.gateway.support import SupportScorer
 
 logger = logging.getLogger(__name__)
@@ -53,14 +54,20 @@ class AnswerOptions:
     refusal_text: str
     history: History = ()
     """What was said before; never a source."""
+    judge: bool | None = None
+    """Whether sentences are judged by the language model; None leaves it to the service's settings."""
+    judge_question: bool | None = None
+    """The same for whether the passages hold the answer."""
 
 
 class Answerer:
     """Makes one answer at a time from its arguments alone: nothing of a request outlives it or meets another (A5)."""
 
     def __init__(
-        self, retriever: Retriever, peers: Peers, marking: Marking, direct: DirectAnswers | None = None
+        self, retriever: Retriever, peers: Peers, marking: Marking, direct: DirectAnswers | None = None,
+        opinions: Opinions | None = None,
     ) -> None:
+        self._opinions = opinions
         self._retriever = retriever
         self._peers = peers
         self._marking = marking
@@ -106,7 +113,8 @@ class Answerer:
             outcome, generation = Outcome.REFUSED, None
         else:
             writer = _Writer(
-                self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline
+                self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
+                self._opinions,
             )
             async with aclosing(writer.write(answer_id)) as written:
                 async for event in written:
@@ -142,6 +150,7 @@ class _Writer:
     def __init__(
         self, peers: Peers, marking: Marking, query: Query, options: AnswerOptions, messages: Messages, refusal: str,
         embedding: QueryEmbedding, passages: tuple[RankedPassage, ...], stopwatch: Stopwatch, deadline: Deadline,
+        opinions: Opinions | None,
     ) -> None:
         self._peers = peers
         self._marking = marking
@@ -153,9 +162,17 @@ class _Writer:
         self._scorer = SupportScorer(
             peers, self._passages, tenant=query.tenant, space_id=embedding.space_id, thresholds=options.support
         )
+        self._prompt = build_prompt(
+            query.question, self._passages, messages, refusal=refusal, marking=marking, tenant=query.tenant,
+            history=options.history,
+        )
+        self._opinion = None if opinions is None else opinions.open(
+            self._prompt, self._passages, language=messages.language, tenant=query.tenant, judge=options.judge,
+            judge_question=options.judge_question,
+        )
         self._citer = Citer(
             self._passages, self._scorer, strictness=options.strictness, language=messages.language, deadline=deadline,
-            codes=marking.markers(self._passages, tenant=query.tenant),
+            codes=marking.markers(self._passages, tenant=query.tenant), opinion=self._opinion,
         )
         self._best_score = passages[0].score
         reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
@@ -168,14 +185,14 @@ class _Writer:
 
     async def write(self, answer_id: str) -> AsyncGenerator[Event, None]:
         """Yield the answer's words and citations, a refusal, or the best extract."""
-        prompt = build_prompt(
-            self._query.question, self._passages, self._messages, refusal=self._refusal, marking=self._marking,
-            tenant=self._query.tenant, history=self._options.history,
-        )
+        if not await self._is_answerable():
+            self.outcome = Outcome.REFUSED
+            yield Refused(self._refusal, "JUDGED_UNANSWERABLE", self._best_score)
+            return
         with self._stopwatch.measure("generate"):
             async with (
                 self._peers.generate(
-                    prompt, self._options.sampling, tenant=self._query.tenant, generation_id=answer_id,
+                    self._prompt, self._options.sampling, tenant=self._query.tenant, generation_id=answer_id,
                     deadline=self._deadline,
                 ) as parts,
                 aclosing(self._stream(parts)) as streamed,
@@ -197,6 +214,15 @@ class _Writer:
             yield self._quote()
         if self._scorer.failed:
             yield Degradation("citation", f"{self._scorer.failed}; some sentences were checked by their words alone")
+        for degradation in () if self._opinion is None else self._opinion.degradations:
+            yield degradation
+
+    async def _is_answerable(self) -> bool:
+        """Return whether the passages hold the answer, as far as the language model is asked beforehand."""
+        if self._opinion is None or not self._opinion.asks_about_question:
+            return True
+        with self._stopwatch.measure("judge"):
+            return await self._opinion.is_answerable(self._query.question, deadline=self._deadline)
 
     async def _stream(self, parts: AsyncIterator[str | Generation]) -> AsyncGenerator[Event, None]:
         called_at = time.perf_counter()

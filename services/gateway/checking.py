@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 from functools import cached_property
 
 from services.gateway import negation
@@ -31,15 +31,27 @@ class Finding(IntEnum):
     """The wording is the passage's, and nothing speaks against it."""
     UNCHECKED = 1
     """The wording could not be compared."""
-    NEGATION_ADDED = 2
-    NAME_ABSENT = 3
-    FIGURE_ABSENT = 4
-    OFF_TOPIC = 5
+    NOT_CONFIRMED = 2
+    """The wording is the passage's, but the judge or the entailment model does not confirm it."""
+    NEGATION_ADDED = 3
+    NAME_ABSENT = 4
+    FIGURE_ABSENT = 5
+    OFF_TOPIC = 6
 
     @property
     def shown(self) -> bool:
         """Whether a sentence of this finding may be shown whatever the strictness."""
         return self <= Finding.NAME_ABSENT
+
+
+class Basis(Enum):
+    """What a verdict rests on, beside wording, figures, names and negations."""
+
+    WORDING = "wording"
+    JUDGED = "judged"
+    """The language model was asked."""
+    ENTAILED = "entailed"
+    """An entailment model was asked."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +64,8 @@ class Verdict:
     span: Span
     absent: tuple[str, ...] = ()
     """The figures or names that the passage lacks."""
+    basis: Basis = Basis.WORDING
+    """Of the finding; another one than wording has its probability for score."""
 
 
 class Evidence:

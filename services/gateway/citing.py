@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from prometheus_client import Counter
@@ -18,6 +18,7 @@ from services.gateway.checking import Verdict
 from services.gateway.events import Citation, Token, Withheld
 from services.gateway.markers import Marker, MarkerReader, Part, SentenceEnd, Text
 from services.gateway.reasons import reason
+from services.gateway.second_opinion import SecondOpinion
 from services.gateway.support import Check, SupportScorer, is_lead_in, is_statement
 from services.index.passages import Passage
 
@@ -52,9 +53,10 @@ class Citer:
 
     def __init__(
         self, passages: Sequence[Passage], scorer: SupportScorer, *, strictness: Strictness, language: str,
-        deadline: Deadline, codes: Mapping[str, int] | None = None,
+        deadline: Deadline, codes: Mapping[str, int] | None = None, opinion: SecondOpinion | None = None,
     ) -> None:
         """Take the passages in the order of their markers, and the codes that a model may cite instead of them."""
+        self._opinion = opinion
         self._passages = passages
         self._scorer = scorer
         self._strictness = strictness
@@ -113,6 +115,7 @@ class Citer:
         check = await self._scorer.check(end.sentence, cited, deadline=self._deadline)
         sources = self._sources(cited, check)
         if sources:
+            sources = await self._confirmed(end.sentence, sources)
             for event in self._shown(end, held, sources):
                 yield event
             return
@@ -151,6 +154,14 @@ class Citer:
         if not chosen and not cited and leading is not None and leading.finding.shown:
             chosen[best] = _Source(best, 0, leading)
         return list(chosen.values())
+
+    async def _confirmed(self, sentence: str, sources: list[_Source]) -> list[_Source]:
+        """Return the sources of a sentence as the second opinion leaves them, where one is asked for."""
+        if self._opinion is None:
+            return sources
+        verdicts = {source.number: source.verdict for source in sources}
+        confirmed = await self._opinion.on(sentence, verdicts, deadline=self._deadline)
+        return [replace(source, verdict=confirmed[source.number]) for source in sources]
 
     def _shown(
         self, end: SentenceEnd, held: Sequence[Part], sources: Sequence[_Source]
@@ -217,6 +228,7 @@ class Citer:
             attached=source.asked != source.number, finding=verdict.finding, score=verdict.score,
             sentence_span=sentence_span, passage_span=self._passage_span(source),
             reason=reason(verdict.finding, verdict.absent, language=self._language), absent=verdict.absent,
+            basis=verdict.basis,
         )
 
     def _passage_span(self, source: _Source) -> tuple[int, int]:

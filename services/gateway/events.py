@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from services.gateway.checking import Finding
+from services.gateway.checking import Basis, Finding
 from services.index.passages import Passage
 from services.index.search import SearchResult
 
@@ -105,6 +105,8 @@ class Citation:
     """What is amiss, in words; empty for a supported sentence."""
     absent: tuple[str, ...] = ()
     """The figures or names that the passage lacks."""
+    basis: Basis = Basis.WORDING
+    """What the finding rests on."""
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,23 @@ class Peers:
             )
         return {ranked.chunk_id: ranked.score for ranked in response.ranked}
 
+    async def entailment_model(self, *, tenant: str, deadline: Deadline) -> str:
+        """Return the name of the rerank service's entailment model; empty where it has none."""
+        described: rerank_pb2.DescribeResponse = await channels.call(
+            self._rerank.Describe, rerank_pb2.DescribeRequest(), peer="rerank", tenant=tenant, deadline=deadline,
+            cap_seconds=self._limits.rerank_seconds,
+        )
+        return described.entailment_model
+
+    async def entailment(self, premise: str, hypothesis: str, *, tenant: str, deadline: Deadline) -> float:
+        """Return the probability that a text says what a sentence says, as the entailment model sees it."""
+        response: rerank_pb2.EntailResponse = await channels.call(
+            self._rerank.Entail, rerank_pb2.EntailRequest(premise=premise, hypotheses=[hypothesis]), peer="rerank",
+            tenant=tenant, deadline=deadline, cap_seconds=self._limits.rerank_seconds,
+        )
+        (found,) = response.entailments
+        return found.entailment
+
     async def _reranked(
         self, text: str, query: QueryEmbedding, candidates: Sequence[RerankCandidate], *, tenant: str,
         deadline: Deadline,
@@ -138,6 +155,29 @@ class Peers:
         )
         return response
 
+    async def score(
+        self, prompt: Prompt, choices: Sequence[str], *, tenant: str, deadline: Deadline
+    ) -> tuple[dict[str, float], Usage]:
+        """Return the natural logarithm of the probability that the language model's answer begins with each choice."""
+        response: generate_pb2.ScoreResponse = await channels.call(
+            self._generate.Score,
+            generate_pb2.ScoreRequest(messages=_messages(prompt), choices=choices, cache_salt=tenant),
+            peer="generate", tenant=tenant, deadline=deadline, cap_seconds=self._limits.generate_seconds,
+        )
+        used = response.usage
+        return (
+            {each.choice: each.log_probability for each in response.scores},
+            Usage(used.prompt_tokens, used.cached_tokens, used.completion_tokens),
+        )
+
+    async def language_model(self, *, tenant: str, deadline: Deadline) -> str:
+        """Return the language model's name."""
+        described: generate_pb2.DescribeResponse = await channels.call(
+            self._generate.Describe, generate_pb2.DescribeRequest(), peer="generate", tenant=tenant, deadline=deadline,
+            cap_seconds=self._limits.generate_seconds,
+        )
+        return described.model
+
     def generate(
         self, prompt: Prompt, options: SamplingOptions, *, tenant: str, generation_id: str, deadline: Deadline
     ) -> AbstractAsyncContextManager[AsyncIterator[str | Generation]]:
@@ -153,17 +193,20 @@ class Peers:
             sampling.seed = options.seed
         request = generate_pb2.GenerateRequest(
             generation_id=generation_id,
-            messages=[
-                generate_pb2.Message(role=generate_pb2.ROLE_SYSTEM, content=prompt.system),
-                generate_pb2.Message(role=generate_pb2.ROLE_USER, content=prompt.user),
-            ],
-            sampling=sampling, cache_salt=tenant,
+            messages=_messages(prompt), sampling=sampling, cache_salt=tenant,
         )
         async with channels.stream(
             self._generate.Generate, request, peer="generate", tenant=tenant, deadline=deadline,
             cap_seconds=self._limits.generate_seconds,
         ) as responses:
             yield _parts(responses)
+
+
+def _messages(prompt: Prompt) -> list[generate_pb2.Message]:
+    return [
+        generate_pb2.Message(role=generate_pb2.ROLE_SYSTEM, content=prompt.system),
+        generate_pb2.Message(role=generate_pb2.ROLE_USER, content=prompt.user),
+    ]
 
 
 async def _parts(responses: AsyncIterator[generate_pb2.GenerateResponse]) -> AsyncIterator[str | Generation]:

@@ -17,6 +17,9 @@ class Prompt:
 
     system: str
     user: str
+    sources: str = ""
+    """How `user` begins: the passages. What else is asked about them begins so too, and finds them in the engine's
+    prefix cache."""
 
 
 def build_prompt(
@@ -32,10 +35,10 @@ def build_prompt(
         f"{with_pair(marking.passage(passage.text, tenant=tenant, chunk_id=passage.chunk_id), passage, messages)}"
         for number, passage in enumerate(passages, start=1)
     )
+    sources = f"{messages.extracts}\n\n{extracts}\n\n"
     return Prompt(
         system=messages.instructions.format(refusal=refusal),
-        user=f"{messages.extracts}\n\n{extracts}\n\n{summary(history, messages)}"
-             f"{messages.question} {defused(question)}",
+        user=f"{sources}{summary(history, messages)}{messages.question} {defused(question)}", sources=sources,
     )
 
 

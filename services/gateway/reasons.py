@@ -10,12 +10,14 @@ _FRENCH = {
     Finding.FIGURE_ABSENT: "Les passages ne contiennent pas {absent}.",
     Finding.OFF_TOPIC: "Aucun passage ne dit cela.",
     Finding.NAME_ABSENT: "Le passage cité ne mentionne pas {absent}.",
+    Finding.NOT_CONFIRMED: "Le modèle qui vérifie les phrases ne confirme pas que le passage cité dit cela.",
     Finding.NEGATION_ADDED: "La phrase nie quelque chose que le passage cité ne nie pas.",
 }
 _ENGLISH = {
     Finding.FIGURE_ABSENT: "The passages do not hold {absent}.",
     Finding.OFF_TOPIC: "No passage says this.",
     Finding.NAME_ABSENT: "The cited passage does not mention {absent}.",
+    Finding.NOT_CONFIRMED: "The model that checks sentences does not confirm that the cited passage says this.",
     Finding.NEGATION_ADDED: "The sentence denies something that the cited passage does not deny.",
 }
 _TEXTS: Mapping[str, Mapping[Finding, str]] = {"fr": _FRENCH, "en": _ENGLISH}

@@ -195,6 +195,8 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             ),
             strictness=_STRICTNESSES.get(request.strictness) or Strictness(settings.strictness),
             refusal_text=settings.refusal_text,
+            judge=request.judge if request.HasField("judge") else None,
+            judge_question=request.judge_question if request.HasField("judge_question") else None,
         )
 
 

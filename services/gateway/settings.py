@@ -8,6 +8,8 @@ from pydantic import Field, SecretStr, model_validator
 
 from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
 from services.gateway.dialogue import DialogueSettings
+from services.gateway.entailment import EntailmentMode, EntailmentSettings
+from services.gateway.judge import JudgeMode, JudgeSettings
 from services.gateway.small_talk import COMPLEXITY_MIN, KEYWORDS
 
 
@@ -61,6 +63,30 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """The same for late interaction alone, where sentence and passage are in different languages."""
     support_share_threshold: float = Field(default=0.4, ge=0, le=1)
     """The same for the share of words alone, where late interaction is not available."""
+    judge: Literal["off", "auto", "on"] = "auto"
+    """Whether the language model, asked as a judge, has to confirm each sentence that the wording supports; `auto` asks
+    it while a verdict takes `judge_cheap_seconds` at the median. A request may say otherwise. docs/QUALITY.md has what
+    it catches."""
+    judge_threshold: float = Field(default=0.2, ge=0, le=1)
+    """Least probability of yes that confirms a sentence. It belongs to a model, this one to
+    qwen2.5-coder-1.5b-instruct; `python -m eval sentences --judge` prints that of another one."""
+    judge_cheap_seconds: float = Field(default=0.3, gt=0, le=60)
+    """Most that a verdict may take at the median for `auto` to ask for more."""
+    judge_seconds_max: float = Field(default=3.0, gt=0, le=60)
+    """Longest time for one verdict; later, the sentence is checked by its wording alone, and the answer says so."""
+    judge_questions: bool = False
+    """Whether the model is asked, before it answers, if the passages hold the answer. A request may say otherwise."""
+    judge_questions_threshold: float = Field(default=0.25, ge=0, le=1)
+    """Least probability of yes for a question to be answered; it belongs to a model, as `judge_threshold` does."""
+    judge_questions_seconds_max: float = Field(default=30.0, gt=0, le=600)
+    """Longest time for that verdict, which reads the passages as the answer then does."""
+    entailment: Literal["off", "auto", "on"] = "auto"
+    """Whether an entailment model has to confirm each sentence that the wording supports; `auto` where the rerank
+    service has one, `on` says so in each answer where it has none."""
+    entailment_threshold: float = Field(default=0.5, ge=0, le=1)
+    """Least probability of entailment that confirms a sentence."""
+    entailment_seconds_max: float = Field(default=3.0, gt=0, le=60)
+    """Longest time for one sentence; later, it is checked without the model, and the answer says so."""
     strictness: Literal["withhold", "mark"] = "withhold"
     """What becomes of a sentence that no passage supports; a request may say otherwise."""
     prompt_secret: SecretStr = SecretStr("")
@@ -106,6 +132,24 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Most tokens of an answer."""
     temperature: float = Field(default=0.0, ge=0, le=2)
     """Sampling temperature of answers."""
+
+    @property
+    def judging(self) -> JudgeSettings:
+        """What the judge is told."""
+        return JudgeSettings(
+            mode=JudgeMode(self.judge), threshold=self.judge_threshold, seconds_max=self.judge_seconds_max,
+            cheap_seconds=self.judge_cheap_seconds, questions=self.judge_questions,
+            question_threshold=self.judge_questions_threshold,
+            question_seconds_max=self.judge_questions_seconds_max,
+        )
+
+    @property
+    def entailing(self) -> EntailmentSettings:
+        """What is told to who asks the entailment model."""
+        return EntailmentSettings(
+            mode=EntailmentMode(self.entailment), threshold=self.entailment_threshold,
+            seconds_max=self.entailment_seconds_max,
+        )
 
     @property
     def dialogue(self) -> DialogueSettings:

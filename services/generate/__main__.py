@@ -26,6 +26,7 @@ def open_engine(settings: GenerateSettings) -> Engine:
             url=settings.openai_url, key=settings.openai_key, model=settings.openai_model,
             timeout_seconds=settings.openai_timeout_seconds, structured_output=settings.openai_structured_output,
             stream_usage=settings.openai_stream_usage, tokens_field=settings.openai_tokens_field,
+            logprobs=settings.openai_logprobs,
         ), connections_max=settings.sequences_max + settings.queue_max)
     if settings.engine_name == "scripted":
         from services.generate.script import read_script

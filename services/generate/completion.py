@@ -52,7 +52,7 @@ class Completion:
             message = failure.get("message") if isinstance(failure, dict) else failure
             raise Unavailable(f"the model endpoint failed within its answer: {str(message)[:300]}; try again")
         if isinstance(usage := chunk.get("usage"), dict):
-            self._usage = _usage(usage)
+            self._usage = token_usage(usage)
         choices = chunk.get("choices") or ()
         if not choices:
             return ""
@@ -81,7 +81,8 @@ def _text(content: Any) -> str:
     raise MalformedStream(f"content that is neither text nor parts: {str(content)[:80]!r}")
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
+def token_usage(usage: dict[str, Any]) -> Usage:
+    """Return what a completion's `usage` says."""
     details = usage.get("prompt_tokens_details") or {}
     return Usage(
         prompt_tokens=int(usage.get("prompt_tokens") or 0), cached_tokens=int(details.get("cached_tokens") or 0),

@@ -53,6 +53,20 @@ class Generation:
     """Cached prefixes are shared only under the same salt."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scoring:
+    """What an engine is asked to compare: answers to a prompt, none of which is generated."""
+
+    id: str
+    messages: tuple[Message, ...]
+    choices: tuple[str, ...]
+    """Told apart by their first tokens."""
+    deadline: float
+    """Seconds of the event loop's clock."""
+    cache_salt: str = ""
+    """Cached prefixes are shared only under the same salt."""
+
+
 @dataclass(frozen=True)
 class Delta:
     """Text to append, never empty."""
@@ -87,6 +101,25 @@ class Finish:
 Piece = Delta | Finish
 
 
+@dataclass(frozen=True)
+class ChoiceScore:
+    """How likely an answer is."""
+
+    choice: str
+    log_probability: float
+    """Natural logarithm of the probability that the model begins with its first token."""
+    at_most: bool = False
+    """Whether it is only known not to be more."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The answers' probabilities, in the order of the request."""
+
+    choices: tuple[ChoiceScore, ...]
+    usage: Usage
+
+
 @dataclass(frozen=True, kw_only=True)
 class Description:
     """What an engine is and what it allows."""
@@ -97,6 +130,8 @@ class Description:
     context_tokens_max: int = 0
     """Most tokens of prompt and answer together; 0 where the engine does not tell."""
     structured_output: bool = True
+    scores: bool = True
+    """Whether the engine tells how likely answers are."""
     supervised: bool = True
     """Whether the engine lives and dies with this process, so that its silence means that it hangs."""
 
@@ -138,5 +173,13 @@ class Engine(Protocol):
         """Yield the answer's pieces, then its Finish; closing the generator aborts the generation at once.
 
         Raises InvalidArgument for what the model cannot take, and EngineDead when the engine died.
+        """
+        ...
+
+    async def score(self, scoring: Scoring) -> Scores:
+        """Return how likely each answer is; a call that is cancelled is aborted at once.
+
+        Raises InvalidArgument for answers that begin alike, FailedPrecondition where the engine does not tell
+        probabilities, and EngineDead when the engine died.
         """
         ...

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, cast
@@ -23,11 +23,13 @@ from services.chassis.errors import (
     Unavailable,
 )
 from services.generate.completion import Completion
-from services.generate.engine import Description, Generation, Piece, Status
+from services.generate.engine import Description, Generation, Piece, Scores, Scoring, Status
 from services.generate.event_stream import EventStream, MalformedStream
+from services.generate.openai_scores import read_scores, score_body
 
 CONNECT_SECONDS = 10.0
 ERROR_BYTES_MAX = 4096
+SCORE_BYTES_MAX = 1 << 20
 _TRUNCATED = 300
 
 
@@ -43,6 +45,7 @@ class Endpoint:
     structured_output: bool = True
     stream_usage: bool = True
     tokens_field: str = "max_tokens"
+    logprobs: bool = True
 
     @property
     def completions_url(self) -> str:
@@ -86,7 +89,8 @@ class OpenAIEngine:
     def describe(self) -> Description:
         """Name the model; the endpoint does not tell its limits."""
         return Description(engine="openai", model=self._endpoint.model,
-                           structured_output=self._endpoint.structured_output, supervised=False)
+                           structured_output=self._endpoint.structured_output, scores=self._endpoint.logprobs,
+                           supervised=False)
 
     def status(self) -> Status:
         """Tell what runs; a failing endpoint fails calls, never this process."""
@@ -96,16 +100,44 @@ class OpenAIEngine:
         """Yield the answer's pieces; closing the generator closes the connection, which ends the work there."""
         now = asyncio.get_running_loop().time()
         limit = min(now + self._endpoint.timeout_seconds, generation.deadline)
-        self._running += 1
-        try:
+        with self._translated():
             async with self._client.stream(
                 "POST", self._endpoint.completions_url, json=request_body(generation, self._endpoint),
-                timeout=httpx.Timeout(max(limit - now, 0.001), connect=min(CONNECT_SECONDS, max(limit - now, 0.001))),
+                timeout=_timeout(limit - now),
             ) as response:
                 await self._check(response)
                 async for piece in self._read(response, limit):
                     self._pieces += 1
                     yield piece
+
+    async def score(self, scoring: Scoring) -> Scores:
+        """Return how likely each answer is, from a completion of one token."""
+        now = asyncio.get_running_loop().time()
+        limit = min(now + self._endpoint.timeout_seconds, scoring.deadline)
+        body = score_body(scoring.messages, model=self._endpoint.model, tokens_field=self._endpoint.tokens_field)
+        with self._translated():
+            async with asyncio.timeout_at(limit), self._client.stream(
+                "POST", self._endpoint.completions_url, json=body, timeout=_timeout(limit - now)
+            ) as response:
+                content = await _start_of(response, SCORE_BYTES_MAX)
+        if response.status_code != 200:
+            raise status_error(response, self._endpoint, said=self._said(content))
+        try:
+            document = json.loads(content)
+        except ValueError as error:
+            raise Unavailable(f"the model endpoint {self._endpoint.host} answered what is not JSON, or more than "
+                              f"{SCORE_BYTES_MAX} bytes; see SOURCIER_GENERATE_OPENAI_URL") from error
+        self._pieces += 1
+        return read_scores(document, scoring.choices)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Count a request while it runs, and raise the client's errors as ours."""
+        self._running += 1
+        try:
+            yield
+        except TimeoutError as error:
+            raise self._timed_out() from error
         except httpx.TimeoutException as error:
             raise self._timed_out() from error
         except httpx.HTTPError as error:
@@ -144,12 +176,7 @@ class OpenAIEngine:
             if not kind.startswith("text/event-stream"):
                 raise MalformedStream(f"its answer is of type {kind or 'unknown'}")
             return
-        body = b""
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > ERROR_BYTES_MAX:
-                break
-        raise status_error(response, self._endpoint, said=self._said(body))
+        raise status_error(response, self._endpoint, said=self._said(await _start_of(response, ERROR_BYTES_MAX)))
 
     def _said(self, body: bytes) -> str:
         text = body[:ERROR_BYTES_MAX].decode("utf-8", "replace")
@@ -169,6 +196,21 @@ class OpenAIEngine:
             f"the model endpoint {self._endpoint.host} did not finish within the caller's deadline and "
             f"SOURCIER_GENERATE_OPENAI_TIMEOUT_SECONDS={self._endpoint.timeout_seconds:g}; raise them, or ask for "
             "fewer tokens")
+
+
+async def _start_of(response: httpx.Response, bytes_max: int) -> bytes:
+    """Return a body up to the chunk that makes it longer than it may be."""
+    body = b""
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > bytes_max:
+            break
+    return body
+
+
+def _timeout(seconds: float) -> httpx.Timeout:
+    seconds = max(seconds, 0.001)
+    return httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
 
 
 def request_body(generation: Generation, endpoint: Endpoint) -> dict[str, Any]:

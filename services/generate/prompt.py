@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, Protocol
 
 from services.chassis.errors import FailedPrecondition, InvalidArgument, TooLarge
@@ -66,6 +68,33 @@ class PromptEncoder:
             raise self._too_large(f"the prompt has {len(tokens)} tokens, and prompt and answer together have room "
                                   f"for {self._context_tokens_max}")
         return tokens
+
+    def first_tokens(self, choices: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return, for each answer, the tokens it may begin with: as it is, in other letters, after a space.
+
+        Raises InvalidArgument for two answers that begin with the same token.
+        """
+        own = [self._first_token(choice) for choice in choices]
+        for (choice, token), (other, other_token) in combinations(zip(choices, own, strict=True), 2):
+            if token == other_token:
+                raise InvalidArgument(
+                    f"choices {choice!r} and {other!r} begin with the same token of this model; send answers that "
+                    "begin differently", field="choices",
+                )
+        forms = [
+            {self._first_token(space + form) for space in ("", " ")
+             for form in (choice, choice.lower(), choice.capitalize())}
+            for choice in choices
+        ]
+        claimed = Counter(token for tokens in forms for token in tokens)
+        # A form that another answer may begin with, too, tells nothing: a lone space, a first letter.
+        return [
+            tuple(sorted({first, *(token for token in tokens if claimed[token] == 1)}))
+            for first, tokens in zip(own, forms, strict=True)
+        ]
+
+    def _first_token(self, text: str) -> int:
+        return self._tokenizer.encode(text, add_special_tokens=False)[0]
 
     def _quoted(self, content: str) -> str:
         # A document that spells out the model's control marks must not become a message of its own.

@@ -7,12 +7,14 @@
 
 `{passage:n}` stands for the first sentence of the passage that the prompt numbers `[Source n]` or `[n]`, `{question}`
 for the prompt's last line. The failures: `hang` and `die` concern the engine, `unavailable`, `exhausted` and `internal`
-the one call; they come after the text.
+the one call; they come after the text. Asked how likely answers are, a rule tells the probabilities of its `scores`; an
+answer that they leave out has 0.98 where the rule's text begins with it, else 0.01.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from services.chassis.errors import FailedPrecondition
 
+LIKELY, UNLIKELY = 0.98, 0.01
 Failure = Literal["", "hang", "die", "unavailable", "exhausted", "internal"]
 Seconds = Annotated[float, Field(ge=0, le=3600)]
 
@@ -34,6 +37,7 @@ class Rule(_Strict):
     pattern: Annotated[str, StringConstraints(min_length=1)]
     """Regular expression, searched for without regard to case."""
     text: str = ""
+    scores: Mapping[str, Annotated[float, Field(gt=0, le=1)]] = Field(default_factory=dict)
     failure: Failure = ""
     first_token_seconds: Seconds | None = None
     tokens_per_second: Annotated[float, Field(ge=0)] | None = None
@@ -67,6 +71,12 @@ class Script(_Strict):
             "first_token_seconds": _either(found.first_token_seconds, self.first_token_seconds),
             "tokens_per_second": _either(found.tokens_per_second, self.tokens_per_second),
         })
+
+
+def probability(rule: Rule, choice: str) -> float:
+    """Return how likely an answer is by a rule."""
+    begins = rule.text.casefold().startswith(choice.casefold())
+    return rule.scores.get(choice, LIKELY if begins else UNLIKELY)
 
 
 def read_script(path: Path) -> Script:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import AsyncGenerator
 from types import TracebackType
@@ -10,18 +11,22 @@ from typing import Self
 
 from services.chassis.errors import ResourceExhausted, ServiceError, TooLarge, Unavailable
 from services.generate.engine import (
+    ChoiceScore,
     Delta,
     Description,
     EngineDead,
     Finish,
     FinishReason,
     Generation,
+    Message,
     Piece,
     Sampling,
+    Scores,
+    Scoring,
     Status,
     Usage,
 )
-from services.generate.script import Rule, Script, filled
+from services.generate.script import Rule, Script, filled, probability
 
 _TOKEN = re.compile(r"\s*\S+|\s+$")
 """A word with the white space before it."""
@@ -50,7 +55,9 @@ class ScriptedEngine:
     def describe(self) -> Description:
         """Name the script's model."""
         return Description(engine="scripted", model=self._script.model,
-                           context_tokens_max=self._script.context_tokens_max)
+                           context_tokens_max=self._script.context_tokens_max,
+                           # A script that says nothing of answers' probabilities would have a judge that knows nothing.
+                           scores=any(rule.scores for rule in self._script.rules))
 
     def status(self) -> Status:
         """Tell whether a rule has killed the engine."""
@@ -59,10 +66,7 @@ class ScriptedEngine:
 
     async def generate(self, generation: Generation) -> AsyncGenerator[Piece, None]:
         """Yield the scripted answer; tokens that are due together come as one delta."""
-        prompt_tokens = sum(len(_TOKEN.findall(message.content)) for message in generation.messages)
-        if prompt_tokens >= self._script.context_tokens_max:
-            raise TooLarge(f"the prompt has {prompt_tokens} tokens, and prompt and answer together have room for "
-                           f"{self._script.context_tokens_max}; send fewer or shorter passages", field="messages")
+        prompt_tokens = self._prompt_tokens(generation.messages)
         message = generation.messages[-1].content
         rule = self._script.rule_for(message)
         tokens, reason = cut(_TOKEN.findall(filled(rule.text, message)), generation.sampling)
@@ -82,6 +86,37 @@ class ScriptedEngine:
         finally:
             self._in_hand -= 1
             self.aborted += not ended
+
+    async def score(self, scoring: Scoring) -> Scores:
+        """Return the probabilities of the rule that the prompt meets, after its time to the first token."""
+        prompt_tokens = self._prompt_tokens(scoring.messages)
+        rule = self._script.rule_for(scoring.messages[-1].content)
+        self._in_hand += 1
+        ended = False
+        try:
+            async with self._slots:
+                self._running += 1
+                try:
+                    await self._until(asyncio.get_running_loop().time() + (rule.first_token_seconds or 0.0))
+                    await self._fail(rule)
+                finally:
+                    self._running -= 1
+            self._steps += 1
+            ended = True
+        finally:
+            self._in_hand -= 1
+            self.aborted += not ended
+        return Scores(
+            tuple(ChoiceScore(choice, math.log(probability(rule, choice))) for choice in scoring.choices),
+            Usage(prompt_tokens=prompt_tokens, completion_tokens=1),
+        )
+
+    def _prompt_tokens(self, messages: tuple[Message, ...]) -> int:
+        count = sum(len(_TOKEN.findall(message.content)) for message in messages)
+        if count >= self._script.context_tokens_max:
+            raise TooLarge(f"the prompt has {count} tokens, and prompt and answer together have room for "
+                           f"{self._script.context_tokens_max}; send fewer or shorter passages", field="messages")
+        return count
 
     async def _paced(self, tokens: list[str], rule: Rule) -> AsyncGenerator[Delta, None]:
         loop = asyncio.get_running_loop()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 import grpc.aio
 
+from services.chassis.errors import FailedPrecondition
 from services.chassis.ids import new_id
-from services.chassis.serving import STREAM_DEADLINE_SECONDS, require, tenant_of
-from services.generate.engine import Delta, Finish, FinishReason, Generation, Message, Role, Sampling
+from services.chassis.serving import STREAM_DEADLINE_SECONDS, require, seconds_left, tenant_of
+from services.generate.engine import Delta, Finish, FinishReason, Generation, Message, Role, Sampling, Scoring, Usage
 from services.generate.supervisor import Supervisor
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 
@@ -24,6 +25,8 @@ STOP_CHARACTERS_MAX = 200
 MESSAGES_MAX = 200
 SCHEMA_CHARACTERS_MAX = 65_536
 SALT_CHARACTERS_MAX = 256
+CHOICES_MIN, CHOICES_MAX = 2, 8
+CHOICE_CHARACTERS_MAX = 40
 
 _ROLES: dict[int, Role] = {
     generate_pb2.ROLE_SYSTEM: "system", generate_pb2.ROLE_USER: "user", generate_pb2.ROLE_ASSISTANT: "assistant",
@@ -66,6 +69,27 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
                 else:
                     yield generate_pb2.GenerateResponse(finish=self._finish(piece))
 
+    async def Score(self, request: generate_pb2.ScoreRequest, context: Context) -> generate_pb2.ScoreResponse:
+        """Tell how likely each answer is; a call that is cancelled aborts it."""
+        if not self._description.scores:
+            raise FailedPrecondition(
+                f"the engine {self._description.engine} does not tell how likely answers are; where its endpoint knows "
+                "logprobs, set SOURCIER_GENERATE_OPENAI_LOGPROBS=true"
+            )
+        scores = await self._supervisor.score(Scoring(
+            id=request.score_id or new_id(), messages=checked_messages(request),
+            choices=checked_choices(request.choices),
+            cache_salt=checked_salt(request.cache_salt, tenant=tenant_of(context)),
+            deadline=asyncio.get_running_loop().time() + seconds_left(context),
+        ))
+        return generate_pb2.ScoreResponse(
+            scores=[
+                generate_pb2.ChoiceScore(choice=choice, log_probability=each.log_probability, at_most=each.at_most)
+                for choice, each in zip(request.choices, scores.choices, strict=True)
+            ],
+            usage=_usage(scores.usage), model=self._description.model,
+        )
+
     async def Describe(
         self, request: generate_pb2.DescribeRequest, context: Context
     ) -> generate_pb2.DescribeResponse:
@@ -74,34 +98,54 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
         return generate_pb2.DescribeResponse(
             model=description.model, revision=description.revision, engine=description.engine,
             context_tokens_max=description.context_tokens_max, completion_tokens_max=self._completion_tokens.maximum,
-            structured_output=description.structured_output,
+            structured_output=description.structured_output, scores=description.scores,
         )
 
     def _generation(self, request: generate_pb2.GenerateRequest, *, tenant: str, deadline: float) -> Generation:
-        require(len(request.cache_salt) <= SALT_CHARACTERS_MAX,
-                f"cache_salt has {len(request.cache_salt)} characters; send {SALT_CHARACTERS_MAX} at most",
-                field="cache_salt")
         return Generation(
             id=request.generation_id or new_id(),
             messages=checked_messages(request),
             sampling=checked_sampling(request.sampling, limits=self._completion_tokens),
             json_schema=checked_schema(request.json_schema, enforced=self._description.structured_output),
-            # A salt that a caller chooses must not reach the cache of another tenant.
-            cache_salt=f"{tenant}/{request.cache_salt}",
+            cache_salt=checked_salt(request.cache_salt, tenant=tenant),
             deadline=deadline,
         )
 
     def _finish(self, finish: Finish) -> generate_pb2.Finish:
         return generate_pb2.Finish(
-            reason=_REASONS[finish.reason], model=self._description.model,
-            usage=generate_pb2.Usage(
-                prompt_tokens=finish.usage.prompt_tokens, cached_tokens=finish.usage.cached_tokens,
-                completion_tokens=finish.usage.completion_tokens,
-            ),
+            reason=_REASONS[finish.reason], model=self._description.model, usage=_usage(finish.usage),
         )
 
 
-def checked_messages(request: generate_pb2.GenerateRequest) -> tuple[Message, ...]:
+def _usage(usage: Usage) -> generate_pb2.Usage:
+    return generate_pb2.Usage(
+        prompt_tokens=usage.prompt_tokens, cached_tokens=usage.cached_tokens, completion_tokens=usage.completion_tokens
+    )
+
+
+def checked_salt(salt: str, *, tenant: str) -> str:
+    """Return the salt under which prefixes are cached, or refuse one that is too long."""
+    require(len(salt) <= SALT_CHARACTERS_MAX,
+            f"cache_salt has {len(salt)} characters; send {SALT_CHARACTERS_MAX} at most", field="cache_salt")
+    # A salt that a caller chooses must not reach the cache of another tenant.
+    return f"{tenant}/{salt}"
+
+
+def checked_choices(choices: Sequence[str]) -> tuple[str, ...]:
+    """Return the answers to compare, or refuse what cannot be told apart."""
+    require(CHOICES_MIN <= len(choices) <= CHOICES_MAX,
+            f"{len(choices)} choices; send {CHOICES_MIN} to {CHOICES_MAX}", field="choices")
+    for place, choice in enumerate(choices):
+        require(bool(choice.strip()) and len(choice) <= CHOICE_CHARACTERS_MAX,
+                f"choices[{place}] has {len(choice)} characters; send 1 to {CHOICE_CHARACTERS_MAX}, not white space "
+                "alone", field=f"choices[{place}]")
+    require(len({choice.strip().casefold() for choice in choices}) == len(choices),
+            "two choices are the same but for white space and the case of their letters; send different answers",
+            field="choices")
+    return tuple(choice.strip() for choice in choices)
+
+
+def checked_messages(request: generate_pb2.GenerateRequest | generate_pb2.ScoreRequest) -> tuple[Message, ...]:
     """Return the conversation, or refuse one that no chat model takes."""
     count = len(request.messages)
     require(0 < count <= MESSAGES_MAX, f"{count} messages; send 1 to {MESSAGES_MAX}", field="messages")

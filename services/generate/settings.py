@@ -58,6 +58,8 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     """Whether the endpoint enforces `response_format` of type `json_schema`."""
     openai_stream_usage: bool = True
     """Whether the endpoint knows `stream_options.include_usage`; without it, usage may read 0."""
+    openai_logprobs: bool = True
+    """Whether the endpoint knows `logprobs` and `top_logprobs`; a judge of sentences rests on them."""
     openai_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """The name under which the endpoint takes the most tokens to generate."""
 

@@ -9,21 +9,39 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
 
 from services.chassis.errors import DeadlineExceeded, ResourceExhausted
 from services.chassis.telemetry import DURATION_BUCKETS
-from services.generate.engine import Description, Engine, EngineDead, Finish, Generation, Message, Piece, Sampling
+from services.generate.engine import (
+    Description,
+    Engine,
+    EngineDead,
+    Finish,
+    Generation,
+    Message,
+    Piece,
+    Sampling,
+    Scores,
+    Scoring,
+    Usage,
+)
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 CHECK_SECONDS = 0.5
 
 first_token_seconds = Histogram(
     "sourcier_first_token_seconds", "Time from a generation's request to its first text.", buckets=DURATION_BUCKETS
+)
+score_seconds = Histogram(
+    "sourcier_score_seconds", "Time to tell how likely a few answers are.", buckets=DURATION_BUCKETS
 )
 tokens_total = Counter("sourcier_tokens_total", "Tokens: prompt, cached (of the prompt), completion.", ["kind"])
 generations_in_hand = Gauge("sourcier_generations_in_hand", "Generations admitted and not ended.")
@@ -77,7 +95,7 @@ class Supervisor:
                     piece = await self._next(pieces, generation.deadline)
                     self._pieces += 1
                     if isinstance(piece, Finish):
-                        _count(piece)
+                        _count(piece.usage)
                         yield piece
                         return
                     if not answering:
@@ -90,6 +108,26 @@ class Supervisor:
         finally:
             self.in_hand -= 1
             generations_in_hand.dec()
+
+    async def score(self, scoring: Scoring) -> Scores:
+        """Return how likely the answers are; ResourceExhausted at once when too many requests wait."""
+        self._admit()
+        started = time.monotonic()
+        try:
+            scores = await self._watched(
+                lambda: self._engine.score(scoring), scoring.deadline,
+                late="the scoring did not end within the caller's deadline; allow more time, or send a shorter prompt",
+            )
+        except EngineDead as error:
+            self._die(error.message)
+            raise
+        finally:
+            self.in_hand -= 1
+            generations_in_hand.dec()
+        self._pieces += 1
+        _count(scores.usage)
+        score_seconds.observe(time.monotonic() - started)
+        return scores
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Watch the engine until told to stop; raises EngineDead, which ends the process."""
@@ -118,7 +156,18 @@ class Supervisor:
         generations_in_hand.inc()
 
     async def _next(self, pieces: AsyncGenerator[Piece, None], deadline: float) -> Piece:
-        """Return the engine's next piece; the scope lets the watch interrupt an engine that never answers."""
+        """Return the engine's next piece."""
+        try:
+            return await self._watched(
+                lambda: anext(pieces), deadline,
+                late="the generation did not end within the caller's deadline; allow more time, or ask for fewer "
+                     "tokens with sampling.tokens_max",
+            )
+        except StopAsyncIteration as error:
+            raise EngineDead("the engine ended a generation without saying why") from error
+
+    async def _watched(self, work: Callable[[], Awaitable[T]], deadline: float, *, late: str) -> T:
+        """Return what the engine comes to; the scope lets the watch interrupt an engine that never answers."""
         scope = asyncio.timeout_at(deadline)
         try:
             async with scope:
@@ -126,16 +175,13 @@ class Supervisor:
                     raise EngineDead(self._death)
                 self._scopes.add(scope)
                 try:
-                    return await anext(pieces)
+                    return await work()
                 finally:
                     self._scopes.discard(scope)
         except TimeoutError as error:
             if self._death:
                 raise EngineDead(self._death) from error
-            raise DeadlineExceeded("the generation did not end within the caller's deadline; allow more time, or ask "
-                                   "for fewer tokens with sampling.tokens_max") from error
-        except StopAsyncIteration as error:
-            raise EngineDead("the engine ended a generation without saying why") from error
+            raise DeadlineExceeded(late) from error
 
     def _check(self) -> None:
         status = self._engine.status()
@@ -162,7 +208,7 @@ class Supervisor:
             scope.reschedule(now)
 
 
-def _count(finish: Finish) -> None:
-    tokens_total.labels("prompt").inc(finish.usage.prompt_tokens)
-    tokens_total.labels("cached").inc(finish.usage.cached_tokens)
-    tokens_total.labels("completion").inc(finish.usage.completion_tokens)
+def _count(usage: Usage) -> None:
+    tokens_total.labels("prompt").inc(usage.prompt_tokens)
+    tokens_total.labels("cached").inc(usage.cached_tokens)
+    tokens_total.labels("completion").inc(usage.completion_tokens)

@@ -29,4 +29,19 @@ def run_engine_core(*args: Any, **options: Any) -> None:
         return
     from vllm.v1.engine.core import EngineCoreProc
 
+    _count_without_compiler()
     EngineCoreProc.run_engine_core(*args, **options)
+
+
+def _count_without_compiler() -> None:
+    """Let the rank of a token be counted as plain PyTorch does it, where the model runs on the CPU.
+
+    vLLM compiles that function when probabilities are first asked for, with a C++ compiler that a machine need not
+    have; a core that misses it dies, and every answer in the making with it.
+    """
+    from vllm.platforms import current_platform
+    from vllm.v1.sample import sampler
+
+    plain = getattr(sampler.batched_count_greater_than, "_torchdynamo_orig_callable", None)
+    if plain is not None and current_platform.is_cpu():
+        sampler.batched_count_greater_than = plain

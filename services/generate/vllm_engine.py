@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import multiprocessing
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from services.chassis.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, ServiceError, Unavailable
 from services.generate.engine import (
+    ChoiceScore,
     Delta,
     Description,
     EngineDead,
@@ -25,6 +27,8 @@ from services.generate.engine import (
     FinishReason,
     Generation,
     Piece,
+    Scores,
+    Scoring,
     Status,
     Usage,
 )
@@ -142,12 +146,11 @@ class VllmEngine:
 
     async def generate(self, generation: Generation) -> AsyncGenerator[Piece, None]:
         """Yield the answer's pieces; closing the generator aborts the request inside vLLM."""
-        from vllm.exceptions import GracefulHTTPError, VLLMClientError, VLLMError
         from vllm.inputs import tokens_input
 
         loop = asyncio.get_running_loop()
         tokens = await loop.run_in_executor(self._executor, self._encoder.encode, generation.messages)
-        try:
+        with self._translated(field="json_schema" if generation.json_schema else "sampling"):
             outputs = self._llm.generate(
                 tokens_input(tokens, cache_salt=generation.cache_salt or None),
                 self._sampling(generation, prompt_tokens=len(tokens)), generation.id,
@@ -155,15 +158,50 @@ class VllmEngine:
             async with aclosing(outputs):
                 async for piece in _pieces(outputs, prompt_tokens=len(tokens)):
                     yield piece
+
+    async def score(self, scoring: Scoring) -> Scores:
+        """Return how likely each answer is, from one reading of the prompt."""
+        from vllm import SamplingParams
+        from vllm.inputs import tokens_input
+        from vllm.sampling_params import RequestOutputKind
+
+        loop = asyncio.get_running_loop()
+        tokens = await loop.run_in_executor(self._executor, self._encoder.encode, scoring.messages)
+        firsts = await loop.run_in_executor(self._executor, self._encoder.first_tokens, scoring.choices)
+        sampling = SamplingParams(
+            temperature=0.0, max_tokens=1, logprob_token_ids=sorted({token for each in firsts for token in each}),
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        with self._translated(field="choices"):
+            outputs = self._llm.generate(
+                tokens_input(tokens, cache_salt=scoring.cache_salt or None), sampling, scoring.id
+            )
+            async with aclosing(outputs):
+                async for output in outputs:
+                    if output.finished:
+                        (found,) = output.outputs[0].logprobs
+                        return Scores(
+                            tuple(ChoiceScore(choice, _log_sum([found[token].logprob for token in first]))
+                                  for choice, first in zip(scoring.choices, firsts, strict=True)),
+                            Usage(len(tokens), output.num_cached_tokens or 0, 1),
+                        )
+        raise Unavailable("vLLM ended the scoring without a result; try again")
+
+    @contextmanager
+    def _translated(self, *, field: str) -> Iterator[None]:
+        """Raise vLLM's errors as ours; `field` is what a refusal is about."""
+        from vllm.exceptions import GracefulHTTPError, VLLMClientError, VLLMError
+
+        try:
+            yield
         except VLLMClientError as error:
-            field = "json_schema" if generation.json_schema else "sampling"
             raise InvalidArgument(f"vLLM refuses the request: {error}", field=field) from error
         except GracefulHTTPError as error:
             raise ResourceExhausted("vLLM's queue is full; try again later") from error
         except VLLMError as error:
             if self._llm.errored:
                 raise EngineDead() from error
-            raise Unavailable("vLLM failed on this generation; try again") from error
+            raise Unavailable("vLLM failed on this request; try again") from error
 
     def _sampling(self, generation: Generation, *, prompt_tokens: int) -> Any:
         from vllm import SamplingParams
@@ -217,6 +255,14 @@ async def _pieces(outputs: Any, *, prompt_tokens: int) -> AsyncGenerator[Piece, 
             if reason is None:
                 raise Unavailable(f"vLLM ended the generation: {completion.finish_reason}; try again")
             yield Finish(reason, Usage(prompt_tokens, output.num_cached_tokens or 0, completion_tokens))
+
+
+def _log_sum(log_probabilities: list[float]) -> float:
+    """Return the logarithm of the sum of probabilities."""
+    highest = max(log_probabilities)
+    if highest == -math.inf:
+        return highest
+    return min(highest + math.log(sum(math.exp(each - highest) for each in log_probabilities)), 0.0)
 
 
 def _kill_children() -> None:

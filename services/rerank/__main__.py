@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import AsyncExitStack
 
 from services.chassis import lifecycle
 from services.chassis.lifecycle import Stopping
 from services.chassis.models import ModelStore
 from services.chassis.serving import Server
-from services.rerank.executor import RankExecutor
+from services.rerank.entailment import EntailmentModel
+from services.rerank.executor import EntailmentExecutor, RankExecutor
 from services.rerank.late_interaction import LateInteractionRanker
 from services.rerank.ranker import Ranker
 from services.rerank.server import RerankServer
@@ -28,6 +30,19 @@ def open_ranker(settings: RerankSettings, *, threads: int) -> Ranker:
     return CrossEncoderRanker(model, threads=threads, batch_texts_max=settings.batch_texts_max)
 
 
+async def open_entailment(
+    settings: RerankSettings, opened: AsyncExitStack, *, threads: int
+) -> EntailmentExecutor | None:
+    """Open the entailment model that the settings name, or none."""
+    if not settings.entailment_model:
+        return None
+    model = ModelStore(settings.models_root).load(settings.entailment_model)
+    return await opened.enter_async_context(EntailmentExecutor(
+        EntailmentModel(model, threads=threads, batch_texts_max=settings.batch_texts_max),
+        waiting_max=settings.waiting_max, seconds_max=settings.seconds_max,
+    ))
+
+
 async def main(settings: RerankSettings, stopping: Stopping) -> None:
     """Open what the service needs, in order, and serve until told to stop."""
     threads = settings.threads or len(os.sched_getaffinity(0))
@@ -37,9 +52,12 @@ async def main(settings: RerankSettings, stopping: Stopping) -> None:
                      seconds_max=settings.seconds_max) as executor,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
                concurrent_calls_max=settings.concurrent_calls_max) as server,
+        AsyncExitStack() as opened,
     ):
+        entailment = await open_entailment(settings, opened, threads=threads)
         server.add(rerank_pb2_grpc.add_RerankServiceServicer_to_server,
-                   RerankServer(executor, candidates_max=settings.candidates_max), SERVICE_NAME)
+                   RerankServer(executor, candidates_max=settings.candidates_max, entailment=entailment),
+                   SERVICE_NAME)
         await lifecycle.serve(server, [], stopping)
 
 

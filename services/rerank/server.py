@@ -7,19 +7,28 @@ from typing import Any
 import grpc.aio
 import numpy as np
 
+from services.chassis.errors import FailedPrecondition
 from services.chassis.serving import require
-from services.rerank.executor import RankExecutor
+from services.rerank.executor import EntailmentExecutor, RankExecutor
 from services.rerank.ranker import Candidate, Question
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class RerankServer(rerank_pb2_grpc.RerankServiceServicer):
-    """One ranker behind the contract."""
+HYPOTHESES_MAX = 32
+PREMISE_CHARACTERS_MAX = 100_000
+HYPOTHESIS_CHARACTERS_MAX = 10_000
 
-    def __init__(self, executor: RankExecutor, *, candidates_max: int) -> None:
+
+class RerankServer(rerank_pb2_grpc.RerankServiceServicer):
+    """One ranker behind the contract, and an entailment model where one is configured."""
+
+    def __init__(
+        self, executor: RankExecutor, *, candidates_max: int, entailment: EntailmentExecutor | None = None
+    ) -> None:
         self._executor = executor
+        self._entailment = entailment
         self._ranker = executor.ranker
         self._candidates_max = candidates_max
 
@@ -35,6 +44,35 @@ class RerankServer(rerank_pb2_grpc.RerankServiceServicer):
                 rerank_pb2.RankedCandidate(chunk_id=candidates[place].chunk_id, score=float(scores[place]))
                 for place in order
             ],
+        )
+
+    async def Entail(self, request: rerank_pb2.EntailRequest, context: Context) -> rerank_pb2.EntailResponse:
+        """Tell whether the premise says what each hypothesis says."""
+        if self._entailment is None:
+            raise FailedPrecondition(
+                "no entailment model is configured; fetch one with `sourcier models fetch --kind entailment`, and name "
+                "it with SOURCIER_RERANK_ENTAILMENT_MODEL"
+            )
+        hypotheses = list(request.hypotheses)
+        require(bool(request.premise.strip()), "premise is empty; send the text that is taken for true",
+                field="premise")
+        require(len(request.premise) <= PREMISE_CHARACTERS_MAX,
+                f"premise has {len(request.premise):,} characters; send {PREMISE_CHARACTERS_MAX:,} at most",
+                field="premise")
+        require(0 < len(hypotheses) <= HYPOTHESES_MAX, f"{len(hypotheses)} hypotheses; send 1 to {HYPOTHESES_MAX}",
+                field="hypotheses")
+        for place, hypothesis in enumerate(hypotheses):
+            require(bool(hypothesis.strip()) and len(hypothesis) <= HYPOTHESIS_CHARACTERS_MAX,
+                    f"hypotheses[{place}] has {len(hypothesis):,} characters; send 1 to "
+                    f"{HYPOTHESIS_CHARACTERS_MAX:,}, not white space alone", field=f"hypotheses[{place}]")
+        relations = await self._entailment.relations(request.premise, hypotheses)
+        return rerank_pb2.EntailResponse(
+            entailments=[
+                rerank_pb2.Entailment(
+                    entailment=each.entailment, neutral=each.neutral, contradiction=each.contradiction
+                ) for each in relations
+            ],
+            model=self._entailment.model.name,
         )
 
     def _checked_question(self, request: rerank_pb2.RerankRequest) -> Question:
@@ -65,4 +103,5 @@ class RerankServer(rerank_pb2_grpc.RerankServiceServicer):
         return rerank_pb2.DescribeResponse(
             ranker=self._ranker.name, revision=self._ranker.revision, candidates_max=self._candidates_max,
             reads_text=self._ranker.reads_text, reads_codes=self._ranker.reads_codes,
+            entailment_model="" if self._entailment is None else self._entailment.model.name,
         )

@@ -14,6 +14,8 @@ class RerankSettings(ServiceSettings, ModelSettings):
 
     model: str = ""
     """A cross-encoder's folder in the model store; empty for late interaction over the stored token codes."""
+    entailment_model: str = ""
+    """A model of natural language inference in the model store, which checks sentences of answers; empty for none."""
     threads: int = Field(default=0, ge=0, le=256)
     """Threads for inference; 0 takes every core."""
     candidates_max: int = Field(default=100, ge=1, le=1000)
@@ -23,4 +25,4 @@ class RerankSettings(ServiceSettings, ModelSettings):
     seconds_max: float = Field(default=60.0, gt=0, le=600)
     """Longest time for one request."""
     batch_texts_max: int = Field(default=8, ge=1, le=256)
-    """Passages a cross-encoder reads at once."""
+    """Passages a cross-encoder, or hypotheses an entailment model, reads at once."""

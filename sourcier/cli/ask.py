@@ -47,6 +47,10 @@ _WARNINGS = {
 @click.option("--conversation", "conversation_id", metavar="ID", help="The conversation that the question continues.")
 @click.option("--strictness", type=click.Choice(["withhold", "mark"]),
               help="Whether sentences that no passage supports are withheld, or shown and marked.")
+@click.option("--judge/--no-judge", default=None,
+              help="Whether the language model has to confirm each sentence; the service decides by default.")
+@click.option("--judge-question/--no-judge-question", default=None,
+              help="Whether it is asked first if the passages hold the answer; the service decides by default.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=300.0,
               show_default=True, metavar="SECONDS", help="The longest the answer may take.")
 @click.option("--json", "as_json", is_flag=True, help="Write one AskEvent a line, as JSON.")

@@ -68,6 +68,15 @@ async def test_an_answer_streams_and_cites(handbook: RunningStack, client: Clien
     assert {duration.stage for duration in finished.durations} >= {"embed", "search", "rerank", "first_token", "total"}
 
 
+async def test_a_question_is_judged_before_it_is_answered(handbook: RunningStack, client: Client) -> None:
+    question = QUESTIONS["answerable"][1]["question"]
+    asked = client.ask(question, collection=COLLECTION, tokens_max=10, judge=False, judge_question=True)
+    events = [event async for event in asked]
+    # What so small a model says of the passages is chance; that it was asked, and could say, is not.
+    assert "judge" in {duration.stage for duration in events[-1].finished.durations}
+    assert [event.degraded.reason for event in events if event.degraded.stage == "judge"] == []
+
+
 async def test_what_the_handbook_does_not_hold_is_refused(handbook: RunningStack, client: Client) -> None:
     answer = await client.answer("Quelle est la recette de la tarte Tatin ?", collection=COLLECTION)
     assert answer.refused

@@ -26,7 +26,10 @@ def main(kind: str, folder: Path) -> None:
     torch.manual_seed(7)
     tokenizer = save_tokenizer(folder)
     settings = {**LAYERS, "vocab_size": tokenizer.get_vocab_size()}
-    build = {"cross-encoder": cross_encoder, "embedding": embedding, "language": language}[kind]
+    builders = {
+        "cross-encoder": cross_encoder, "entailment": entailment, "embedding": embedding, "language": language,
+    }
+    build = builders[kind]
     model = build(settings).eval()
     model.save_pretrained(folder)
     encoding = tokenizer.encode("Le pont fut ouvert", "en automne")
@@ -57,6 +60,15 @@ def cross_encoder(settings: dict[str, Any]) -> Any:
 
     config: Any = XLMRobertaConfig
     return XLMRobertaForSequenceClassification(config(**settings, num_labels=1, pad_token_id=1))
+
+
+def entailment(settings: dict[str, Any]) -> Any:
+    from transformers import XLMRobertaConfig, XLMRobertaForSequenceClassification
+
+    config: Any = XLMRobertaConfig
+    # In the order of the mDeBERTa models; others have contradiction first.
+    labels = {0: "entailment", 1: "neutral", 2: "contradiction"}
+    return XLMRobertaForSequenceClassification(config(**settings, num_labels=3, id2label=labels, pad_token_id=1))
 
 
 def embedding(settings: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 
 from models.exporting import EXPORT_PYTHON, PROJECT
 from services.chassis.models import Model, ModelStore
+from services.rerank.entailment import EntailmentModel
 
 pytestmark = [
     pytest.mark.slow,
@@ -69,6 +70,28 @@ def test_a_cross_encoder_gives_the_scores_of_pytorch(tiny: Callable[[str], Path]
     assert outputs.shape == (1, 1)
     np.testing.assert_allclose(outputs, expected["outputs"], atol=1e-5)
     assert model.manifest.token_limit == 128
+
+
+def test_an_entailment_model_gives_the_relations_of_pytorch(tiny: Callable[[str], Path], fetch: Fetch) -> None:
+    folder = tiny("entailment")
+    model = fetch("--kind", "entailment", "--from", str(folder), "test/tiny-nli", name="tiny-nli")
+    expected = np.exp(np.load(folder / "expected.npz")["outputs"][0])
+    loaded = EntailmentModel(model, threads=1, batch_texts_max=8)
+    assert loaded.labels == ("entailment", "neutral", "contradiction")
+    (found,) = loaded.relations("Le pont fut ouvert", ["en automne"])
+    np.testing.assert_allclose(
+        [found.entailment, found.neutral, found.contradiction], expected / expected.sum(), atol=1e-5
+    )
+    assert model.manifest.token_limit == 128
+
+
+def test_a_model_without_such_labels_is_not_taken_for_one(tiny: Callable[[str], Path], tmp_path: Path) -> None:
+    arguments = ["--kind", "entailment", "--from", str(tiny("cross-encoder")), "test/tiny-nli"]
+    done = subprocess.run([sys.executable, "-m", "models", "--root", str(tmp_path / "store"), "fetch", *arguments],
+                          cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "an entailment model names entailment, neutral and contradiction" in done.stderr
+    assert not (tmp_path / "store" / "tiny-nli").exists()
 
 
 def test_another_size_of_e5_has_its_own_dimension_and_int8_form(tiny: Callable[[str], Path], fetch: Fetch) -> None:

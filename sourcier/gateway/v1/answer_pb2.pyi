@@ -146,9 +146,11 @@ class _SupportEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Support.Value
     SUPPORT_CITED: _Support.ValueType  # 2
     """The model cited the passage; its wording could not be compared, which a `degraded` event says too."""
     SUPPORT_JUDGED: _Support.ValueType  # 3
-    """Kept for a language model's verdict; not sent yet."""
+    """The wording is the passage's, and the language model, asked as a judge, confirms the sentence."""
     SUPPORT_ENTAILED: _Support.ValueType  # 4
-    """Kept for the verdict of an entailment model; not sent yet."""
+    """The wording is the passage's, and an entailment model finds that the passage says it; so does the judge, where one
+    was asked too.
+    """
     SUPPORT_NAME_ABSENT: _Support.ValueType  # 5
     """The wording is the passage's, but a name of the sentence does not occur in it."""
     SUPPORT_NEGATION_ADDED: _Support.ValueType  # 6
@@ -157,6 +159,8 @@ class _SupportEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Support.Value
     """A number, a date or a code of the sentence does not occur in the passage. Shown with `STRICTNESS_MARK` only."""
     SUPPORT_OFF_TOPIC: _Support.ValueType  # 8
     """The passage is about something else. Shown with `STRICTNESS_MARK` only."""
+    SUPPORT_NOT_CONFIRMED: _Support.ValueType  # 9
+    """The wording is the passage's, but the judge or the entailment model does not confirm the sentence."""
 
 class Support(_Support, metaclass=_SupportEnumTypeWrapper):
     """How a citation came about and how well the passage supports the sentence."""
@@ -168,9 +172,11 @@ SUPPORT_SAME_WORDING: Support.ValueType  # 1
 SUPPORT_CITED: Support.ValueType  # 2
 """The model cited the passage; its wording could not be compared, which a `degraded` event says too."""
 SUPPORT_JUDGED: Support.ValueType  # 3
-"""Kept for a language model's verdict; not sent yet."""
+"""The wording is the passage's, and the language model, asked as a judge, confirms the sentence."""
 SUPPORT_ENTAILED: Support.ValueType  # 4
-"""Kept for the verdict of an entailment model; not sent yet."""
+"""The wording is the passage's, and an entailment model finds that the passage says it; so does the judge, where one
+was asked too.
+"""
 SUPPORT_NAME_ABSENT: Support.ValueType  # 5
 """The wording is the passage's, but a name of the sentence does not occur in it."""
 SUPPORT_NEGATION_ADDED: Support.ValueType  # 6
@@ -179,6 +185,8 @@ SUPPORT_FIGURE_ABSENT: Support.ValueType  # 7
 """A number, a date or a code of the sentence does not occur in the passage. Shown with `STRICTNESS_MARK` only."""
 SUPPORT_OFF_TOPIC: Support.ValueType  # 8
 """The passage is about something else. Shown with `STRICTNESS_MARK` only."""
+SUPPORT_NOT_CONFIRMED: Support.ValueType  # 9
+"""The wording is the passage's, but the judge or the entailment model does not confirm the sentence."""
 Global___Support: _TypeAlias = Support  # noqa: Y015
 
 class _AnswerOutcome:
@@ -545,7 +553,9 @@ class Degradation(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """The stage: `dense`, `rerank`, `citation`, `rewrite`, `conversation`, `resume`, `direct`, `deployment`."""
+    """The stage: `dense`, `rerank`, `citation`, `rewrite`, `conversation`, `resume`, `direct`, `deployment`, `judge`,
+    `entailment`.
+    """
     reason: _builtins.str
     """What happened and what was done instead."""
     def __init__(
@@ -571,7 +581,7 @@ class StageDuration(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """`rewrite`, `direct`, `embed`, `search`, `rerank`, `first_token`, `generate` or `total`."""
+    """`rewrite`, `direct`, `embed`, `search`, `rerank`, `judge`, `first_token`, `generate` or `total`."""
     @_builtins.property
     def duration(self) -> _duration_pb2.Duration:
         """The time it took; `first_token` counts from the call of the language model."""
@@ -611,6 +621,8 @@ class AskRequest(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
     DIRECT_ANSWERS_FIELD_NUMBER: _builtins.int
+    JUDGE_FIELD_NUMBER: _builtins.int
+    JUDGE_QUESTION_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     passages: _builtins.int
@@ -643,6 +655,14 @@ class AskRequest(_message.Message):
     """Whether an answer that was validated for this very question is given without the language model; unset leaves it to
     the service's setting. It takes an agent.
     """
+    judge: _builtins.bool
+    """Whether the language model, asked as a judge, has to confirm each sentence as well, whatever it costs; unset leaves
+    it to the service's setting.
+    """
+    judge_question: _builtins.bool
+    """Whether it is asked before the answer is written whether the passages hold it; unset leaves it to the service's
+    setting.
+    """
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
@@ -671,13 +691,19 @@ class AskRequest(_message.Message):
         agent: _builtins.str = ...,
         deployment: _builtins.str = ...,
         direct_answers: _builtins.bool | None = ...,
+        judge: _builtins.bool | None = ...,
+        judge_question: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "direct_answers", b"direct_answers", "filter", b"filter", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "direct_answers", b"direct_answers", "filter", b"filter", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "keep", b"keep", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__direct_answers: _TypeAlias = _typing.Literal["direct_answers"]  # noqa: Y015
     _WhichOneofArgType__direct_answers: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers"]  # noqa: Y015
+    _WhichOneofReturnType__judge: _TypeAlias = _typing.Literal["judge"]  # noqa: Y015
+    _WhichOneofArgType__judge: _TypeAlias = _typing.Literal["_judge", b"_judge"]  # noqa: Y015
+    _WhichOneofReturnType__judge_question: _TypeAlias = _typing.Literal["judge_question"]  # noqa: Y015
+    _WhichOneofArgType__judge_question: _TypeAlias = _typing.Literal["_judge_question", b"_judge_question"]  # noqa: Y015
     _WhichOneofReturnType__keep: _TypeAlias = _typing.Literal["keep"]  # noqa: Y015
     _WhichOneofArgType__keep: _TypeAlias = _typing.Literal["_keep", b"_keep"]  # noqa: Y015
     _WhichOneofReturnType__rerank: _TypeAlias = _typing.Literal["rerank"]  # noqa: Y015
@@ -688,6 +714,10 @@ class AskRequest(_message.Message):
     _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__direct_answers) -> _WhichOneofReturnType__direct_answers | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__judge) -> _WhichOneofReturnType__judge | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__judge_question) -> _WhichOneofReturnType__judge_question | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__keep) -> _WhichOneofReturnType__keep | None: ...
     @_typing.overload
@@ -1172,7 +1202,9 @@ class Citation(_message.Message):
     """How the passage supports the sentence."""
     score: _builtins.float
     """The score behind `support`, −1 to 1: the mean of late interaction and of the share of the sentence's words that the
-    passage holds; late interaction alone between two languages. Unset where it was not computed.
+    passage holds; late interaction alone between two languages. For `SUPPORT_JUDGED` and `SUPPORT_ENTAILED` the
+    probability that the judge said yes, or that the passage entails the sentence; for `SUPPORT_NOT_CONFIRMED` that of
+    the one that did not confirm it. Unset where it was not computed.
     """
     sentence_start: _builtins.int
     """The sentence's first character in the answer's text, all tokens joined, from 0 in Unicode code points."""
@@ -1269,7 +1301,9 @@ class Refused(_message.Message):
     text: _builtins.str
     """What is said to the person, in the question's language."""
     reason: _builtins.str
-    """`NOTHING_FOUND`, `BELOW_THRESHOLD` or `MODEL_REFUSED`."""
+    """`NOTHING_FOUND`, `BELOW_THRESHOLD`, `MODEL_REFUSED`, or `JUDGED_UNANSWERABLE` where the language model was asked
+    beforehand whether the passages hold the answer.
+    """
     best_score: _builtins.float
     """The best passage's score; unset where nothing was found."""
     def __init__(

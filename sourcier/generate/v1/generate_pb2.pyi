@@ -287,6 +287,110 @@ class GenerateResponse(_message.Message):
 Global___GenerateResponse: _TypeAlias = GenerateResponse  # noqa: Y015
 
 @_typing.final
+class ScoreRequest(_message.Message):
+    """A conversation, and what its answer may begin with."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCORE_ID_FIELD_NUMBER: _builtins.int
+    MESSAGES_FIELD_NUMBER: _builtins.int
+    CHOICES_FIELD_NUMBER: _builtins.int
+    CACHE_SALT_FIELD_NUMBER: _builtins.int
+    score_id: _builtins.str
+    """Names the scoring in logs; empty lets the service choose."""
+    cache_salt: _builtins.str
+    """Separates the prefix cache of tenants, as in `GenerateRequest`."""
+    @_builtins.property
+    def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Message]:
+        """The messages, oldest first; at least one, and the last one by the user."""
+
+    @_builtins.property
+    def choices(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The answers to compare, 2 to 8, of 1 to 40 characters; each must begin with another token than the others. White
+        space before it and the case of its letters do not count.
+        """
+
+    def __init__(
+        self,
+        *,
+        score_id: _builtins.str = ...,
+        messages: _abc.Iterable[Global___Message] | None = ...,
+        choices: _abc.Iterable[_builtins.str] | None = ...,
+        cache_salt: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_salt", b"cache_salt", "choices", b"choices", "messages", b"messages", "score_id", b"score_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ScoreRequest: _TypeAlias = ScoreRequest  # noqa: Y015
+
+@_typing.final
+class ChoiceScore(_message.Message):
+    """How likely one answer is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHOICE_FIELD_NUMBER: _builtins.int
+    LOG_PROBABILITY_FIELD_NUMBER: _builtins.int
+    AT_MOST_FIELD_NUMBER: _builtins.int
+    choice: _builtins.str
+    """The answer, as it was sent."""
+    log_probability: _builtins.float
+    """Natural logarithm of the probability that the model begins with its first token, 0 or less."""
+    at_most: _builtins.bool
+    """Whether the probability is at most this: the endpoint tells the likeliest tokens alone, and it is not among them."""
+    def __init__(
+        self,
+        *,
+        choice: _builtins.str = ...,
+        log_probability: _builtins.float = ...,
+        at_most: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_most", b"at_most", "choice", b"choice", "log_probability", b"log_probability"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChoiceScore: _TypeAlias = ChoiceScore  # noqa: Y015
+
+@_typing.final
+class ScoreResponse(_message.Message):
+    """The answers' probabilities."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCORES_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """The model's name."""
+    @_builtins.property
+    def scores(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChoiceScore]:
+        """One for each choice, in the request's order."""
+
+    @_builtins.property
+    def usage(self) -> Global___Usage:
+        """What it used."""
+
+    def __init__(
+        self,
+        *,
+        scores: _abc.Iterable[Global___ChoiceScore] | None = ...,
+        usage: Global___Usage | None = ...,
+        model: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "scores", b"scores", "usage", b"usage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ScoreResponse: _TypeAlias = ScoreResponse  # noqa: Y015
+
+@_typing.final
 class DescribeRequest(_message.Message):
     """Asks what the process serves; has no fields."""
 
@@ -315,6 +419,7 @@ class DescribeResponse(_message.Message):
     CONTEXT_TOKENS_MAX_FIELD_NUMBER: _builtins.int
     COMPLETION_TOKENS_MAX_FIELD_NUMBER: _builtins.int
     STRUCTURED_OUTPUT_FIELD_NUMBER: _builtins.int
+    SCORES_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model's name."""
     revision: _builtins.str
@@ -327,6 +432,8 @@ class DescribeResponse(_message.Message):
     """Most tokens one request may generate."""
     structured_output: _builtins.bool
     """Whether `json_schema` is enforced."""
+    scores: _builtins.bool
+    """Whether `Score` is there: the engine tells probabilities."""
     def __init__(
         self,
         *,
@@ -336,10 +443,11 @@ class DescribeResponse(_message.Message):
         context_tokens_max: _builtins.int = ...,
         completion_tokens_max: _builtins.int = ...,
         structured_output: _builtins.bool = ...,
+        scores: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["completion_tokens_max", b"completion_tokens_max", "context_tokens_max", b"context_tokens_max", "engine", b"engine", "model", b"model", "revision", b"revision", "structured_output", b"structured_output"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completion_tokens_max", b"completion_tokens_max", "context_tokens_max", b"context_tokens_max", "engine", b"engine", "model", b"model", "revision", b"revision", "scores", b"scores", "structured_output", b"structured_output"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -40,6 +40,11 @@ class GenerateServiceStub(object):
                 request_serializer=sourcier_dot_generate_dot_v1_dot_generate__pb2.GenerateRequest.SerializeToString,
                 response_deserializer=sourcier_dot_generate_dot_v1_dot_generate__pb2.GenerateResponse.FromString,
                 _registered_method=True)
+        self.Score = channel.unary_unary(
+                '/sourcier.generate.v1.GenerateService/Score',
+                request_serializer=sourcier_dot_generate_dot_v1_dot_generate__pb2.ScoreRequest.SerializeToString,
+                response_deserializer=sourcier_dot_generate_dot_v1_dot_generate__pb2.ScoreResponse.FromString,
+                _registered_method=True)
         self.Describe = channel.unary_unary(
                 '/sourcier.generate.v1.GenerateService/Describe',
                 request_serializer=sourcier_dot_generate_dot_v1_dot_generate__pb2.DescribeRequest.SerializeToString,
@@ -53,6 +58,14 @@ class GenerateServiceServicer(object):
 
     def Generate(self, request, context):
         """Streams the model's answer to a conversation; cancelling the call aborts the generation at once.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Score(self, request, context):
+        """Tells how likely the model is to begin its answer with each of a few texts: the prompt is read once, and nothing is
+        generated. FAILED_PRECONDITION where the engine does not tell probabilities, which `Describe` says beforehand.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -72,6 +85,11 @@ def add_GenerateServiceServicer_to_server(servicer, server):
                     servicer.Generate,
                     request_deserializer=sourcier_dot_generate_dot_v1_dot_generate__pb2.GenerateRequest.FromString,
                     response_serializer=sourcier_dot_generate_dot_v1_dot_generate__pb2.GenerateResponse.SerializeToString,
+            ),
+            'Score': grpc.unary_unary_rpc_method_handler(
+                    servicer.Score,
+                    request_deserializer=sourcier_dot_generate_dot_v1_dot_generate__pb2.ScoreRequest.FromString,
+                    response_serializer=sourcier_dot_generate_dot_v1_dot_generate__pb2.ScoreResponse.SerializeToString,
             ),
             'Describe': grpc.unary_unary_rpc_method_handler(
                     servicer.Describe,
@@ -107,6 +125,33 @@ class GenerateService(object):
             '/sourcier.generate.v1.GenerateService/Generate',
             sourcier_dot_generate_dot_v1_dot_generate__pb2.GenerateRequest.SerializeToString,
             sourcier_dot_generate_dot_v1_dot_generate__pb2.GenerateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Score(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.generate.v1.GenerateService/Score',
+            sourcier_dot_generate_dot_v1_dot_generate__pb2.ScoreRequest.SerializeToString,
+            sourcier_dot_generate_dot_v1_dot_generate__pb2.ScoreResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -18,6 +18,10 @@ class GenerateServiceStub:
     def __init__(self, channel: _aio.Channel) -> None: ...
     Generate: _aio.UnaryStreamMultiCallable[_generate_pb2.GenerateRequest, _generate_pb2.GenerateResponse]
     """Streams the model's answer to a conversation; cancelling the call aborts the generation at once."""
+    Score: _aio.UnaryUnaryMultiCallable[_generate_pb2.ScoreRequest, _generate_pb2.ScoreResponse]
+    """Tells how likely the model is to begin its answer with each of a few texts: the prompt is read once, and nothing is
+    generated. FAILED_PRECONDITION where the engine does not tell probabilities, which `Describe` says beforehand.
+    """
     Describe: _aio.UnaryUnaryMultiCallable[_generate_pb2.DescribeRequest, _generate_pb2.DescribeResponse]
     """Names the model, the engine and the limits."""
 
@@ -31,6 +35,16 @@ class GenerateServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_generate_pb2.GenerateRequest, _abc.AsyncIterator[_generate_pb2.GenerateResponse]],
     ) -> _abc.AsyncIterator[_generate_pb2.GenerateResponse]:
         """Streams the model's answer to a conversation; cancelling the call aborts the generation at once."""
+
+    @_abc_1.abstractmethod
+    def Score(
+        self,
+        request: _generate_pb2.ScoreRequest,
+        context: _aio.ServicerContext[_generate_pb2.ScoreRequest, _abc.Awaitable[_generate_pb2.ScoreResponse]],
+    ) -> _abc.Awaitable[_generate_pb2.ScoreResponse]:
+        """Tells how likely the model is to begin its answer with each of a few texts: the prompt is read once, and nothing is
+        generated. FAILED_PRECONDITION where the engine does not tell probabilities, which `Describe` says beforehand.
+        """
 
     @_abc_1.abstractmethod
     def Describe(

@@ -147,6 +147,92 @@ class RankedCandidate(_message.Message):
 Global___RankedCandidate: _TypeAlias = RankedCandidate  # noqa: Y015
 
 @_typing.final
+class EntailRequest(_message.Message):
+    """A text and what it may say."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PREMISE_FIELD_NUMBER: _builtins.int
+    HYPOTHESES_FIELD_NUMBER: _builtins.int
+    premise: _builtins.str
+    """What is taken for true; cut at the end where the model reads no more. Not empty."""
+    @_builtins.property
+    def hypotheses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """One to 32 sentences, each compared with the premise alone; never cut."""
+
+    def __init__(
+        self,
+        *,
+        premise: _builtins.str = ...,
+        hypotheses: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hypotheses", b"hypotheses", "premise", b"premise"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EntailRequest: _TypeAlias = EntailRequest  # noqa: Y015
+
+@_typing.final
+class EntailResponse(_message.Message):
+    """The hypotheses' relations to the premise."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTAILMENTS_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """The model's name."""
+    @_builtins.property
+    def entailments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Entailment]:
+        """One for each hypothesis, in the request's order."""
+
+    def __init__(
+        self,
+        *,
+        entailments: _abc.Iterable[Global___Entailment] | None = ...,
+        model: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entailments", b"entailments", "model", b"model"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EntailResponse: _TypeAlias = EntailResponse  # noqa: Y015
+
+@_typing.final
+class Entailment(_message.Message):
+    """What a premise is to a hypothesis; the three add up to 1."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTAILMENT_FIELD_NUMBER: _builtins.int
+    NEUTRAL_FIELD_NUMBER: _builtins.int
+    CONTRADICTION_FIELD_NUMBER: _builtins.int
+    entailment: _builtins.float
+    """Probability that the premise says it."""
+    neutral: _builtins.float
+    """Probability that the premise leaves it open; 0 for models that know two relations only."""
+    contradiction: _builtins.float
+    """Probability that the premise speaks against it; for models that know two relations only, that it does not say it."""
+    def __init__(
+        self,
+        *,
+        entailment: _builtins.float = ...,
+        neutral: _builtins.float = ...,
+        contradiction: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contradiction", b"contradiction", "entailment", b"entailment", "neutral", b"neutral"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Entailment: _TypeAlias = Entailment  # noqa: Y015
+
+@_typing.final
 class DescribeRequest(_message.Message):
     """Asks what the process serves; has no fields."""
 
@@ -174,6 +260,7 @@ class DescribeResponse(_message.Message):
     CANDIDATES_MAX_FIELD_NUMBER: _builtins.int
     READS_TEXT_FIELD_NUMBER: _builtins.int
     READS_CODES_FIELD_NUMBER: _builtins.int
+    ENTAILMENT_MODEL_FIELD_NUMBER: _builtins.int
     ranker: _builtins.str
     """`late-interaction` or the cross-encoder's name."""
     revision: _builtins.str
@@ -184,6 +271,8 @@ class DescribeResponse(_message.Message):
     """Whether the ranker reads texts."""
     reads_codes: _builtins.bool
     """Whether the ranker reads token codes."""
+    entailment_model: _builtins.str
+    """The entailment model's name; empty where none is configured."""
     def __init__(
         self,
         *,
@@ -192,10 +281,11 @@ class DescribeResponse(_message.Message):
         candidates_max: _builtins.int = ...,
         reads_text: _builtins.bool = ...,
         reads_codes: _builtins.bool = ...,
+        entailment_model: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates_max", b"candidates_max", "ranker", b"ranker", "reads_codes", b"reads_codes", "reads_text", b"reads_text", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates_max", b"candidates_max", "entailment_model", b"entailment_model", "ranker", b"ranker", "reads_codes", b"reads_codes", "reads_text", b"reads_text", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

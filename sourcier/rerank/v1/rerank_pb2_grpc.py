@@ -43,6 +43,11 @@ class RerankServiceStub(object):
                 request_serializer=sourcier_dot_rerank_dot_v1_dot_rerank__pb2.RerankRequest.SerializeToString,
                 response_deserializer=sourcier_dot_rerank_dot_v1_dot_rerank__pb2.RerankResponse.FromString,
                 _registered_method=True)
+        self.Entail = channel.unary_unary(
+                '/sourcier.rerank.v1.RerankService/Entail',
+                request_serializer=sourcier_dot_rerank_dot_v1_dot_rerank__pb2.EntailRequest.SerializeToString,
+                response_deserializer=sourcier_dot_rerank_dot_v1_dot_rerank__pb2.EntailResponse.FromString,
+                _registered_method=True)
         self.Describe = channel.unary_unary(
                 '/sourcier.rerank.v1.RerankService/Describe',
                 request_serializer=sourcier_dot_rerank_dot_v1_dot_rerank__pb2.DescribeRequest.SerializeToString,
@@ -64,6 +69,14 @@ class RerankServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Entail(self, request, context):
+        """Tells whether a premise entails each of some hypotheses, by an entailment model exported to ONNX.
+        FAILED_PRECONDITION where none is configured, which `Describe` says beforehand.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Describe(self, request, context):
         """Names the ranker and its limits.
         """
@@ -78,6 +91,11 @@ def add_RerankServiceServicer_to_server(servicer, server):
                     servicer.Rerank,
                     request_deserializer=sourcier_dot_rerank_dot_v1_dot_rerank__pb2.RerankRequest.FromString,
                     response_serializer=sourcier_dot_rerank_dot_v1_dot_rerank__pb2.RerankResponse.SerializeToString,
+            ),
+            'Entail': grpc.unary_unary_rpc_method_handler(
+                    servicer.Entail,
+                    request_deserializer=sourcier_dot_rerank_dot_v1_dot_rerank__pb2.EntailRequest.FromString,
+                    response_serializer=sourcier_dot_rerank_dot_v1_dot_rerank__pb2.EntailResponse.SerializeToString,
             ),
             'Describe': grpc.unary_unary_rpc_method_handler(
                     servicer.Describe,
@@ -116,6 +134,33 @@ class RerankService(object):
             '/sourcier.rerank.v1.RerankService/Rerank',
             sourcier_dot_rerank_dot_v1_dot_rerank__pb2.RerankRequest.SerializeToString,
             sourcier_dot_rerank_dot_v1_dot_rerank__pb2.RerankResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Entail(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.rerank.v1.RerankService/Entail',
+            sourcier_dot_rerank_dot_v1_dot_rerank__pb2.EntailRequest.SerializeToString,
+            sourcier_dot_rerank_dot_v1_dot_rerank__pb2.EntailResponse.FromString,
             options,
             channel_credentials,
             insecure,

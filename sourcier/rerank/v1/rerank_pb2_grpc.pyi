@@ -22,6 +22,10 @@ class RerankServiceStub:
     def __init__(self, channel: _aio.Channel) -> None: ...
     Rerank: _aio.UnaryUnaryMultiCallable[_rerank_pb2.RerankRequest, _rerank_pb2.RerankResponse]
     """Scores every candidate against the question."""
+    Entail: _aio.UnaryUnaryMultiCallable[_rerank_pb2.EntailRequest, _rerank_pb2.EntailResponse]
+    """Tells whether a premise entails each of some hypotheses, by an entailment model exported to ONNX.
+    FAILED_PRECONDITION where none is configured, which `Describe` says beforehand.
+    """
     Describe: _aio.UnaryUnaryMultiCallable[_rerank_pb2.DescribeRequest, _rerank_pb2.DescribeResponse]
     """Names the ranker and its limits."""
 
@@ -39,6 +43,16 @@ class RerankServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_rerank_pb2.RerankRequest, _abc.Awaitable[_rerank_pb2.RerankResponse]],
     ) -> _abc.Awaitable[_rerank_pb2.RerankResponse]:
         """Scores every candidate against the question."""
+
+    @_abc_1.abstractmethod
+    def Entail(
+        self,
+        request: _rerank_pb2.EntailRequest,
+        context: _aio.ServicerContext[_rerank_pb2.EntailRequest, _abc.Awaitable[_rerank_pb2.EntailResponse]],
+    ) -> _abc.Awaitable[_rerank_pb2.EntailResponse]:
+        """Tells whether a premise entails each of some hypotheses, by an entailment model exported to ONNX.
+        FAILED_PRECONDITION where none is configured, which `Describe` says beforehand.
+        """
 
     @_abc_1.abstractmethod
     def Describe(

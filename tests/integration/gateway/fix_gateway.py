@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -24,12 +25,15 @@ from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
 from services.gateway.direct_answers import DirectAnswers
+from services.gateway.entailment import Entailment
+from services.gateway.judge import Judge
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.marking import Marking
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
 from services.gateway.rewriting import Rewriter
+from services.gateway.second_opinion import Opinions
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
@@ -70,6 +74,15 @@ class Scenario:
     generate_error: ServiceError | None = None
     pace_seconds: float = 0.0
     """The time before each delta."""
+    yes: Callable[[str], float] = lambda asked: 0.9
+    """The judge's probability of yes, by what it is asked."""
+    score_error: ServiceError | None = None
+    score_hangs: bool = False
+    """The judge never says a word."""
+    scorings: list[generate_pb2.ScoreRequest] = field(default_factory=list)
+    entailment_model: str = ""
+    entailed: Callable[[str, str], float] = lambda premise, hypothesis: 0.9
+    entail_error: ServiceError | None = None
     hang: bool = False
     """The language model stops talking after its deltas."""
     generations: list[generate_pb2.GenerateRequest] = field(default_factory=list)
@@ -132,6 +145,21 @@ class FakeRerank(rerank_pb2_grpc.RerankServiceServicer):
             for chunk_id, score in sorted(scores.items(), key=lambda item: -item[1])
         ])
 
+    async def Describe(self, request: Any, context: Any) -> Any:
+        """Name the models."""
+        return rerank_pb2.DescribeResponse(
+            ranker=self._scenario.ranker, entailment_model=self._scenario.entailment_model
+        )
+
+    async def Entail(self, request: Any, context: Any) -> Any:
+        """Say what the scenario says of premise and hypothesis."""
+        if self._scenario.entail_error is not None:
+            raise self._scenario.entail_error
+        return rerank_pb2.EntailResponse(model=self._scenario.entailment_model, entailments=[
+            rerank_pb2.Entailment(entailment=self._scenario.entailed(request.premise, hypothesis))
+            for hypothesis in request.hypotheses
+        ])
+
 
 class FakeGenerate(generate_pb2_grpc.GenerateServiceServicer):
     """Says what it is told."""
@@ -163,6 +191,21 @@ class FakeGenerate(generate_pb2_grpc.GenerateServiceServicer):
             ))
         finally:
             scenario.generation_ended.set()
+
+
+    async def Score(self, request: Any, context: Any) -> Any:
+        """Tell how likely each answer is; the first of them is a yes."""
+        scenario = self._scenario
+        scenario.scorings.append(request)
+        if scenario.score_error is not None:
+            raise scenario.score_error
+        if scenario.score_hangs:
+            await asyncio.Event().wait()
+        yes = scenario.yes(request.messages[-1].content)
+        return generate_pb2.ScoreResponse(model="fake-model", scores=[
+            generate_pb2.ChoiceScore(choice=choice, log_probability=math.log(probability))
+            for choice, probability in zip(request.choices, (yes, 1 - yes), strict=True)
+        ], usage=generate_pb2.Usage(prompt_tokens=60, cached_tokens=32, completion_tokens=1))
 
 
 class FakeIngest(ingest_pb2_grpc.IngestServiceServicer):
@@ -361,7 +404,9 @@ async def gateway(
             for name in ("ingest", "embed", "rerank", "generate")
         }
         configured = GatewaySettings(**(  # vectors of texts are random here: their cosines say nothing
-            {"postgres_url": "unused", "refusal_threshold": 0.2, "result_threshold": -1} | urls | settings
+            {"postgres_url": "unused", "refusal_threshold": 0.2, "result_threshold": -1, "judge": "off",
+             "judge_threshold": 0.5, "judge_questions_threshold": 0.5, "entailment_threshold": 0.5} | urls
+            | settings
         ))
         async with (
             Peers(**urls, limits=Limits(embed_seconds=10, rerank_seconds=10, generate_seconds=30)) as peers,
@@ -377,7 +422,9 @@ async def gateway(
                 search_seconds_max=configured.search_seconds_max,
             )
             dialogue = Dialogue(
-                Answerer(retriever, peers, Marking("secret"), direct),
+                Answerer(retriever, peers, Marking("secret"), direct, Opinions(
+                    Judge(peers, configured.judging), Entailment(peers, configured.entailing)
+                )),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,

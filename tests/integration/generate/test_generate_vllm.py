@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import signal
 import socket
@@ -145,6 +146,34 @@ async def test_an_answer_streams_with_its_usage(vllm: VllmService) -> None:
     description = await vllm.stub.Describe(pb.DescribeRequest(), timeout=10)
     assert (description.engine, description.context_tokens_max) == ("vllm", 4096)
     assert description.structured_output
+
+
+async def test_answers_are_scored_from_what_the_prefix_cache_holds(vllm: VllmService) -> None:
+    system = "You are a geographer. " * 20
+    first, _, _ = await answer(vllm.generate(ask("What is the capital of France?", system=system, tokens_max=1)))
+    messages = ask("What is the capital of France?", system=system).messages
+    request = pb.ScoreRequest(messages=messages, choices=[first, "Zebra", "12"])
+    metadata = ((TENANT_KEY, "default"),)
+    # Beside an answer in the making: both are in one batch, of which one asks for probabilities.
+    story = vllm.generate(ask(STORY, tokens_max=200))
+    await story.read()
+    response = await vllm.stub.Score(request, timeout=120, metadata=metadata)
+    story.cancel()
+    scores = {each.choice: each.log_probability for each in response.scores}
+    # The model begins with its likeliest token, and probabilities are of the whole vocabulary.
+    assert max(scores, key=lambda choice: scores[choice]) == first
+    assert sum(math.exp(score) for score in scores.values()) <= 1.0 + 1e-6
+    assert all(score <= 0 and not each.at_most for score, each in zip(scores.values(), response.scores, strict=True))
+    assert response.usage.cached_tokens >= 96
+    assert response.usage.completion_tokens == 1
+    other = await vllm.stub.Score(request, timeout=120, metadata=((TENANT_KEY, "other"),))
+    assert other.usage.cached_tokens == 0
+    # The numbers of other batches differ in their last places, in bfloat16 by more than one would think.
+    assert [each.log_probability for each in other.scores] == pytest.approx(list(scores.values()), abs=0.5)
+    with pytest.raises(grpc.aio.AioRpcError) as alike:
+        await vllm.stub.Score(pb.ScoreRequest(messages=messages, choices=["12", "13"]), timeout=120, metadata=metadata)
+    assert alike.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert (await vllm.stub.Describe(pb.DescribeRequest(), timeout=10)).scores
 
 
 async def test_no_tenant_sees_what_another_cached(vllm: VllmService) -> None:

@@ -63,13 +63,7 @@ def store_model(root: Path, *, graph: bytes = GRAPH, **fields: Any) -> RerankSet
     folder = root / NAME
     folder.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(graph)
-    vocabulary = {word: place for place, word in enumerate(["<s>", "<pad>", "</s>", "<unk>", *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
-    tokenizer.save(str(folder / "tokenizer.json"))
+    save_tokenizer(folder)
     files = {path.name: ModelFile(file_sha256(path), path.stat().st_size) for path in folder.iterdir()}
     manifest = Manifest(
         name=NAME, kind="cross-encoder", revision="1", source="test", licence="none", files=files, exporter="test",
@@ -77,6 +71,17 @@ def store_model(root: Path, *, graph: bytes = GRAPH, **fields: Any) -> RerankSet
     )
     (folder / "manifest.json").write_text(json.dumps(manifest_to_json(replace(manifest, **fields))))
     return RerankSettings(model=NAME, models_dir=root, batch_texts_max=2)
+
+
+def save_tokenizer(folder: Path) -> None:
+    """Write a tokenizer of whole words, which tells two texts apart by their type."""
+    vocabulary = {word: place for place, word in enumerate(["<s>", "<pad>", "</s>", "<unk>", *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -147,7 +152,7 @@ async def test_the_service_describes_its_model(stub: Any) -> None:
 
 @pytest.mark.parametrize(("graph", "fields", "message"), [
     (b"not a graph", {}, r"model\.onnx .*cannot be loaded"),
-    (EMBEDDING_GRAPH, {}, r"model\.onnx gives .*same.* one score"),
+    (EMBEDDING_GRAPH, {}, r"model\.onnx gives .*same.* one row"),
     (UNKNOWN_INPUT_GRAPH, {}, r"model\.onnx wants position_ids"),
     (GRAPH, {"token_limit": 0}, "token_limit"),
     (GRAPH, {"variants": {}}, "has no variant 'fp32'"),

@@ -1,0 +1,163 @@
+"""What models say of a sentence whose wording a passage supports: an entailment model, the language model as judge.
+
+They can only take support away. A small judge says yes to much that is wrong, and no to some that is right: what no
+wording supports stays withheld, and what they do not confirm is marked (docs/adr/0014).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from prometheus_client import Counter
+
+from services.chassis import telemetry
+from services.chassis.channels import Deadline
+from services.chassis.errors import FailedPrecondition, ServiceError
+from services.gateway.checking import Basis, Finding, Verdict
+from services.gateway.entailment import Entailment
+from services.gateway.events import Degradation
+from services.gateway.judge import Judge
+from services.gateway.prompt import Prompt
+from services.index.passages import Passage
+
+logger = logging.getLogger(__name__)
+
+_BEFORE_STOP = re.compile(r"\s+(?=[.,](?:\s|$))")
+"""What a marker leaves behind: `deux jours [1].`"""
+
+opinions_total = Counter(
+    "sourcier_second_opinions_total", "Sentences and questions that a model was asked about, by what and answer.",
+    ["basis", "answer"],
+)
+
+
+@dataclass(frozen=True)
+class _Opinion:
+    basis: Basis
+    probability: float
+    confirmed: bool
+
+    def on(self, verdict: Verdict) -> Verdict:
+        finding = Finding.SUPPORTED if self.confirmed else Finding.NOT_CONFIRMED
+        return replace(verdict, finding=finding, score=self.probability, basis=self.basis)
+
+
+class Opinions:
+    """The models that this process can ask; opens what follows one answer."""
+
+    def __init__(self, judge: Judge, entailment: Entailment) -> None:
+        self._judge = judge
+        self._entailment = entailment
+
+    def open(
+        self, prompt: Prompt, passages: Sequence[Passage], *, language: str, tenant: str, judge: bool | None,
+        judge_question: bool | None,
+    ) -> SecondOpinion:
+        """Return the opinions on an answer to this prompt; the request's own words are None where it has none."""
+        return SecondOpinion(
+            self._judge, self._entailment, prompt, passages, language=language, tenant=tenant, judged=judge,
+            question_judged=judge_question,
+        )
+
+
+class SecondOpinion:
+    """Opinions on the sentences of one answer."""
+
+    def __init__(
+        self, judge: Judge, entailment: Entailment, prompt: Prompt, passages: Sequence[Passage], *, language: str,
+        tenant: str, judged: bool | None, question_judged: bool | None,
+    ) -> None:
+        self._judge = judge
+        self._entailment = entailment
+        self._prompt = prompt
+        self._passages = passages
+        self._language = language
+        self._tenant = tenant
+        self._judged = judged
+        self._question_judged = question_judged
+        self._failed: set[str] = set()
+        """The stages that failed once: a model that is down would otherwise hold up every sentence."""
+        self.degradations: list[Degradation] = []
+        """What was done in a lesser way than asked, to be told with the answer."""
+
+    async def on(self, sentence: str, verdicts: Mapping[int, Verdict], *, deadline: Deadline) -> dict[int, Verdict]:
+        """Return the verdicts on a sentence's passages, by marker, as the models leave them.
+
+        They are asked about what nothing speaks against; what is marked already stays so.
+        """
+        asked = [number for number, verdict in verdicts.items() if verdict.finding <= Finding.UNCHECKED]
+        if not asked:
+            return dict(verdicts)
+        sentence = _BEFORE_STOP.sub("", sentence)
+        opinion = await self._entailed(sentence, asked, deadline=deadline)
+        if opinion is None or opinion.confirmed:
+            judged = await self._judged_by_model(sentence, asked, deadline=deadline)
+            if judged is not None and (opinion is None or not judged.confirmed):
+                opinion = judged
+        if opinion is None:
+            return dict(verdicts)
+        return {number: opinion.on(verdict) if number in asked else verdict for number, verdict in verdicts.items()}
+
+    @property
+    def asks_about_question(self) -> bool:
+        """Whether the judge is asked, before the answer is written, if the passages hold it."""
+        return self._judge.judges_questions(self._question_judged)
+
+    async def is_answerable(self, question: str, *, deadline: Deadline) -> bool:
+        """Return whether the judge finds the answer in the passages; True where it cannot say."""
+        try:
+            probability = await self._judge.question(
+                question, self._prompt, language=self._language, tenant=self._tenant, deadline=deadline
+            )
+        except ServiceError as error:
+            self._degrade("judge", error, "it was not asked whether the passages hold the answer")
+            return True
+        answerable = probability >= self._judge.settings.question_threshold
+        opinions_total.labels("question", "yes" if answerable else "no").inc()
+        return answerable
+
+    async def _entailed(self, sentence: str, asked: Sequence[int], *, deadline: Deadline) -> _Opinion | None:
+        if "entailment" in self._failed:
+            return None
+        passages = [self._passages[number - 1] for number in asked]
+        try:
+            probability = await self._entailment.probability(
+                sentence, [f"{passage.title}\n{passage.text}" for passage in passages], tenant=self._tenant,
+                deadline=deadline,
+            )
+        except ServiceError as error:
+            self._degrade("entailment", error, "sentences were checked without the entailment model")
+            return None
+        if probability is None:
+            return None
+        return _counted(_Opinion(Basis.ENTAILED, probability, probability >= self._entailment.settings.threshold))
+
+    async def _judged_by_model(self, sentence: str, asked: Sequence[int], *, deadline: Deadline) -> _Opinion | None:
+        if "judge" in self._failed or not self._judge.judges_sentences(self._judged):
+            return None
+        try:
+            probability = await self._judge.sentence(
+                sentence, asked, self._prompt, language=self._language, tenant=self._tenant, deadline=deadline
+            )
+        except ServiceError as error:
+            if isinstance(error, FailedPrecondition) and not self._judge.is_promised(self._judged):
+                # An engine that tells no probabilities: `auto` promises a judge only where there can be one.
+                self._failed.add("judge")
+                return None
+            self._degrade("judge", error, "sentences were checked without the judge")
+            return None
+        return _counted(_Opinion(Basis.JUDGED, probability, probability >= self._judge.settings.threshold))
+
+    def _degrade(self, stage: str, error: ServiceError, instead: str) -> None:
+        telemetry.degradations_total.labels(stage, error.reason).inc()
+        logger.warning("%s: %s", instead, error)
+        self._failed.add(stage)
+        self.degradations.append(Degradation(stage, f"{error.message}; {instead}"))
+
+
+def _counted(opinion: _Opinion) -> _Opinion:
+    opinions_total.labels(opinion.basis.value, "yes" if opinion.confirmed else "no").inc()
+    return opinion

@@ -1,0 +1,65 @@
+"""How likely answers are, as a Chat Completions endpoint tells it: the likeliest tokens of a completion of one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from services.chassis.errors import FailedPrecondition, Unavailable
+from services.generate.completion import token_usage
+from services.generate.engine import ChoiceScore, Message, Scores
+
+LIKELIEST = 20
+"""The most that the protocol lets ask for."""
+
+
+def score_body(messages: Sequence[Message], *, model: str, tokens_field: str) -> dict[str, Any]:
+    """Return the JSON body that asks for the likeliest first tokens."""
+    return {
+        "model": model,
+        "messages": [{"role": message.role, "content": message.content} for message in messages],
+        "temperature": 0.0,
+        tokens_field: 1,
+        "logprobs": True,
+        "top_logprobs": LIKELIEST,
+    }
+
+
+def read_scores(document: Any, choices: Sequence[str]) -> Scores:
+    """Return each answer's probability: that of all tokens which begin it, in whatever letters.
+
+    An answer that no token begins is at most as likely as the least likely token told. Raises FailedPrecondition where
+    the endpoint tells no probabilities, and Unavailable for what is no completion.
+    """
+    told = _likeliest(document)
+    floor = min(told.values())
+    scores = []
+    for choice in choices:
+        others = [other for other in choices if other != choice]
+        found = [value for token, value in told.items()
+                 if _begins(token, choice) and not any(_begins(token, other) for other in others)]
+        total = math.log(sum(map(math.exp, found))) if found else floor
+        scores.append(ChoiceScore(choice, min(total, 0.0), at_most=not found))
+    usage = document.get("usage")
+    return Scores(tuple(scores), token_usage(usage if isinstance(usage, dict) else {}))
+
+
+def _begins(token: str, choice: str) -> bool:
+    token = token.strip().casefold()
+    return bool(token) and choice.casefold().startswith(token)
+
+
+def _likeliest(document: Any) -> Mapping[str, float]:
+    """Return the natural logarithms of the probabilities of first tokens."""
+    try:
+        content = (document["choices"][0].get("logprobs") or {}).get("content") or [{}]
+        told = [(str(each["token"]), float(each["logprob"])) for each in content[0].get("top_logprobs") or ()]
+    except (TypeError, KeyError, IndexError, AttributeError, ValueError) as error:
+        raise Unavailable("the model endpoint sent what is no completion with probabilities; try again, or set "
+                          "SOURCIER_GENERATE_OPENAI_LOGPROBS=false") from error
+    if not told:
+        raise FailedPrecondition("the model endpoint tells no probabilities, although logprobs were asked for; set "
+                                 "SOURCIER_GENERATE_OPENAI_LOGPROBS=false")
+    # Two tokens may read the same where they are parts of a character: the likelier one stands for both.
+    return {token: max(value for each, value in told if each == token) for token, _ in told}

@@ -1,0 +1,96 @@
+"""Any model of natural language inference exported to ONNX: whether a premise says what a hypothesis says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from services.chassis.errors import FailedPrecondition, InvalidArgument, ModelInvalid
+from services.chassis.models import Model
+from services.rerank.onnx_pairs import FloatArray, PairModel
+
+CONFIG_FILE = "config.json"
+ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
+_NAMES = {
+    "entailment": ENTAILMENT, "entail": ENTAILMENT, "neutral": NEUTRAL, "contradiction": CONTRADICTION,
+    # Models that know two relations: what is not said counts against the hypothesis.
+    "not_entailment": CONTRADICTION, "non_entailment": CONTRADICTION,
+}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What a premise is to a hypothesis: probabilities that add up to 1."""
+
+    entailment: float
+    neutral: float
+    contradiction: float
+
+
+class EntailmentModel:
+    """Reads a premise with each hypothesis; the premise is cut at its end where both are too long, no hypothesis is."""
+
+    def __init__(self, model: Model, *, threads: int, batch_texts_max: int) -> None:
+        """Load the model; raise ModelInvalid where its labels or its graph do not tell the three relations."""
+        if model.manifest.kind != "entailment":
+            raise FailedPrecondition(
+                f"{model.manifest.name} is a {model.manifest.kind} model, not an entailment model; set "
+                "SOURCIER_RERANK_ENTAILMENT_MODEL to one, or leave it empty"
+            )
+        self.labels = read_labels(model.file(CONFIG_FILE), model=model.manifest.name)
+        self._model = PairModel(model, threads=threads, cut="only_first")
+        self.name = self._model.name
+        width = self._model.output_shape[-1]
+        if isinstance(width, int) and width != len(self.labels):
+            raise ModelInvalid(
+                f"{self._model.path} gives {width} logits, and {CONFIG_FILE} names {len(self.labels)} labels",
+                model=self.name,
+            )
+        self._batch_texts_max = batch_texts_max
+
+    def relations(self, premise: str, hypotheses: Sequence[str]) -> list[Relation]:
+        """Return the relation of each hypothesis; raise InvalidArgument for one that leaves no room for a premise."""
+        found: list[Relation] = []
+        for start in range(0, len(hypotheses), self._batch_texts_max):
+            batch = hypotheses[start : start + self._batch_texts_max]
+            try:
+                logits = self._model.logits([(premise, hypothesis) for hypothesis in batch])
+            except ValueError as error:
+                raise InvalidArgument(
+                    f"a hypothesis leaves no room for the premise: {self.name} reads {self._model.token_limit} tokens "
+                    "of both together; send shorter ones", field="hypotheses",
+                ) from error
+            found += [self._relation(row) for row in _softmax(logits)]
+        return found
+
+    def _relation(self, probabilities: FloatArray) -> Relation:
+        by_label = dict(zip(self.labels, map(float, probabilities), strict=True))
+        return Relation(by_label[ENTAILMENT], by_label.get(NEUTRAL, 0.0), by_label.get(CONTRADICTION, 0.0))
+
+
+def read_labels(path: Path, *, model: str) -> tuple[str, ...]:
+    """Return the labels in the order of the logits, as the model's own configuration names them."""
+    try:
+        named: Any = json.loads(path.read_text(encoding="utf-8"))["id2label"]
+        names = [str(named[key]) for key in sorted(named, key=int)]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ModelInvalid(f"{path} names no labels ({error}); fetch a model of natural language inference",
+                           model=model) from error
+    labels = tuple(_NAMES.get(name.strip().lower().replace("-", "_").replace(" ", "_"), "") for name in names)
+    if "" in labels or len(set(labels)) != len(labels) or ENTAILMENT not in labels or len(labels) < 2:
+        raise ModelInvalid(
+            f"{path} names the labels {', '.join(names)}; they have to be entailment, neutral and contradiction, or "
+            "entailment and not_entailment, in the order of the model", model=model,
+        )
+    return labels
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    result: FloatArray = shifted / shifted.sum(axis=1, keepdims=True)
+    return result
