@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from services.chassis.errors import FailedPrecondition, InvalidArgument, TooLarge
-from services.generate.engine import Message
+from services.generate.completion_request import tool_definition
+from services.generate.engine import Message, Tool
 
 
 class Tokenizer(Protocol):
@@ -20,7 +22,9 @@ class Tokenizer(Protocol):
         """The control marks that have a name."""
         ...
 
-    def apply_chat_template(self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool) -> Any:
+    def apply_chat_template(
+        self, conversation: Any, *, tools: Any, tokenize: bool, add_generation_prompt: bool
+    ) -> Any:
         """Render the model's template."""
         ...
 
@@ -43,7 +47,14 @@ class PromptEncoder:
         marks = sorted(_control_marks(tokenizer), key=len, reverse=True)
         self._marks = re.compile("|".join(map(re.escape, marks))) if marks else None
 
-    def encode(self, messages: Sequence[Message]) -> list[int]:
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the model's template has a place for tools: it was then trained to ask for them."""
+        template = self._tokenizer.chat_template
+        templates = template.values() if isinstance(template, dict) else [template]
+        return any("tools" in str(each) for each in templates)
+
+    def encode(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[int]:
         """Return the prompt's tokens; TooLarge when no room is left for an answer."""
         characters = sum(len(message.content) for message in messages)
         if characters > self._characters_max:
@@ -52,8 +63,8 @@ class PromptEncoder:
                                   f"{self._context_tokens_max} tokens can hold")
         try:
             text = self._tokenizer.apply_chat_template(
-                [{"role": message.role, "content": self._quoted(message.content)} for message in messages],
-                tokenize=False, add_generation_prompt=True,
+                [self._written(message) for message in messages],
+                tools=[tool_definition(tool) for tool in tools] or None, tokenize=False, add_generation_prompt=True,
             )
         except Exception as error:
             # Templates raise errors of their own for an order of roles that the model does not know.
@@ -66,6 +77,25 @@ class PromptEncoder:
             raise self._too_large(f"the prompt has {len(tokens)} tokens, and prompt and answer together have room "
                                   f"for {self._context_tokens_max}")
         return tokens
+
+    def _written(self, message: Message) -> dict[str, Any]:
+        """Return a message as templates read it: the arguments of a call as an object, which they write themselves."""
+        written: dict[str, Any] = {"role": message.role, "content": self._quoted(message.content)}
+        if message.tool_calls:
+            written["tool_calls"] = [
+                {"id": call.id, "type": "function",
+                 "function": {"name": call.name, "arguments": self._arguments(call.arguments)}}
+                for call in message.tool_calls
+            ]
+        if message.role == "tool":
+            written |= {"tool_call_id": message.tool_call_id, "name": message.tool_name}
+        return written
+
+    def _arguments(self, text: str) -> Any:
+        try:
+            return json.loads(self._quoted(text))
+        except ValueError:
+            return {}
 
     def _quoted(self, content: str) -> str:
         # A document that spells out the model's control marks must not become a message of its own.

@@ -19,9 +19,11 @@ from services.generate.engine import (
     Piece,
     Sampling,
     Status,
+    ToolCall,
     Usage,
 )
-from services.generate.script import Rule, Script, filled
+from services.generate.script import Rule, Script, filled, filled_arguments
+from services.generate.tool_calls import call_id
 
 _TOKEN = re.compile(r"\s*\S+|\s+$")
 """A word with the white space before it."""
@@ -64,7 +66,9 @@ class ScriptedEngine:
             raise TooLarge(f"the prompt has {prompt_tokens} tokens, and prompt and answer together have room for "
                            f"{self._script.context_tokens_max}; send fewer or shorter passages", field="messages")
         message = generation.messages[-1].content
-        rule = self._script.rule_for(message)
+        rule = self._script.rule_for(
+            message, by_tool=generation.messages[-1].role == "tool", tools=bool(generation.tools)
+        )
         tokens, reason = cut(_TOKEN.findall(filled(rule.text, message)), generation.sampling)
         self._in_hand += 1
         ended = False
@@ -74,6 +78,10 @@ class ScriptedEngine:
                 try:
                     async for delta in self._paced(tokens, rule):
                         yield delta
+                    for arguments in rule.calls:
+                        reason = FinishReason.TOOL_CALLS
+                        name = generation.tools[0].name
+                        yield ToolCall(call_id(), name, filled_arguments(arguments, message))
                     await self._fail(rule)
                 finally:
                     self._running -= 1

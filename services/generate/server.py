@@ -13,8 +13,9 @@ import grpc.aio
 
 from services.chassis.ids import new_id
 from services.chassis.serving import STREAM_DEADLINE_SECONDS, require, tenant_of
-from services.generate.engine import Delta, Finish, FinishReason, Generation, Message, Role, Sampling
+from services.generate.engine import Delta, Finish, FinishReason, Generation, Message, Role, Sampling, ToolCall
 from services.generate.supervisor import Supervisor
+from services.generate.tool_requests import check_tool_order, checked_tool_calls, checked_tools
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -27,9 +28,11 @@ SALT_CHARACTERS_MAX = 256
 
 _ROLES: dict[int, Role] = {
     generate_pb2.ROLE_SYSTEM: "system", generate_pb2.ROLE_USER: "user", generate_pb2.ROLE_ASSISTANT: "assistant",
+    generate_pb2.ROLE_TOOL: "tool",
 }
 _REASONS = {
     FinishReason.STOP: generate_pb2.FINISH_REASON_STOP, FinishReason.LENGTH: generate_pb2.FINISH_REASON_LENGTH,
+    FinishReason.TOOL_CALLS: generate_pb2.FINISH_REASON_TOOL_CALLS,
 }
 
 
@@ -63,6 +66,10 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
             async for piece in pieces:
                 if isinstance(piece, Delta):
                     yield generate_pb2.GenerateResponse(text=piece.text)
+                elif isinstance(piece, ToolCall):
+                    yield generate_pb2.GenerateResponse(tool_call=generate_pb2.ToolCall(
+                        id=piece.id, name=piece.name, arguments=piece.arguments,
+                    ))
                 else:
                     yield generate_pb2.GenerateResponse(finish=self._finish(piece))
 
@@ -74,7 +81,8 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
         return generate_pb2.DescribeResponse(
             model=description.model, revision=description.revision, engine=description.engine,
             context_tokens_max=description.context_tokens_max, completion_tokens_max=self._completion_tokens.maximum,
-            structured_output=description.structured_output,
+            structured_output=description.structured_output, tools=not description.tools_refusal,
+            tools_refusal=description.tools_refusal,
         )
 
     def _generation(self, request: generate_pb2.GenerateRequest, *, tenant: str, deadline: float) -> Generation:
@@ -88,6 +96,7 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
             json_schema=checked_schema(request.json_schema, enforced=self._description.structured_output),
             # A salt that a caller chooses must not reach the cache of another tenant.
             cache_salt=f"{tenant}/{request.cache_salt}",
+            tools=checked_tools(request, refusal=self._description.tools_refusal),
             deadline=deadline,
         )
 
@@ -109,16 +118,20 @@ def checked_messages(request: generate_pb2.GenerateRequest) -> tuple[Message, ..
     for place, message in enumerate(request.messages):
         field = f"messages[{place}]"
         role = _ROLES.get(message.role)
-        require(role is not None, f"{field}.role is {message.role}; send ROLE_SYSTEM, ROLE_USER or ROLE_ASSISTANT",
-                field=f"{field}.role")
-        require(bool(message.content.strip()), f"{field}.content is empty; leave the message out, or fill it",
-                field=f"{field}.content")
+        require(role is not None, f"{field}.role is {message.role}; send ROLE_SYSTEM, ROLE_USER, ROLE_ASSISTANT or "
+                "ROLE_TOOL", field=f"{field}.role")
+        require(bool(message.content.strip() or message.tool_calls),
+                f"{field}.content is empty; leave the message out, or fill it", field=f"{field}.content")
         require(message.role != generate_pb2.ROLE_SYSTEM or place == 0,
                 f"{field}.role is ROLE_SYSTEM; the instructions are the first message only", field=f"{field}.role")
         assert role is not None
-        messages.append(Message(role, message.content))
-    require(messages[-1].role == "user", f"the last message is by the {messages[-1].role}; end with one of ROLE_USER",
+        messages.append(Message(
+            role, message.content, checked_tool_calls(message, field=field), message.tool_call_id, message.tool_name
+        ))
+    require(messages[-1].role in ("user", "tool"),
+            f"the last message is by the {messages[-1].role}; end with one of ROLE_USER or ROLE_TOOL",
             field="messages")
+    check_tool_order(messages)
     return tuple(messages)
 
 
