@@ -9,6 +9,7 @@ from sourcier.gateway.v1 import answer_pb2, knowledge_pb2, operations_pb2
 
 SearchModeName = Literal["dense", "lexical", "fused", "reranked"]
 StrictnessName = Literal["withhold", "mark"]
+AnswerModeName = Literal["injection", "tools"]
 JobStatusName = Literal["pending", "processing", "completed", "failed"]
 FailureStateName = Literal["open", "replayed", "discarded"]
 FailureStageName = Literal["accept", "parse", "chunk", "embed", "index"]
@@ -58,6 +59,10 @@ class AskOptions(FilterOptions, total=False):
     """The deployment that is asked, which names the agent."""
     direct_answers: bool
     """Whether an FAQ entry that answers this very question is given without the language model."""
+    mode: AnswerModeName
+    """Who searches: the service (`injection`), or the language model, as often as it needs (`tools`)."""
+    analyse: bool
+    """Whether the language model analyses the question before the search."""
 
 
 class DocumentOptions(TypedDict, total=False):
@@ -101,6 +106,13 @@ def strictness(name: StrictnessName | None) -> answer_pb2.Strictness.ValueType:
     if name is None:
         return answer_pb2.STRICTNESS_UNSPECIFIED
     return answer_pb2.Strictness.Value(f"STRICTNESS_{name.upper()}")
+
+
+def answer_mode(name: AnswerModeName | None) -> answer_pb2.AnswerMode.ValueType:
+    """Return the mode of that name; unset for none, which leaves it to the service."""
+    if name is None:
+        return answer_pb2.ANSWER_MODE_UNSPECIFIED
+    return answer_pb2.AnswerMode.Value(f"ANSWER_MODE_{name.upper()}")
 
 
 def failure_filter(options: FailureOptions) -> operations_pb2.FailureFilter:

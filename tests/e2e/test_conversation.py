@@ -45,3 +45,17 @@ def test_a_conversation_from_the_command_line(scripted_stack: RunningStack) -> N
     assert [message.get("outcome") for message in (messages[1], messages[7])] == ["ANSWER_OUTCOME_SMALL_TALK"] * 2
     assert scripted_stack.run("conversations", "delete", conversation_id).stdout == "deleted 1 conversation\n"
     assert scripted_stack.run("conversations", "show", conversation_id).returncode == 1
+
+
+def test_the_model_searches_from_the_command_line(scripted_stack: RunningStack) -> None:
+    ingested = scripted_stack.run("ingest", str(ROOT / "demo" / "documents" / "teletravail.pdf"), "--wait")
+    assert ingested.returncode == 0, ingested.stderr
+    question = "Quel outil, quel matériel pour le télétravail ?"
+    asked = scripted_stack.run("ask", "--mode", "tools", "--json", question)
+    assert asked.returncode == 0, asked.stderr
+    events = [json.loads(line) for line in asked.stdout.splitlines()]
+    assert [event["searching"]["query"] for event in events if "searching" in event] == [question]
+    assert not [event for event in events if "degraded" in event]
+    assert events[-1]["finished"]["outcome"] == "ANSWER_OUTCOME_ANSWERED"
+    shown = scripted_stack.run("ask", "--mode", "tools", question)
+    assert "\nSources\n  [1] " in shown.stdout

@@ -19,6 +19,7 @@ from services.chassis.postgres import Database
 from services.chassis.serving import Server, received, tenant_of
 from services.gateway.__main__ import open_answers
 from services.gateway.agents import Agents
+from services.gateway.analysing import Analyser
 from services.gateway.answering import Answerer
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
@@ -32,6 +33,7 @@ from services.gateway.retrieval import Retriever
 from services.gateway.rewriting import Rewriter
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
+from services.gateway.tool_answering import ToolAnswerer
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.gateway.v1 import (
     answer_pb2,
@@ -56,8 +58,8 @@ class Scenario:
 
     space_id: str = SPACE.space_id
     deltas: tuple[str, ...] = ("Le télétravail est possible ", "deux jours par semaine [1].")
-    script: Callable[[generate_pb2.GenerateRequest], tuple[str, ...]] | None = None
-    """What the language model says to a prompt, instead of its deltas."""
+    script: Callable[[generate_pb2.GenerateRequest], tuple[str | generate_pb2.ToolCall, ...]] | None = None
+    """What the language model says to a prompt and asks for, instead of its deltas."""
     rewriting_seconds: float = 0.0
     """How long the language model takes over a question that is to be made self-contained."""
     generation_pause: Callable[[], float] | None = None
@@ -151,7 +153,10 @@ class FakeGenerate(generate_pb2_grpc.GenerateServiceServicer):
                     await asyncio.sleep(scenario.generation_pause() / 100)
                 if scenario.pace_seconds:
                     await asyncio.sleep(scenario.pace_seconds)
-                yield generate_pb2.GenerateResponse(text=delta)
+                if isinstance(delta, str):
+                    yield generate_pb2.GenerateResponse(text=delta)
+                else:
+                    yield generate_pb2.GenerateResponse(tool_call=delta)
             scenario.generating.set()
             if scenario.hang:
                 await asyncio.Event().wait()
@@ -377,7 +382,11 @@ async def gateway(
                 search_seconds_max=configured.search_seconds_max,
             )
             dialogue = Dialogue(
-                Answerer(retriever, peers, Marking("secret"), direct),
+                Answerer(
+                    retriever, peers, Marking("secret"), direct,
+                    by_tools=ToolAnswerer(retriever, peers, Marking("secret")),
+                    analyser=Analyser(peers, database, seconds_max=configured.analyse_seconds_max),
+                ),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
