@@ -108,7 +108,9 @@ class Analyser:
         text, generation = await self._ask(query, facets, answer_id=answer_id, deadline=deadline)
         written = _read(text, truncated=generation.truncated)
         ignored: list[str] = []
-        question = _question(written, query.question, ignored)
+        question, refusal = reworded(str(written.get("question") or ""), original=query.question)
+        if refusal:
+            ignored.append(f"{refusal}; the question is searched for as it was asked")
         filters = await self._filters(written, query, facets, ignored)
         intent = written.get("intent")
         return Analysis(
@@ -187,6 +189,23 @@ def schema(facets: Facets) -> dict[str, Any]:
     }
 
 
+def reworded(text: str, *, original: str) -> tuple[str, str]:
+    """Return a model's wording of a question where it asks the same, else the original and what is amiss."""
+    try:
+        question = cleaned(text, original=original, truncated=False)
+    except Implausible as implausible:
+        return original, implausible.message
+    for one, other in ((original, question), (question, original)):
+        words = names.known_words(other)
+        lacking = figures.absent(figures.stated(one), figures.held(other), text=other)
+        lacking += tuple(name for name in names.names(one) if not names.holds(name, words))
+        if lacking:
+            return original, f"the wording differs in {', '.join(lacking)[:80]}"
+    if negation.denies(question) != negation.denies(original):
+        return original, "the wording denies what the question does not, or the other way round"
+    return question, ""
+
+
 def _read(text: str, *, truncated: bool) -> dict[str, Any]:
     if truncated:
         raise Implausible("the analysis was cut at its token limit")
@@ -197,25 +216,3 @@ def _read(text: str, *, truncated: bool) -> dict[str, Any]:
     if not isinstance(written, dict):
         raise Implausible("the analysis is no JSON object")
     return written
-
-
-def _question(written: dict[str, Any], original: str, ignored: list[str]) -> str:
-    """Return the model's wording where it asks the same, else the original."""
-    try:
-        question = cleaned(str(written.get("question") or ""), original=original, truncated=False)
-    except Implausible as implausible:
-        ignored.append(f"{implausible.message}; the question is searched for as it was asked")
-        return original
-    for one, other in ((original, question), (question, original)):
-        lacking = figures.absent(figures.stated(one), figures.held(other), text=other)
-        words = names.known_words(other)
-        lacking += tuple(name for name in names.names(one) if not names.holds(name, words))
-        if lacking:
-            ignored.append(f"the wording differs in {', '.join(lacking)[:80]}; the question is searched for as it was "
-                           "asked")
-            return original
-    if negation.denies(question) != negation.denies(original):
-        ignored.append("the wording denies what the question does not, or the other way round; the question is "
-                       "searched for as it was asked")
-        return original
-    return question

@@ -257,27 +257,29 @@ async def test_a_follow_up_is_made_self_contained_before_the_model_searches(hand
     assert served.scenario.generations[1].messages[1].content == "Combien de jours de télétravail par semaine ?"
 
 
-@pytest.mark.parametrize(("setting", "overlay", "field", "tools"), [
-    ("injection", {}, None, False), ("tools", {}, None, True), ("injection", {"mode": "tools"}, None, True),
-    ("tools", {"mode": "injection"}, None, False), ("tools", {"mode": "tools"}, "injection", False),
-    ("injection", {"mode": "magic"}, None, False),
-])
+@pytest.mark.parametrize("setting", ["injection", "tools"])
 async def test_the_request_goes_before_the_deployment_and_that_before_the_setting(
-    handbook: Database, setting: str, overlay: dict[str, str], field: str | None, tools: bool
+    handbook: Database, setting: str
 ) -> None:
     def model(request: pb.GenerateRequest) -> Turn:
         return (search("télétravail"),) if request.tools and len(request.messages) == 2 else (SAID,)
 
-    fields: dict[str, Any] = {"mode": answer_pb2.AnswerMode.Value(f"ANSWER_MODE_{field.upper()}")} if field else {}
+    cases = [({}, "", setting), ({"mode": "tools"}, "", "tools"), ({"mode": "injection"}, "", "injection"),
+             ({"mode": "tools"}, "injection", "injection"), ({"mode": "injection"}, "tools", "tools"),
+             ({"mode": "magic"}, "", setting)]
     async with gateway(handbook, Scenario(script=model), mode=setting) as served:
         await served.curation.CreateAgent(
             curation_pb2.CreateAgentRequest(name="a", collection="default"), timeout=10, metadata=TENANT)
-        await served.curation.CreateDeployment(
-            curation_pb2.CreateDeploymentRequest(name="d", agent="a", overlay=overlay), timeout=10, metadata=TENANT)
-        events, error = await served.ask(QUESTION, deployment="d", **fields)
-    assert error is None
-    assert bool(served.scenario.generations[0].tools) is tools
-    assert any("'magic' is not known" in reason for reason in degraded(events)) is (overlay.get("mode") == "magic")
+        for number, (overlay, field, mode) in enumerate(cases):
+            await served.curation.CreateDeployment(curation_pb2.CreateDeploymentRequest(
+                name=f"d{number}", agent="a", overlay=overlay), timeout=10, metadata=TENANT)
+            served.scenario.generations.clear()
+            asked_for = answer_pb2.AnswerMode.Value(f"ANSWER_MODE_{field.upper() or 'UNSPECIFIED'}")
+            events, error = await served.ask(QUESTION, deployment=f"d{number}", mode=asked_for)
+            assert error is None
+            assert bool(served.scenario.generations[0].tools) is (mode == "tools"), (overlay, field)
+            told = any("'magic' is not known" in reason for reason in degraded(events))
+            assert told is (overlay.get("mode") == "magic")
 
 
 async def test_an_unknown_mode_is_refused(handbook: Database) -> None:
