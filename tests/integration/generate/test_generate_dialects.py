@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from pydantic import SecretStr
 
+from services.chassis.channels import open_channel
 from services.generate.openai_engine import Endpoint, OpenAIEngine
 from services.generate.providers import PROVIDERS
 from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.generate.v1 import generate_pb2_grpc
 from tests.integration.generate.fix_dialects import ARGUMENTS, DIALECTS, TEXT, USAGE, Dialect
 from tests.integration.generate.fix_endpoint import Exchange, http_endpoint
 from tests.integration.generate.fix_generate import answer, ask, failure, responses, serving
 
+ROOT = Path(__file__).parents[3]
 KEY, HEADER = "sk-quite-secret", "team-quite-secret"
 SCHEMA = '{"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}'
 SEARCH = pb.Tool(name="search", description="Searches.", parameters=SCHEMA)
@@ -119,3 +127,32 @@ async def test_a_model_without_tools_is_said_by_describe_and_refused_with_the_se
     assert "SOURCIER_GENERATE_OPENAI_TOOLS" in description.tools_refusal
     assert (error.code(), error.details()) == (grpc.StatusCode.FAILED_PRECONDITION, description.tools_refusal)
     assert endpoint.exchanges == []
+
+
+async def test_the_old_names_run_the_service_and_are_warned_of() -> None:
+    mistral = DIALECTS[1]
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("SOURCIER_GENERATE_", "MISTRAL_", "RAG_PROVIDER"))}
+    async with http_endpoint(mistral.reply) as endpoint:
+        old = {"RAG_PROVIDER": "mistral", "MISTRAL_API_KEY": KEY, "MISTRAL_API_URL": endpoint.url.removesuffix("/v1")}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "services.generate", env=kept | old, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
+        assert process.stderr is not None
+        said: list[dict[str, Any]] = []
+        try:
+            async with asyncio.timeout(60):
+                while not said or said[-1]["message"] != "ready":
+                    said.append(json.loads(await process.stderr.readline()))
+            channel = open_channel(f"127.0.0.1:{said[-1]['port']}")
+            text, _, _ = await answer(
+                generate_pb2_grpc.GenerateServiceStub(channel).Generate(everything("x"), timeout=20))
+            await channel.close()
+        finally:
+            process.terminate()
+            _, rest = await process.communicate()
+    assert text == "".join(TEXT)
+    assert endpoint.exchanges[0].headers["authorization"] == f"Bearer {KEY}"
+    warned = [entry["message"] for entry in said if entry["level"] == "WARNING"]
+    assert [message.partition(" ")[0] for message in warned] == list(old)
+    assert "SOURCIER_GENERATE_OPENAI_KEY" in warned[1]
+    assert KEY not in str(said) + rest.decode()
