@@ -71,8 +71,8 @@ class StackSettings(BaseSettings):
     generate_openai_url: str = ""
     """An OpenAI-compatible endpoint, which the generate service then calls instead of loading a model."""
     generate_engine: str = ""
-    rag_provider: str = Field("", validation_alias="RAG_PROVIDER")
-    mistral_api_url: str = Field("", validation_alias="MISTRAL_API_URL")
+    rag_provider: str = Field(default="", validation_alias="RAG_PROVIDER")
+    mistral_api_url: str = Field(default="", validation_alias="MISTRAL_API_URL")
     """Old names that the generate service reads, too: with them it loads no model either."""
     embed_model: str = "multilingual-e5-small"
     """The embedding model, for the embed service and for counting tokens in ingest."""
