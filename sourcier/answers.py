@@ -10,7 +10,7 @@ from typing import Unpack
 from sourcier.calls import Calls
 from sourcier.errors import SourcierError
 from sourcier.gateway.v1 import answer_pb2
-from sourcier.options import AskOptions, FilterOptions, SearchModeName, search_filter, strictness
+from sourcier.options import AskOptions, FilterOptions, SearchModeName, answer_mode, search_filter, strictness
 from sourcier.results import Answer, gather_answer
 from sourcier.resuming import read_through
 
@@ -51,6 +51,7 @@ class AnswerCalls(Calls):
             agent=options.get("agent", ""), deployment=options.get("deployment", ""),
             direct_answers=options.get("direct_answers"), judge=options.get("judge"),
             judge_question=options.get("judge_question"),
+            mode=answer_mode(options.get("mode")), analyse=options.get("analyse"),
         )
         events = self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds

@@ -10,6 +10,7 @@ from sourcier.gateway.v1 import answer_pb2, knowledge_pb2, operations_pb2
 SearchModeName = Literal["dense", "lexical", "fused", "reranked"]
 PassageKindName = Literal["text", "qa_pair", "source_material", "classic"]
 StrictnessName = Literal["withhold", "mark"]
+AnswerModeName = Literal["injection", "tools"]
 JobStatusName = Literal["pending", "processing", "completed", "failed"]
 FailureStateName = Literal["open", "replayed", "discarded"]
 FailureStageName = Literal["accept", "parse", "chunk", "embed", "index"]
@@ -66,6 +67,10 @@ class AskOptions(FilterOptions, total=False):
     """Whether the language model, asked as a judge, has to confirm each sentence as well."""
     judge_question: bool
     """Whether it is asked beforehand whether the passages hold the answer."""
+    mode: AnswerModeName
+    """Who searches: the service (`injection`), or the language model, as often as it needs (`tools`)."""
+    analyse: bool
+    """Whether the language model analyses the question before the search."""
 
 
 class DocumentOptions(TypedDict, total=False):
@@ -110,6 +115,13 @@ def strictness(name: StrictnessName | None) -> answer_pb2.Strictness.ValueType:
     if name is None:
         return answer_pb2.STRICTNESS_UNSPECIFIED
     return answer_pb2.Strictness.Value(f"STRICTNESS_{name.upper()}")
+
+
+def answer_mode(name: AnswerModeName | None) -> answer_pb2.AnswerMode.ValueType:
+    """Return the mode of that name; unset for none, which leaves it to the service."""
+    if name is None:
+        return answer_pb2.ANSWER_MODE_UNSPECIFIED
+    return answer_pb2.AnswerMode.Value(f"ANSWER_MODE_{name.upper()}")
 
 
 def failure_filter(options: FailureOptions) -> operations_pb2.FailureFilter:

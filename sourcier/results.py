@@ -38,7 +38,8 @@ class Answer:
     reason: str = ""
     """Why it was refused, for example `BELOW_THRESHOLD`; empty otherwise."""
     durations: Mapping[str, float] = field(default_factory=dict)
-    """Seconds by stage: `rewrite`, `embed`, `search`, `rerank`, `first_token`, `generate`, `total`."""
+    """Seconds by stage: `rewrite`, `analyse`, `tools`, `embed`, `search`, `rerank`, `first_token`, `generate`,
+    `total`."""
     degradations: tuple[answer_pb2.Degradation, ...] = ()
     """What was done in a lesser way than asked; empty when nothing was."""
     withheld: tuple[answer_pb2.Withheld, ...] = ()
@@ -56,6 +57,10 @@ class Answer:
     """The question that was answered, where a follow-up was made self-contained; empty otherwise."""
     message_id: str = ""
     """The answer's message in its conversation, to be rated; empty where nothing was kept."""
+    queries: tuple[str, ...] = ()
+    """What was searched for; in mode tools, what the language model asked for."""
+    analysis: answer_pb2.Analysed | None = None
+    """What the language model made of the question before the search; None where it was not asked."""
 
     @property
     def refused(self) -> bool:
@@ -90,6 +95,7 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
     citations, sources = list[answer_pb2.Citation](), tuple[answer_pb2.Passage, ...]()
     degradations, withheld = list[answer_pb2.Degradation](), list[answer_pb2.Withheld]()
     direct: answer_pb2.DirectAnswer | None = None
+    queries, analysis = list[str](), None
     async for event in events:
         answer_id = event.answer_id
         match event.WhichOneof("event"):
@@ -97,6 +103,10 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
                 started = event.started
             case "rewritten":
                 rewritten = event.rewritten.question
+            case "searching":
+                queries.append(event.searching.query)
+            case "analysed":
+                analysis = event.analysed
             case "reranked":
                 sources = tuple(event.reranked.passages)
             case "token":
@@ -138,4 +148,6 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
         language=started.language,
         rewritten=rewritten,
         message_id=finished.message_id,
+        queries=tuple(queries),
+        analysis=analysis,
     )

@@ -12,6 +12,7 @@ from services.chassis.lifecycle import Stopping, Worker
 from services.chassis.postgres import Database, DatabaseSettings
 from services.chassis.serving import Server
 from services.gateway.agents import Agents
+from services.gateway.analysing import Analyser
 from services.gateway.answer_log import AnswerLog
 from services.gateway.answering import Answerer
 from services.gateway.answers import Answers
@@ -32,6 +33,7 @@ from services.gateway.second_opinion import Opinions
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
 from services.gateway.space_server import SpaceServer
+from services.gateway.tool_answering import ToolAnswerer
 from services.gateway.transfer_server import TransferServer
 from services.gateway.webhook import Webhook
 from sourcier.gateway.v1 import (
@@ -93,7 +95,10 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         )
         opinions = Opinions(Judge(peers, settings.judging), Entailment(peers, settings.entailing))
         dialogue = Dialogue(
-            Answerer(retriever, peers, marking, direct, opinions),
+            Answerer(
+                retriever, peers, marking, direct, opinions, by_tools=ToolAnswerer(retriever, peers, marking, opinions),
+                analyser=Analyser(peers, database, seconds_max=settings.analyse_seconds_max),
+            ),
             Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,

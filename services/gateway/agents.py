@@ -10,6 +10,7 @@ from services.chassis import telemetry
 from services.chassis.errors import InvalidArgument
 from services.chassis.postgres import Connection, Database
 from services.gateway.events import Degradation
+from services.gateway.modes import AnswerMode
 from services.index.agents import INDEXING_METHODS, Agent, get_agent
 from services.index.deployments import Deployment, get_deployment
 
@@ -17,6 +18,10 @@ logger = logging.getLogger(__name__)
 
 INDEXING_METHOD_KEY = "indexing_method"
 DIRECT_SIMILARITY_KEY = "direct_similarity"
+MODE_KEY = "mode"
+ANALYSE_KEY = "analyse"
+_MODES = {mode.value: mode for mode in AnswerMode}
+_SWITCH = {"true": True, "on": True, "false": False, "off": False}
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,10 @@ class Overlaid:
     """The similarity that a direct answer needs; None leaves it to the service's setting."""
     notices: tuple[str, ...]
     """What of the overlay was not understood, and what is done instead."""
+    mode: AnswerMode | None = None
+    """Who searches; None leaves it to the service's setting."""
+    analyse: bool | None = None
+    """Whether questions are analysed; None leaves it to the service's setting."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,7 @@ class AskedAgent:
 def overlaid(agent: Agent, overlay: Mapping[str, str]) -> Overlaid:
     """Apply an overlay to an agent's settings: it wins, and what is not understood falls back to the agent's (Q1)."""
     method, similarity, notices = agent.indexing_method, None, list[str]()
+    mode, analyse = None, None
     for key, value in sorted(overlay.items()):
         if key == INDEXING_METHOD_KEY and value in INDEXING_METHODS:
             method = value
@@ -63,9 +73,17 @@ def overlaid(agent: Agent, overlay: Mapping[str, str]) -> Overlaid:
             similarity = read
         elif key == DIRECT_SIMILARITY_KEY:
             notices.append(f"the overlay's {key} {value[:80]!r} is no number from 0 to 1; the service's is used")
+        elif key == MODE_KEY and value in _MODES:
+            mode = _MODES[value]
+        elif key == MODE_KEY:
+            notices.append(f"the overlay's {key} {value[:80]!r} is not known; the service's is used")
+        elif key == ANALYSE_KEY and value.lower() in _SWITCH:
+            analyse = _SWITCH[value.lower()]
+        elif key == ANALYSE_KEY:
+            notices.append(f"the overlay's {key} {value[:80]!r} is neither true nor false; the service's is used")
         else:
             notices.append(f"the overlay's {key[:80]!r} is not known and changes nothing")
-    return Overlaid(method, similarity, tuple(notices))
+    return Overlaid(method, similarity, tuple(notices), mode, analyse)
 
 
 class Agents:

@@ -82,6 +82,8 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
             message.started.CopyFrom(answer_pb2.Started(question=question, language=language))
         case events.Rewritten(original, question):
             message.rewritten.CopyFrom(answer_pb2.Rewritten(original=original, question=question))
+        case events.Analysed():
+            message.analysed.CopyFrom(_analysed(event))
         case events.Searching(query, text):
             message.searching.CopyFrom(answer_pb2.Searching(query=query, message=text))
         case events.Retrieved(candidates):
@@ -116,6 +118,17 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
                     completion_tokens=usage.completion_tokens,
                 ),
             ))
+
+
+def _analysed(analysed: events.Analysed) -> answer_pb2.Analysed:
+    filters = analysed.filters
+    return answer_pb2.Analysed(
+        intent=analysed.intent, original=analysed.original, question=analysed.question, ignored=analysed.ignored,
+        filter=answer_pb2.SearchFilter(
+            document_ids=filters.document_ids, categories=filters.categories,
+            metadata={key: str(value) for key, value in filters.metadata.items()},
+        ),
+    )
 
 
 def _direct_answer(direct: events.DirectAnswer) -> answer_pb2.DirectAnswer:

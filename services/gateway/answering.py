@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
+from services.gateway.analysing import Analyser
 from services.gateway.checking import Finding, Thresholds
 from services.gateway.citing import Citer, Strictness
 from services.gateway.direct_answers import DIRECT_MODEL, DirectAnswers
@@ -31,6 +33,7 @@ from services.gateway.events import (
 from services.gateway.history import History
 from services.gateway.marking import Marking
 from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
+from services.gateway.modes import AnswerMode, ToolLimits
 from services.gateway.peers import Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
 from services.gateway.quoting import quote
@@ -58,6 +61,20 @@ class AnswerOptions:
     """Whether sentences are judged by the language model; None leaves it to the service's settings."""
     judge_question: bool | None = None
     """The same for whether the passages hold the answer."""
+    mode: AnswerMode = AnswerMode.INJECTION
+    tool_limits: ToolLimits = field(default_factory=ToolLimits)
+    analyse: bool = False
+    """Whether the model analyses the question before the search."""
+
+
+class OtherMode(Protocol):
+    """Another way from a question to its cited words."""
+
+    def answer(
+        self, query: Query, options: AnswerOptions, *, answer_id: str, stopwatch: Stopwatch, deadline: Deadline
+    ) -> AsyncGenerator[Event, None]:
+        """Yield what happens from the first search on, `Finished` last."""
+        ...
 
 
 class Answerer:
@@ -65,13 +82,15 @@ class Answerer:
 
     def __init__(
         self, retriever: Retriever, peers: Peers, marking: Marking, direct: DirectAnswers | None = None,
-        opinions: Opinions | None = None,
+        opinions: Opinions | None = None, *, by_tools: OtherMode | None = None, analyser: Analyser | None = None,
     ) -> None:
         self._opinions = opinions
         self._retriever = retriever
         self._peers = peers
         self._marking = marking
         self._direct = direct
+        self._by_tools = by_tools
+        self._analyser = analyser
 
     async def answer(
         self, query: Query, options: AnswerOptions, *, answer_id: str, deadline: Deadline
@@ -81,7 +100,10 @@ class Answerer:
         stopwatch = Stopwatch()
         messages = messages_for(query.question)
         yield Started(query.question, messages.language)
-        yield Searching(query.question, messages.searching)
+        by_tools = self._by_tools if options.mode is AnswerMode.TOOLS else None
+        analyser = self._analyser if options.analyse else None
+        if by_tools is None and analyser is None:
+            yield Searching(query.question, messages.searching)
         for degraded in query.agent.degradations if query.agent is not None else ():
             yield degraded
         if self._direct is not None and query.agent is not None and query.direct:
@@ -93,6 +115,22 @@ class Answerer:
                 stopwatch.durations["total"] = time.perf_counter() - started_at
                 yield Finished(Outcome.DIRECT, stopwatch.durations, Usage(), DIRECT_MODEL)
                 return
+        usage = Usage()
+        if analyser is not None:
+            analysis = await analyser.analyse(query, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
+            yield analysis.event
+            query, usage = analysis.query, analysis.usage
+        if by_tools is not None:
+            answered = by_tools.answer(query, options, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
+            async with aclosing(answered) as events:
+                async for event in events:
+                    if isinstance(event, Finished):
+                        stopwatch.durations["total"] = time.perf_counter() - started_at
+                        event = replace(event, usage=usage.plus(event.usage))
+                    yield event
+            return
+        if analyser is not None:
+            yield Searching(query.question, messages.searching)
         embedding, results = await self._retriever.retrieve(query, stopwatch=stopwatch, deadline=deadline)
         yield Retrieved(len(results))
         assert embedding is not None
@@ -112,7 +150,7 @@ class Answerer:
             yield refused
             outcome, generation = Outcome.REFUSED, None
         else:
-            writer = _Writer(
+            writer = Writer(
                 self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
                 self._opinions,
             )
@@ -122,7 +160,7 @@ class Answerer:
             outcome, generation = writer.outcome, writer.generation
         stopwatch.durations["total"] = time.perf_counter() - started_at
         yield Finished(
-            outcome, stopwatch.durations, Usage() if generation is None else generation.usage,
+            outcome, stopwatch.durations, usage if generation is None else usage.plus(generation.usage),
             "" if generation is None else generation.model,
         )
 
@@ -144,7 +182,7 @@ def refuse(passages: tuple[RankedPassage, ...], options: AnswerOptions, *, text:
     return None if close else Refused(text, "BELOW_THRESHOLD", best)
 
 
-class _Writer:
+class Writer:
     """Streams the model's text for one answer, with its citations."""
 
     def __init__(
@@ -195,10 +233,15 @@ class _Writer:
                     self._prompt, self._options.sampling, tenant=self._query.tenant, generation_id=answer_id,
                     deadline=self._deadline,
                 ) as parts,
-                aclosing(self._stream(parts)) as streamed,
+                aclosing(self.stream(parts)) as streamed,
             ):
                 async for event in streamed:
                     yield event
+        for event in self.conclude():
+            yield event
+
+    def conclude(self) -> Iterator[Event]:
+        """Yield what takes the place of a text that is not shown: a refusal or the best extract."""
         if self.outcome is Outcome.REFUSED and self._closeness >= self._options.quote_threshold:
             # Small models refuse too much: a passage this close is worth showing, and who reads it can judge.
             reason = "the language model found no answer, although a passage is close to the question; it is quoted"
@@ -214,8 +257,8 @@ class _Writer:
             yield self._quote()
         if self._scorer.failed:
             yield Degradation("citation", f"{self._scorer.failed}; some sentences were checked by their words alone")
-        for degradation in () if self._opinion is None else self._opinion.degradations:
-            yield degradation
+        if self._opinion is not None:
+            yield from self._opinion.degradations
 
     async def _is_answerable(self) -> bool:
         """Return whether the passages hold the answer, as far as the language model is asked beforehand."""
@@ -224,7 +267,8 @@ class _Writer:
         with self._stopwatch.measure("judge"):
             return await self._opinion.is_answerable(self._query.question, deadline=self._deadline)
 
-    async def _stream(self, parts: AsyncIterator[str | Generation]) -> AsyncGenerator[Event, None]:
+    async def stream(self, parts: AsyncIterator[str | Generation]) -> AsyncGenerator[Event, None]:
+        """Yield the sentences that may be shown, with their citations."""
         called_at = time.perf_counter()
         held = ""
         async for part in parts:

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import Enum
 
 from services.gateway.checking import Basis, Finding
+from services.index.filters import Filters
 from services.index.passages import Passage
 from services.index.search import SearchResult
 
@@ -54,6 +55,20 @@ class Rewritten:
 
     original: str
     question: str
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """The question was analysed before the search."""
+
+    intent: str
+    original: str
+    question: str
+    """The question that is searched for."""
+    filters: Filters
+    """What the search is narrowed to, the client's conditions included."""
+    ignored: tuple[str, ...] = ()
+    """What of the analysis was not used, and why."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +197,13 @@ class Usage:
     cached_tokens: int = 0
     completion_tokens: int = 0
 
+    def plus(self, other: Usage) -> Usage:
+        """Return what both used."""
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens, self.cached_tokens + other.cached_tokens,
+            self.completion_tokens + other.completion_tokens,
+        )
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -200,5 +222,5 @@ class Finished:
 
 Event = (
     Started | Rewritten | Searching | Retrieved | Reranked | Token | Citation | Withheld | Refused | Quoted | Finished
-    | Degradation | DirectAnswer
+    | Degradation | DirectAnswer | Analysed
 )

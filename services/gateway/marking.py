@@ -26,7 +26,8 @@ _BRACKETED = re.compile(r"[\[［【〔]([^\[\]［］【】〔〕\n]{1,40})[\]］
 _MARKER = re.compile(r"\s*(?:[^\W\d_]{1,12}\.?\s*)?\d{1,3}(?:\s*(?:[,;&]|et|and)\s*\d{1,3})*\s*", re.IGNORECASE)
 # What chat templates turn into tokens of their own: a document that has them would otherwise end its turn.
 _CONTROL = re.compile(
-    r"<\s*\|([^<>|]{0,60})\|\s*>|<(/?(?:s|bos|eos|pad|unk|mask|start_of_turn|end_of_turn|tool_call|think))>"
+    r"<\s*\|([^<>|]{0,60})\|\s*>"
+    r"|<(/?(?:s|bos|eos|pad|unk|mask|start_of_turn|end_of_turn|tool_call|tool_response|tools|think))>"
     r"|\[(/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS))\]|<<(/?SYS)>>", re.IGNORECASE,
 )
 

@@ -11,6 +11,7 @@ from typing import Self
 from services.chassis import channels
 from services.chassis.channels import Deadline
 from services.chassis.errors import FailedPrecondition, ServiceError
+from services.gateway.chat import ChatMessage, ToolCall, ToolDefinition
 from services.gateway.embedding import EmbedServices, QueryEmbedding
 from services.gateway.events import Usage
 from services.gateway.prompt import Prompt
@@ -195,6 +196,34 @@ class Peers:
             generation_id=generation_id,
             messages=_messages(prompt), sampling=sampling, cache_salt=tenant,
         )
+        async with self._generated(request, tenant=tenant, deadline=deadline) as parts:
+            yield _without_calls(parts)
+
+    @asynccontextmanager
+    async def converse(
+        self, messages: Sequence[ChatMessage], options: SamplingOptions, *, tenant: str, generation_id: str,
+        deadline: Deadline, tools: Sequence[ToolDefinition] = (), json_schema: str = "",
+    ) -> AsyncIterator[AsyncIterator[str | ToolCall | Generation]]:
+        """Stream the language model's text and the tools that it asks for, then how it ended.
+
+        Leaving the context aborts the generation. FailedPrecondition where the model takes no tools.
+        """
+        sampling = generate_pb2.Sampling(temperature=options.temperature, tokens_max=options.tokens_max)
+        if options.seed is not None:
+            sampling.seed = options.seed
+        request = generate_pb2.GenerateRequest(
+            generation_id=generation_id, messages=map(_message, messages), sampling=sampling, cache_salt=tenant,
+            json_schema=json_schema,
+            tools=[generate_pb2.Tool(name=tool.name, description=tool.description, parameters=tool.parameters)
+                   for tool in tools],
+        )
+        async with self._generated(request, tenant=tenant, deadline=deadline) as parts:
+            yield parts
+
+    @asynccontextmanager
+    async def _generated(
+        self, request: generate_pb2.GenerateRequest, *, tenant: str, deadline: Deadline
+    ) -> AsyncIterator[AsyncIterator[str | ToolCall | Generation]]:
         async with channels.stream(
             self._generate.Generate, request, peer="generate", tenant=tenant, deadline=deadline,
             cap_seconds=self._limits.generate_seconds,
@@ -209,10 +238,37 @@ def _messages(prompt: Prompt) -> list[generate_pb2.Message]:
     ]
 
 
-async def _parts(responses: AsyncIterator[generate_pb2.GenerateResponse]) -> AsyncIterator[str | Generation]:
+_ROLES = {
+    "system": generate_pb2.ROLE_SYSTEM, "user": generate_pb2.ROLE_USER, "assistant": generate_pb2.ROLE_ASSISTANT,
+    "tool": generate_pb2.ROLE_TOOL,
+}
+
+
+def _message(message: ChatMessage) -> generate_pb2.Message:
+    return generate_pb2.Message(
+        role=_ROLES[message.role], content=message.content,
+        tool_calls=[generate_pb2.ToolCall(id=call.id, name=call.name, arguments=call.arguments)
+                    for call in message.tool_calls],
+        tool_call_id=message.answers.id if message.answers else "",
+        tool_name=message.answers.name if message.answers else "",
+    )
+
+
+async def _without_calls(parts: AsyncIterator[str | ToolCall | Generation]) -> AsyncIterator[str | Generation]:
+    async for part in parts:
+        if not isinstance(part, ToolCall):
+            yield part
+
+
+async def _parts(
+    responses: AsyncIterator[generate_pb2.GenerateResponse],
+) -> AsyncIterator[str | ToolCall | Generation]:
     async for response in responses:
         if response.WhichOneof("part") == "text":
             yield response.text
+            continue
+        if response.WhichOneof("part") == "tool_call":
+            yield ToolCall(response.tool_call.id, response.tool_call.name, response.tool_call.arguments)
             continue
         finish = response.finish
         yield Generation(

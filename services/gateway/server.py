@@ -13,7 +13,7 @@ import grpc.aio
 from services.chassis.channels import Deadline, from_reason
 from services.chassis.ids import is_id
 from services.chassis.serving import require, tenant_of
-from services.gateway.agents import Agents
+from services.gateway.agents import Agents, AskedAgent
 from services.gateway.answer_messages import duration_messages, passage_messages
 from services.gateway.answering import AnswerOptions
 from services.gateway.answers import Answers
@@ -21,6 +21,7 @@ from services.gateway.checking import Thresholds
 from services.gateway.citing import Strictness
 from services.gateway.conversation_messages import kept_history
 from services.gateway.dialogue import Dialogue, Turn
+from services.gateway.modes import AnswerMode
 from services.gateway.peers import SamplingOptions
 from services.gateway.retrieval import Mode, Query, Retriever
 from services.gateway.settings import GatewaySettings
@@ -44,6 +45,11 @@ _STRICTNESSES = {
     answer_pb2.STRICTNESS_UNSPECIFIED: None,
     answer_pb2.STRICTNESS_WITHHOLD: Strictness.WITHHOLD,
     answer_pb2.STRICTNESS_MARK: Strictness.MARK,
+}
+_ANSWER_MODES = {
+    answer_pb2.ANSWER_MODE_UNSPECIFIED: None,
+    answer_pb2.ANSWER_MODE_INJECTION: AnswerMode.INJECTION,
+    answer_pb2.ANSWER_MODE_TOOLS: AnswerMode.TOOLS,
 }
 
 
@@ -98,7 +104,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             exact=False,
         )
         query = await self._for_agent(request, query)
-        options = self._options(request)
+        options = self._options(request, query.agent)
         remaining = context.time_remaining()
         deadline = Deadline.after(settings.ask_seconds_max if remaining is None else remaining)
         answer = self._answers.start(
@@ -174,9 +180,16 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             mode=mode, limit=limit, candidates=candidates, exact=exact, kinds=passage_kinds(filters.kinds, mode=mode),
         )
 
-    def _options(self, request: answer_pb2.AskRequest) -> AnswerOptions:
+    def _options(self, request: answer_pb2.AskRequest, agent: AskedAgent | None) -> AnswerOptions:
         settings = self._settings
-        temperature = request.temperature if request.HasField("temperature") else settings.temperature
+        require(request.mode in _ANSWER_MODES, f"mode {request.mode} is not known; use ANSWER_MODE_INJECTION or "
+                "ANSWER_MODE_TOOLS, or leave it out", field="mode")
+        # The request's word goes before the deployment's, and that before the service's.
+        deployed = agent.settings if agent is not None else None
+        mode = _ANSWER_MODES[request.mode] or (deployed and deployed.mode) or AnswerMode(settings.mode)
+        analyse = deployed.analyse if deployed is not None and deployed.analyse is not None else settings.analyse
+        by_default = settings.tools_temperature if mode is AnswerMode.TOOLS else settings.temperature
+        temperature = request.temperature if request.HasField("temperature") else by_default
         require(0 <= temperature <= 2, f"temperature is {temperature:g}; use 0 to 2", field="temperature")
         tokens_max = request.tokens_max or settings.answer_tokens_max
         require(tokens_max <= 32_768, f"tokens_max is {tokens_max}; use 1 to 32,768", field="tokens_max")
@@ -197,6 +210,8 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             refusal_text=settings.refusal_text,
             judge=request.judge if request.HasField("judge") else None,
             judge_question=request.judge_question if request.HasField("judge_question") else None,
+            mode=mode, tool_limits=settings.tool_limits,
+            analyse=request.analyse if request.HasField("analyse") else analyse,
         )
 
 

@@ -10,6 +10,7 @@ from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSet
 from services.gateway.dialogue import DialogueSettings
 from services.gateway.entailment import EntailmentMode, EntailmentSettings
 from services.gateway.judge import JudgeMode, JudgeSettings
+from services.gateway.modes import ToolLimits
 from services.gateway.small_talk import COMPLEXITY_MIN, KEYWORDS
 
 
@@ -131,7 +132,25 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     answer_tokens_max: int = Field(default=400, ge=1, le=32_768)
     """Most tokens of an answer."""
     temperature: float = Field(default=0.0, ge=0, le=2)
-    """Sampling temperature of answers."""
+    """Sampling temperature of answers in mode injection."""
+
+    mode: Literal["injection", "tools"] = "injection"
+    """Who searches: the gateway, or the language model with a tool; a deployment or a request may say otherwise."""
+    tools_temperature: float = Field(default=0.7, ge=0, le=2)
+    """Sampling temperature in mode tools."""
+    tools_searches_max: int = Field(default=3, ge=1, le=20)
+    """Searches of one answer in mode tools."""
+    tools_sources_tokens_max: int = Field(default=2_000, ge=1, le=100_000)
+    """Tokens of all sources of an answer in mode tools, as the embedding model counts them."""
+    analyse: bool = False
+    """Whether the language model analyses questions before the search; a deployment or a request may say otherwise."""
+    analyse_seconds_max: float = Field(default=20, gt=0)
+    """Longest time for that; after it the question is searched for as it was asked."""
+
+    @property
+    def tool_limits(self) -> ToolLimits:
+        """What bounds an answer in mode tools."""
+        return ToolLimits(searches_max=self.tools_searches_max, sources_tokens_max=self.tools_sources_tokens_max)
 
     @property
     def judging(self) -> JudgeSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 from services.chassis import lifecycle
@@ -14,6 +15,8 @@ from services.generate.settings import GenerateSettings, engine_environment
 from services.generate.supervisor import Supervisor
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 
+logger = logging.getLogger(__name__)
+
 SERVICE_NAME = generate_pb2.DESCRIPTOR.services_by_name["GenerateService"].full_name
 
 
@@ -25,8 +28,8 @@ def open_engine(settings: GenerateSettings) -> Engine:
         return OpenAIEngine(Endpoint(
             url=settings.openai_url, key=settings.openai_key, model=settings.openai_model,
             timeout_seconds=settings.openai_timeout_seconds, structured_output=settings.openai_structured_output,
-            stream_usage=settings.openai_stream_usage, tokens_field=settings.openai_tokens_field,
-            logprobs=settings.openai_logprobs,
+            provider=settings.provider, tools=settings.openai_tools, headers=settings.headers,
+            omitted=settings.omitted_fields, logprobs=settings.openai_logprobs,
         ), connections_max=settings.sequences_max + settings.queue_max)
     if settings.engine_name == "scripted":
         from services.generate.script import read_script
@@ -47,6 +50,8 @@ def open_engine(settings: GenerateSettings) -> Engine:
 
 async def main(settings: GenerateSettings, stopping: Stopping) -> None:
     """Open what the service needs, in order, and serve until told to stop."""
+    for notice in settings.old_name_notices:
+        logger.warning(notice)
     async with (
         open_engine(settings) as engine,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,

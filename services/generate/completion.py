@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from services.chassis.errors import FailedPrecondition, Unavailable
-from services.generate.engine import Delta, Finish, FinishReason, Piece, Usage
+from services.generate.engine import Delta, Finish, FinishReason, Piece, Tool, ToolCall, Usage
 from services.generate.event_stream import MalformedStream
+from services.generate.tool_calls import ToolCallReader, call_id
 
-_REASONS = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH, "model_length": FinishReason.LENGTH}
+CALLS_MAX = 16
+_REASONS = {
+    "stop": FinishReason.STOP, "length": FinishReason.LENGTH, "model_length": FinishReason.LENGTH,
+    "tool_calls": FinishReason.TOOL_CALLS, "function_call": FinishReason.TOOL_CALLS,
+}
+
+
+@dataclass
+class _Call:
+    """A tool call that comes in pieces."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
 
 
 class Completion:
     """Reads `chat.completion.chunk` objects; the usage may come after the finish reason."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Sequence[Tool] = (), *, secrets: Sequence[str] = ()) -> None:
+        """Take the tools that were offered, for some servers leave calls in the text, and what must not be said."""
+        self._secrets = secrets
         self.done = False
         self._reason: FinishReason | None = None
         self._usage = Usage()
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._offered = bool(tools)
+        self._reader = ToolCallReader(tools) if tools else None
 
     def read(self, events: Sequence[str]) -> Iterator[Piece]:
         """Yield what the events say, all their text as one delta."""
@@ -30,7 +51,7 @@ class Completion:
                 break
             text += self._chunk(event)
         if text:
-            yield Delta(text)
+            yield from [Delta(text)] if self._reader is None else self._reader.feed(text)
         if self.done:
             yield from self.end()
 
@@ -39,6 +60,16 @@ class Completion:
         if self._reason is None:
             raise Unavailable("the model endpoint broke off its answer; try again")
         self.done = True
+        if self._reader is not None:
+            yield from self._reader.finish()
+        called = bool(self._calls) or (self._reader is not None and self._reader.called)
+        for call in self._calls:
+            yield ToolCall(call.id or call_id(), call.name, call.arguments or "{}")
+        if self._reason is FinishReason.TOOL_CALLS and not called:
+            raise Unavailable("the model endpoint ended its answer for tool calls and sent none; try again")
+        if called and self._reason is FinishReason.STOP:
+            # Some servers end with `stop` after a call, and all do after one that they took for text.
+            self._reason = FinishReason.TOOL_CALLS
         yield Finish(self._reason, self._usage)
 
     def _chunk(self, event: str) -> str:
@@ -49,24 +80,57 @@ class Completion:
         if not isinstance(chunk, dict):
             raise MalformedStream(f"data that is not an object: {event[:80]!r}")
         if failure := chunk.get("error"):
-            message = failure.get("message") if isinstance(failure, dict) else failure
-            raise Unavailable(f"the model endpoint failed within its answer: {str(message)[:300]}; try again")
+            message = str(failure.get("message", failure) if isinstance(failure, dict) else failure)
+            for secret in self._secrets:
+                message = message.replace(secret, "***")
+            raise Unavailable(f"the model endpoint failed within its answer: {message[:300]}; try again")
         if isinstance(usage := chunk.get("usage"), dict):
             self._usage = token_usage(usage)
         choices = chunk.get("choices") or ()
         if not choices:
             return ""
         if reason := choices[0].get("finish_reason"):
-            self._reason = _finish_reason(reason)
-        return _text((choices[0].get("delta") or {}).get("content"))
+            self._reason = self._finish_reason(reason)
+        delta = choices[0].get("delta") or {}
+        for piece in delta.get("tool_calls") or ():
+            self._take_call(piece)
+        return _text(delta.get("content"))
 
+    def _take_call(self, piece: Any) -> None:
+        """Add a piece of a tool call to the call that it belongs to."""
+        function = piece.get("function") if isinstance(piece, dict) else None
+        if not isinstance(function, dict):
+            raise MalformedStream(f"a tool call that is no function: {str(piece)[:80]!r}")
+        call = self._call_of(piece.get("index"), str(piece.get("id") or ""), named=bool(function.get("name")))
+        call.name = str(function.get("name") or call.name)
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):
+            # A few servers send the object itself instead of its text.
+            call.arguments = json.dumps(arguments, ensure_ascii=False)
+        elif arguments:
+            call.arguments += str(arguments)
 
-def _finish_reason(reason: str) -> FinishReason:
-    known = _REASONS.get(reason)
-    if known is None:
-        # Such as `content_filter` or `tool_calls`: the same request would end the same way.
-        raise FailedPrecondition(f"the model endpoint ended its answer for the reason {str(reason)[:40]!r}")
-    return known
+    def _call_of(self, index: Any, identity: str, *, named: bool) -> _Call:
+        known = self._by_index.get(index) if isinstance(index, int) else (self._calls[-1] if self._calls else None)
+        # Without an index, or with 0 for every call, another id or another name begins another call.
+        another = known is not None and known.name and named and identity != known.id
+        if known is not None and not another:
+            known.id = known.id or identity
+            return known
+        if len(self._calls) == CALLS_MAX:
+            raise FailedPrecondition(f"the model asked for more than {CALLS_MAX} tools at once; ask another model")
+        call = _Call(id=identity)
+        self._calls.append(call)
+        if isinstance(index, int):
+            self._by_index[index] = call
+        return call
+
+    def _finish_reason(self, reason: str) -> FinishReason:
+        known = _REASONS.get(reason)
+        if known is None or (known is FinishReason.TOOL_CALLS and not self._offered):
+            # Such as `content_filter`: the same request would end the same way.
+            raise FailedPrecondition(f"the model endpoint ended its answer for the reason {str(reason)[:40]!r}")
+        return known
 
 
 def _text(content: Any) -> str:

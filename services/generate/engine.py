@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Protocol, Self
 
 from services.chassis.errors import Unavailable
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 
 
 class EngineDead(Unavailable):
@@ -20,11 +20,36 @@ class EngineDead(Unavailable):
 
 
 @dataclass(frozen=True)
+class Tool:
+    """A function that the model may ask for."""
+
+    name: str
+    description: str
+    parameters: str
+    """A JSON schema of type `object`."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool that the model asks for; as a piece of an answer, once it is whole."""
+
+    id: str
+    name: str
+    arguments: str
+    """As the model wrote them: a JSON object, unless it wrote something else."""
+
+
+@dataclass(frozen=True)
 class Message:
     """One message of the prompt."""
 
     role: Role
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Of the assistant."""
+    tool_call_id: str = ""
+    """Of a tool: the call that the message answers."""
+    tool_name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +76,8 @@ class Generation:
     """The JSON schema to obey; empty for free text."""
     cache_salt: str = ""
     """Cached prefixes are shared only under the same salt."""
+    tools: tuple[Tool, ...] = ()
+    """What the model may ask for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +106,7 @@ class FinishReason(StrEnum):
 
     STOP = "stop"
     LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
 
 
 @dataclass(frozen=True)
@@ -98,7 +126,7 @@ class Finish:
     usage: Usage
 
 
-Piece = Delta | Finish
+Piece = Delta | ToolCall | Finish
 
 
 @dataclass(frozen=True)
@@ -132,6 +160,8 @@ class Description:
     structured_output: bool = True
     scores: bool = True
     """Whether the engine tells how likely answers are."""
+    tools_refusal: str = ""
+    """Why the model takes no tools, and the setting that changes it; empty where it does."""
     supervised: bool = True
     """Whether the engine lives and dies with this process, so that its silence means that it hangs."""
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterator
+import math
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Self, cast
 from urllib.parse import urlsplit
@@ -23,14 +26,19 @@ from services.chassis.errors import (
     Unavailable,
 )
 from services.generate.completion import Completion
+from services.generate.completion_request import request_body
 from services.generate.engine import Description, Generation, Piece, Scores, Scoring, Status
 from services.generate.event_stream import EventStream, MalformedStream
 from services.generate.openai_scores import read_scores, score_body
+from services.generate.providers import Provider
 
 CONNECT_SECONDS = 10.0
 ERROR_BYTES_MAX = 4096
 SCORE_BYTES_MAX = 1 << 20
+NO_TOOLS = ("the model behind the endpoint takes no tools, as SOURCIER_GENERATE_OPENAI_TOOLS=false says; ask in mode "
+            "injection, or name a model that takes them and set it to true")
 _TRUNCATED = 300
+_COMPLETIONS = "/chat/completions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,15 +51,26 @@ class Endpoint:
     key: SecretStr = field(default_factory=lambda: SecretStr(""))
     timeout_seconds: float = 120.0
     structured_output: bool = True
-    stream_usage: bool = True
-    tokens_field: str = "max_tokens"
     logprobs: bool = True
+    tools: bool = True
+    provider: Provider = field(default_factory=Provider)
+    headers: Mapping[str, SecretStr] = field(default_factory=dict)
+    """Sent with each request."""
+    omitted: Collection[str] = ()
+    """Fields of the body that are never sent."""
 
     @property
     def completions_url(self) -> str:
-        """The address that generations are posted to."""
-        base = self.url.rstrip("/")
-        return base if base.endswith("/chat/completions") else f"{base}/chat/completions"
+        """The address that generations are posted to; a query, as Azure has one, stays at its end."""
+        parts = urlsplit(self.url)
+        path = parts.path.rstrip("/")
+        return parts._replace(path=path if path.endswith(_COMPLETIONS) else path + _COMPLETIONS).geturl()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be said to anyone."""
+        values = (self.key, *self.headers.values())
+        return tuple(text for value in values if (text := value.get_secret_value()))
 
     @property
     def host(self) -> str:
@@ -73,7 +92,10 @@ class OpenAIEngine:
     async def __aenter__(self) -> Self:
         key = self._endpoint.key.get_secret_value()
         self._client = httpx.AsyncClient(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            headers={
+                **({"Authorization": f"Bearer {key}"} if key else {}),
+                **{name: value.get_secret_value() for name, value in self._endpoint.headers.items()},
+            },
             # The whole time is bounded below; a single read may wait for as long as that.
             timeout=httpx.Timeout(self._endpoint.timeout_seconds, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=self._connections_max, max_keepalive_connections=8),
@@ -88,9 +110,9 @@ class OpenAIEngine:
 
     def describe(self) -> Description:
         """Name the model; the endpoint does not tell its limits."""
-        return Description(engine="openai", model=self._endpoint.model,
+        return Description(engine="openai", model=self._endpoint.model, supervised=False,
                            structured_output=self._endpoint.structured_output, scores=self._endpoint.logprobs,
-                           supervised=False)
+                           tools_refusal="" if self._endpoint.tools else NO_TOOLS)
 
     def status(self) -> Status:
         """Tell what runs; a failing endpoint fails calls, never this process."""
@@ -102,11 +124,12 @@ class OpenAIEngine:
         limit = min(now + self._endpoint.timeout_seconds, generation.deadline)
         with self._translated():
             async with self._client.stream(
-                "POST", self._endpoint.completions_url, json=request_body(generation, self._endpoint),
+                "POST", self._endpoint.completions_url, json=self._body(generation),
                 timeout=_timeout(limit - now),
             ) as response:
                 await self._check(response)
-                async for piece in self._read(response, limit):
+                completion = Completion(generation.tools, secrets=self._endpoint.secrets)
+                async for piece in self._read(response, completion, limit):
                     self._pieces += 1
                     yield piece
 
@@ -114,7 +137,9 @@ class OpenAIEngine:
         """Return how likely each answer is, from a completion of one token."""
         now = asyncio.get_running_loop().time()
         limit = min(now + self._endpoint.timeout_seconds, scoring.deadline)
-        body = score_body(scoring.messages, model=self._endpoint.model, tokens_field=self._endpoint.tokens_field)
+        body = score_body(
+            scoring.messages, model=self._endpoint.model, tokens_field=self._endpoint.provider.tokens_field
+        )
         with self._translated():
             async with asyncio.timeout_at(limit), self._client.stream(
                 "POST", self._endpoint.completions_url, json=body, timeout=_timeout(limit - now)
@@ -149,8 +174,14 @@ class OpenAIEngine:
         finally:
             self._running -= 1
 
-    async def _read(self, response: httpx.Response, limit: float) -> AsyncGenerator[Piece, None]:
-        stream, completion = EventStream(), Completion()
+    def _body(self, generation: Generation) -> dict[str, Any]:
+        endpoint = self._endpoint
+        return request_body(generation, model=endpoint.model, provider=endpoint.provider, omitted=endpoint.omitted)
+
+    async def _read(
+        self, response: httpx.Response, completion: Completion, limit: float
+    ) -> AsyncGenerator[Piece, None]:
+        stream = EventStream()
         async with aclosing(cast(AsyncGenerator[bytes, None], response.aiter_bytes())) as chunks:
             while chunk := await self._chunk(chunks, limit):
                 # One message for all that came together.
@@ -187,8 +218,8 @@ class OpenAIEngine:
         except (ValueError, AttributeError):
             pass
         # Some endpoints say the key that they were sent.
-        key = self._endpoint.key.get_secret_value()
-        text = text.replace(key, "***") if key else text
+        for secret in self._endpoint.secrets:
+            text = text.replace(secret, "***")
         return " ".join(text.split())[:_TRUNCATED]
 
     def _timed_out(self) -> DeadlineExceeded:
@@ -213,33 +244,6 @@ def _timeout(seconds: float) -> httpx.Timeout:
     return httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
 
 
-def request_body(generation: Generation, endpoint: Endpoint) -> dict[str, Any]:
-    """Return the JSON body that asks for a generation."""
-    sampling = generation.sampling
-    body: dict[str, Any] = {
-        "model": endpoint.model,
-        "messages": [{"role": message.role, "content": message.content} for message in generation.messages],
-        "stream": True,
-        "temperature": round(sampling.temperature, 6),
-        endpoint.tokens_field: sampling.tokens_max,
-    }
-    if endpoint.stream_usage:
-        body["stream_options"] = {"include_usage": True}
-    # What has its default is left out: not every endpoint knows every field.
-    if sampling.top_p != 1.0:
-        body["top_p"] = round(sampling.top_p, 6)
-    if sampling.seed is not None:
-        body["seed"] = sampling.seed
-    if sampling.stop:
-        body["stop"] = list(sampling.stop)
-    if generation.json_schema:
-        body["response_format"] = {
-            "type": "json_schema",
-            "json_schema": {"name": "output", "strict": True, "schema": json.loads(generation.json_schema)},
-        }
-    return body
-
-
 def status_error(response: httpx.Response, endpoint: Endpoint, *, said: str) -> ServiceError:
     """Return what an HTTP status means to our caller; `said` is the endpoint's own text."""
     code = response.status_code
@@ -251,12 +255,24 @@ def status_error(response: httpx.Response, endpoint: Endpoint, *, said: str) -> 
     if code in {408, 504}:
         return DeadlineExceeded(fact)
     if code == 429:
-        wait = response.headers.get("retry-after", "")
-        return ResourceExhausted(f"{fact}; try again" + (f" in {wait} s" if wait.isdigit() else " later"),
-                                 **({"retry_after": wait} if wait.isdigit() else {}))
+        wait = retry_seconds(response.headers.get("retry-after", ""), now=datetime.now(UTC))
+        return ResourceExhausted(f"{fact}; try again" + (f" in {wait} s" if wait else " later"),
+                                 **({"retry_after": str(wait)} if wait else {}))
     if code >= 500:
         return Unavailable(f"{fact}; try again in a moment")
     if code >= 400:
-        return InvalidArgument(f"{fact}; shorten the prompt or leave out what it does not know: for a field of the "
-                               "stream see SOURCIER_GENERATE_OPENAI_STREAM_USAGE and _TOKENS_FIELD")
+        return InvalidArgument(f"{fact}; shorten the prompt, or have a field that it does not know left out or named "
+                               "otherwise: SOURCIER_GENERATE_OPENAI_PROVIDER, _OMIT")
     return FailedPrecondition(f"{fact}; SOURCIER_GENERATE_OPENAI_URL does not name the endpoint itself")
+
+
+def retry_seconds(header: str, *, now: datetime) -> int:
+    """Return the whole seconds to wait that a `Retry-After` header names, as a number or a date; 0 for none."""
+    try:
+        return max(math.ceil(float(header)), 0)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return max(math.ceil((parsedate_to_datetime(header) - now).total_seconds()), 0)
+    except (ValueError, TypeError):
+        return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +10,8 @@ from itertools import combinations
 from typing import Any, Protocol
 
 from services.chassis.errors import FailedPrecondition, InvalidArgument, TooLarge
-from services.generate.engine import Message
+from services.generate.completion_request import tool_definition
+from services.generate.engine import Message, Tool
 
 
 class Tokenizer(Protocol):
@@ -22,7 +24,9 @@ class Tokenizer(Protocol):
         """The control marks that have a name."""
         ...
 
-    def apply_chat_template(self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool) -> Any:
+    def apply_chat_template(
+        self, conversation: Any, *, tools: Any, tokenize: bool, add_generation_prompt: bool
+    ) -> Any:
         """Render the model's template."""
         ...
 
@@ -45,7 +49,14 @@ class PromptEncoder:
         marks = sorted(_control_marks(tokenizer), key=len, reverse=True)
         self._marks = re.compile("|".join(map(re.escape, marks))) if marks else None
 
-    def encode(self, messages: Sequence[Message]) -> list[int]:
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the model's template has a place for tools: it was then trained to ask for them."""
+        template = self._tokenizer.chat_template
+        templates = template.values() if isinstance(template, dict) else [template]
+        return any("tools" in str(each) for each in templates)
+
+    def encode(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[int]:
         """Return the prompt's tokens; TooLarge when no room is left for an answer."""
         characters = sum(len(message.content) for message in messages)
         if characters > self._characters_max:
@@ -54,8 +65,8 @@ class PromptEncoder:
                                   f"{self._context_tokens_max} tokens can hold")
         try:
             text = self._tokenizer.apply_chat_template(
-                [{"role": message.role, "content": self._quoted(message.content)} for message in messages],
-                tokenize=False, add_generation_prompt=True,
+                [self._written(message) for message in messages],
+                tools=[tool_definition(tool) for tool in tools] or None, tokenize=False, add_generation_prompt=True,
             )
         except Exception as error:
             # Templates raise errors of their own for an order of roles that the model does not know.
@@ -95,6 +106,25 @@ class PromptEncoder:
 
     def _first_token(self, text: str) -> int:
         return self._tokenizer.encode(text, add_special_tokens=False)[0]
+
+    def _written(self, message: Message) -> dict[str, Any]:
+        """Return a message as templates read it: the arguments of a call as an object, which they write themselves."""
+        written: dict[str, Any] = {"role": message.role, "content": self._quoted(message.content)}
+        if message.tool_calls:
+            written["tool_calls"] = [
+                {"id": call.id, "type": "function",
+                 "function": {"name": call.name, "arguments": self._arguments(call.arguments)}}
+                for call in message.tool_calls
+            ]
+        if message.role == "tool":
+            written |= {"tool_call_id": message.tool_call_id, "name": message.tool_name}
+        return written
+
+    def _arguments(self, text: str) -> Any:
+        try:
+            return json.loads(self._quoted(text))
+        except ValueError:
+            return {}
 
     def _quoted(self, content: str) -> str:
         # A document that spells out the model's control marks must not become a message of its own.

@@ -1,18 +1,22 @@
-"""What the scripted engine answers: rules in a JSON file, tried in order on the last message of the user.
+"""What the scripted engine answers: rules in a JSON file, tried in order on the last message, by a person or a tool.
 
     {"tokens_per_second": 50, "first_token_seconds": 0.2,
      "rules": [{"pattern": "télétravail", "text": "{passage:1} [1]."},
+               {"pattern": "congés", "calls": ["{\"query\": \"{question}\"}"]},
                {"pattern": "panne", "text": "Je commence", "failure": "die"}],
      "default": "Je ne trouve pas cette information dans le corpus."}
 
 `{passage:n}` stands for the first sentence of the passage that the prompt numbers `[Source n]` or `[n]`, `{question}`
-for the prompt's last line. The failures: `hang` and `die` concern the engine, `unavailable`, `exhausted` and `internal`
-the one call; they come after the text. Asked how likely answers are, a rule tells the probabilities of its `scores`; an
-answer that they leave out has 0.98 where the rule's text begins with it, else 0.01.
+for the prompt's last line. `calls` are the arguments of calls of the first tool that is offered, made after the text;
+such a rule is passed over where none is offered, and once a tool has answered, unless it is for `after_tool`, as rules
+for the tool's answer alone are. The failures: `hang` and `die` concern the engine, `unavailable`, `exhausted` and
+`internal` the one call; they come after the text. Asked how likely answers are, a rule tells the probabilities of its
+`scores`; an answer that they leave out has 0.98 where the rule's text begins with it, else 0.01.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,6 +42,10 @@ class Rule(_Strict):
     """Regular expression, searched for without regard to case."""
     text: str = ""
     scores: Mapping[str, Annotated[float, Field(gt=0, le=1)]] = Field(default_factory=dict)
+    calls: tuple[str, ...] = ()
+    """Arguments of the tool calls that are asked for after the text."""
+    after_tool: bool = False
+    """Whether the rule is for what a tool answered alone."""
     failure: Failure = ""
     first_token_seconds: Seconds | None = None
     tokens_per_second: Annotated[float, Field(ge=0)] | None = None
@@ -63,10 +71,11 @@ class Script(_Strict):
     rules: tuple[Rule, ...] = ()
     default: str = "Je ne trouve pas cette information dans le corpus."
 
-    def rule_for(self, message: str) -> Rule:
-        """Return the first rule that applies, its pace filled in."""
-        found = next((rule for rule in self.rules if re.search(rule.pattern, message, re.IGNORECASE)),
-                     Rule(pattern=".", text=self.default))
+    def rule_for(self, message: str, *, by_tool: bool = False, tools: bool = False) -> Rule:
+        """Return the first rule that applies to the last message, its pace filled in; `tools` tells whether any are
+        offered."""
+        found = next((rule for rule in self.rules if _applies(rule, by_tool=by_tool, tools=tools)
+                      and re.search(rule.pattern, message, re.IGNORECASE)), Rule(pattern=".", text=self.default))
         return found.model_copy(update={
             "first_token_seconds": _either(found.first_token_seconds, self.first_token_seconds),
             "tokens_per_second": _either(found.tokens_per_second, self.tokens_per_second),
@@ -87,6 +96,17 @@ def read_script(path: Path) -> Script:
         raise FailedPrecondition(f"SOURCIER_GENERATE_SCRIPT_FILE={path} cannot be read: {error.strerror}") from error
     except ValidationError as error:
         raise FailedPrecondition(f"SOURCIER_GENERATE_SCRIPT_FILE={path} is not a script: {error}") from error
+
+
+def _applies(rule: Rule, *, by_tool: bool, tools: bool) -> bool:
+    if rule.after_tool:
+        return by_tool and (tools or not rule.calls)
+    return not rule.calls or (tools and not by_tool)
+
+
+def filled_arguments(text: str, message: str) -> str:
+    """Return the arguments of a call with the last line of the message in its place, as JSON has it."""
+    return text.replace("{question}", json.dumps(message.rstrip().rpartition("\n")[2], ensure_ascii=False)[1:-1])
 
 
 def filled(text: str, message: str) -> str:

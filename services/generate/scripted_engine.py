@@ -24,9 +24,11 @@ from services.generate.engine import (
     Scores,
     Scoring,
     Status,
+    ToolCall,
     Usage,
 )
-from services.generate.script import Rule, Script, filled, probability
+from services.generate.script import Rule, Script, filled, filled_arguments, probability
+from services.generate.tool_calls import call_id
 
 _TOKEN = re.compile(r"\s*\S+|\s+$")
 """A word with the white space before it."""
@@ -68,7 +70,9 @@ class ScriptedEngine:
         """Yield the scripted answer; tokens that are due together come as one delta."""
         prompt_tokens = self._prompt_tokens(generation.messages)
         message = generation.messages[-1].content
-        rule = self._script.rule_for(message)
+        rule = self._script.rule_for(
+            message, by_tool=generation.messages[-1].role == "tool", tools=bool(generation.tools)
+        )
         tokens, reason = cut(_TOKEN.findall(filled(rule.text, message)), generation.sampling)
         self._in_hand += 1
         ended = False
@@ -78,6 +82,10 @@ class ScriptedEngine:
                 try:
                     async for delta in self._paced(tokens, rule):
                         yield delta
+                    for arguments in rule.calls:
+                        reason = FinishReason.TOOL_CALLS
+                        name = generation.tools[0].name
+                        yield ToolCall(call_id(), name, filled_arguments(arguments, message))
                     await self._fail(rule)
                 finally:
                     self._running -= 1

@@ -14,8 +14,20 @@ import grpc.aio
 from services.chassis.errors import FailedPrecondition
 from services.chassis.ids import new_id
 from services.chassis.serving import STREAM_DEADLINE_SECONDS, require, seconds_left, tenant_of
-from services.generate.engine import Delta, Finish, FinishReason, Generation, Message, Role, Sampling, Scoring, Usage
+from services.generate.engine import (
+    Delta,
+    Finish,
+    FinishReason,
+    Generation,
+    Message,
+    Role,
+    Sampling,
+    Scoring,
+    ToolCall,
+    Usage,
+)
 from services.generate.supervisor import Supervisor
+from services.generate.tool_requests import check_tool_order, checked_tool_calls, checked_tools
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -30,9 +42,11 @@ CHOICE_CHARACTERS_MAX = 40
 
 _ROLES: dict[int, Role] = {
     generate_pb2.ROLE_SYSTEM: "system", generate_pb2.ROLE_USER: "user", generate_pb2.ROLE_ASSISTANT: "assistant",
+    generate_pb2.ROLE_TOOL: "tool",
 }
 _REASONS = {
     FinishReason.STOP: generate_pb2.FINISH_REASON_STOP, FinishReason.LENGTH: generate_pb2.FINISH_REASON_LENGTH,
+    FinishReason.TOOL_CALLS: generate_pb2.FINISH_REASON_TOOL_CALLS,
 }
 
 
@@ -66,6 +80,10 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
             async for piece in pieces:
                 if isinstance(piece, Delta):
                     yield generate_pb2.GenerateResponse(text=piece.text)
+                elif isinstance(piece, ToolCall):
+                    yield generate_pb2.GenerateResponse(tool_call=generate_pb2.ToolCall(
+                        id=piece.id, name=piece.name, arguments=piece.arguments,
+                    ))
                 else:
                     yield generate_pb2.GenerateResponse(finish=self._finish(piece))
 
@@ -98,7 +116,8 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
         return generate_pb2.DescribeResponse(
             model=description.model, revision=description.revision, engine=description.engine,
             context_tokens_max=description.context_tokens_max, completion_tokens_max=self._completion_tokens.maximum,
-            structured_output=description.structured_output, scores=description.scores,
+            structured_output=description.structured_output, tools=not description.tools_refusal,
+            tools_refusal=description.tools_refusal, scores=description.scores,
         )
 
     def _generation(self, request: generate_pb2.GenerateRequest, *, tenant: str, deadline: float) -> Generation:
@@ -108,6 +127,7 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
             sampling=checked_sampling(request.sampling, limits=self._completion_tokens),
             json_schema=checked_schema(request.json_schema, enforced=self._description.structured_output),
             cache_salt=checked_salt(request.cache_salt, tenant=tenant),
+            tools=checked_tools(request, refusal=self._description.tools_refusal),
             deadline=deadline,
         )
 
@@ -153,16 +173,20 @@ def checked_messages(request: generate_pb2.GenerateRequest | generate_pb2.ScoreR
     for place, message in enumerate(request.messages):
         field = f"messages[{place}]"
         role = _ROLES.get(message.role)
-        require(role is not None, f"{field}.role is {message.role}; send ROLE_SYSTEM, ROLE_USER or ROLE_ASSISTANT",
-                field=f"{field}.role")
-        require(bool(message.content.strip()), f"{field}.content is empty; leave the message out, or fill it",
-                field=f"{field}.content")
+        require(role is not None, f"{field}.role is {message.role}; send ROLE_SYSTEM, ROLE_USER, ROLE_ASSISTANT or "
+                "ROLE_TOOL", field=f"{field}.role")
+        require(bool(message.content.strip() or message.tool_calls),
+                f"{field}.content is empty; leave the message out, or fill it", field=f"{field}.content")
         require(message.role != generate_pb2.ROLE_SYSTEM or place == 0,
                 f"{field}.role is ROLE_SYSTEM; the instructions are the first message only", field=f"{field}.role")
         assert role is not None
-        messages.append(Message(role, message.content))
-    require(messages[-1].role == "user", f"the last message is by the {messages[-1].role}; end with one of ROLE_USER",
+        messages.append(Message(
+            role, message.content, checked_tool_calls(message, field=field), message.tool_call_id, message.tool_name
+        ))
+    require(messages[-1].role in ("user", "tool"),
+            f"the last message is by the {messages[-1].role}; end with one of ROLE_USER or ROLE_TOOL",
             field="messages")
+    check_tool_order(messages)
     return tuple(messages)
 
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from services.chassis.settings import ModelSettings, ServiceSettings, settings_config
+from services.generate.old_names import read_old_names
+from services.generate.providers import Provider, ProviderName, SchemaForm, SeedField, TokensField, provider_of
 
 EngineName = Literal["vllm", "openai", "scripted"]
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_NEEDED_FIELDS = frozenset({"model", "messages", "stream", "tools"})
+_OWN_HEADERS = frozenset({"content-type", "content-length", "host", "transfer-encoding", "connection"})
 
 
 class GenerateSettings(ServiceSettings, ModelSettings):
@@ -54,14 +64,27 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     """The model's name at the endpoint."""
     openai_timeout_seconds: float = Field(default=120.0, gt=0, le=3600)
     """Longest time for one generation at the endpoint."""
+    openai_provider: ProviderName = "auto"
+    """Who is behind the endpoint, which sets the five settings that follow; `auto` knows OpenAI, Mistral and Ollama by
+    their address. docs/PROVIDERS.md has the table."""
+    openai_tokens_field: TokensField | None = None
+    """The name under which the endpoint takes the most tokens to generate; the provider's by default."""
+    openai_seed_field: SeedField | None = None
+    """The name under which it takes the seed; the provider's by default."""
+    openai_schema_form: SchemaForm | None = None
+    """How a JSON schema is sent in `response_format`; the provider's by default."""
+    openai_stream_usage: bool | None = None
+    """Whether it knows `stream_options.include_usage`; without it, usage may read 0. The provider's by default."""
+    openai_omit: str = Field(default="", pattern=r"^([a-z_]+(\s*,\s*[a-z_]+)*)?$")
+    """Fields, by comma, that are never sent because the model refuses them, as `temperature,seed`."""
     openai_structured_output: bool = True
-    """Whether the endpoint enforces `response_format` of type `json_schema`."""
-    openai_stream_usage: bool = True
-    """Whether the endpoint knows `stream_options.include_usage`; without it, usage may read 0."""
+    """Whether the endpoint enforces a JSON schema in `response_format`."""
     openai_logprobs: bool = True
     """Whether the endpoint knows `logprobs` and `top_logprobs`; a judge of sentences rests on them."""
-    openai_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """The name under which the endpoint takes the most tokens to generate."""
+    openai_tools: bool = True
+    """Whether the model behind the endpoint takes tools; without them, answers in mode tools are refused."""
+    openai_headers: SecretStr = SecretStr("")
+    """Further headers of each request as a JSON object of texts, as `{"api-key": "…"}`."""
 
     script_file: Path | None = None
     """scripted: the JSON file that says what is answered; for tests and benchmarks."""
@@ -72,6 +95,66 @@ class GenerateSettings(ServiceSettings, ModelSettings):
         if self.engine == "auto":
             return "openai" if self.openai_url else "vllm"
         return self.engine
+
+    @property
+    def provider(self) -> Provider:
+        """What the endpoint understands."""
+        preset = provider_of(self.openai_provider, self.openai_url)
+        return Provider(
+            tokens_field=self.openai_tokens_field or preset.tokens_field,
+            seed_field=self.openai_seed_field or preset.seed_field,
+            schema_form=self.openai_schema_form or preset.schema_form,
+            stream_usage=preset.stream_usage if self.openai_stream_usage is None else self.openai_stream_usage,
+        )
+
+    @property
+    def omitted_fields(self) -> frozenset[str]:
+        """The fields that are never sent."""
+        return frozenset(name for name in map(str.strip, self.openai_omit.split(",")) if name)
+
+    @property
+    def headers(self) -> dict[str, SecretStr]:
+        """The further headers of each request."""
+        text = self.openai_headers.get_secret_value()
+        return {name: SecretStr(value) for name, value in json.loads(text or "{}").items()}
+
+    @property
+    def old_name_notices(self) -> tuple[str, ...]:
+        """What to say of settings that are given under their old names."""
+        return read_old_names(os.environ).notices
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource, dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read the old names after the new ones, which win."""
+        old: dict[str, Any] = dict(read_old_names(os.environ).values)
+        return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=old)
+
+    @field_validator("openai_omit")
+    @classmethod
+    def _can_be_omitted(cls, fields: str) -> str:
+        if needed := _NEEDED_FIELDS & {name.strip() for name in fields.split(",")}:
+            raise ValueError(f"names {', '.join(sorted(needed))}, without which nothing can be asked; leave it out")
+        return fields
+
+    @field_validator("openai_headers")
+    @classmethod
+    def _headers_are_texts(cls, headers: SecretStr) -> SecretStr:
+        try:
+            read = json.loads(headers.get_secret_value() or "{}")
+        except ValueError as error:
+            raise ValueError('is not JSON; write an object of texts, as {"x-team": "rh"}') from error
+        if not isinstance(read, dict) or not all(
+            _HEADER_NAME.fullmatch(name) and isinstance(value, str) and value.isprintable() and value.isascii()
+            for name, value in read.items()
+        ):
+            raise ValueError('is no JSON object of header names and texts, as {"x-team": "rh"}')
+        if taken := {name.lower() for name in read} & _OWN_HEADERS:
+            raise ValueError(f"names {', '.join(sorted(taken))}, which the service sets itself; leave it out")
+        return headers
 
     @model_validator(mode="after")
     def _check_engine(self) -> Self:

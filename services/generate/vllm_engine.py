@@ -34,12 +34,15 @@ from services.generate.engine import (
 )
 from services.generate.processor import cpu_flags, fastest_dtype
 from services.generate.prompt import PromptEncoder
+from services.generate.tool_calls import ToolCallReader
 from services.generate.vllm_core import bind_to_parent
 from services.generate.weights import Weights
 
 logger = logging.getLogger(__name__)
 
 GIB = 1 << 30
+NO_TOOLS = ("the chat template of {} has no place for tools; ask in mode injection, or name a model that takes them "
+            "with SOURCIER_GENERATE_MODEL")
 CPU_BLOCK_TOKENS = 32
 """Prefixes are cached by whole blocks; the CPU's own default of 128 would recompute up to 127 tokens of a hit."""
 STOP_SECONDS = 3.0
@@ -131,7 +134,8 @@ class VllmEngine:
     def describe(self) -> Description:
         """Name the model and its limits."""
         return Description(engine="vllm", model=self._weights.name, revision=self._weights.revision,
-                           context_tokens_max=self._context_tokens_max)
+                           context_tokens_max=self._context_tokens_max,
+                           tools_refusal="" if self._encoder.takes_tools else NO_TOOLS.format(self._weights.name))
 
     def status(self) -> Status:
         """Tell whether vLLM's core is alive, and what it said last."""
@@ -149,14 +153,17 @@ class VllmEngine:
         from vllm.inputs import tokens_input
 
         loop = asyncio.get_running_loop()
-        tokens = await loop.run_in_executor(self._executor, self._encoder.encode, generation.messages)
+        tokens = await loop.run_in_executor(
+            self._executor, self._encoder.encode, generation.messages, generation.tools
+        )
         with self._translated(field="json_schema" if generation.json_schema else "sampling"):
             outputs = self._llm.generate(
                 tokens_input(tokens, cache_salt=generation.cache_salt or None),
                 self._sampling(generation, prompt_tokens=len(tokens)), generation.id,
             )
             async with aclosing(outputs):
-                async for piece in _pieces(outputs, prompt_tokens=len(tokens)):
+                reader = ToolCallReader(generation.tools) if generation.tools else None
+                async for piece in _pieces(outputs, reader, prompt_tokens=len(tokens)):
                     yield piece
 
     async def score(self, scoring: Scoring) -> Scores:
@@ -215,6 +222,8 @@ class VllmEngine:
             max_tokens=min(asked.tokens_max, self._context_tokens_max - prompt_tokens),
             seed=asked.seed,
             stop=list(asked.stop),
+            # Some models write calls between marks that count as special, and they would be missing.
+            skip_special_tokens=not generation.tools,
             output_kind=RequestOutputKind.DELTA,
             structured_outputs=StructuredOutputsParams(json=generation.json_schema) if generation.json_schema else None,
         )
@@ -243,18 +252,29 @@ class VllmEngine:
         return AsyncLLM.from_engine_args(arguments, stat_loggers=[self._progress.logger_of])
 
 
-async def _pieces(outputs: Any, *, prompt_tokens: int) -> AsyncGenerator[Piece, None]:
+async def _pieces(
+    outputs: Any, reader: ToolCallReader | None, *, prompt_tokens: int
+) -> AsyncGenerator[Piece, None]:
     completion_tokens = 0
     async for output in outputs:
         completion = output.outputs[0]
         completion_tokens += len(completion.token_ids)
+        usage = Usage(prompt_tokens, output.num_cached_tokens or 0, completion_tokens)
         if completion.text:
-            yield Delta(completion.text)
+            for piece in [Delta(completion.text)] if reader is None else reader.feed(completion.text):
+                yield piece
+        if reader is not None and reader.over:
+            # A small model goes on to make up the tool's answer: nobody reads it.
+            yield Finish(FinishReason.TOOL_CALLS, usage)
+            return
         if output.finished:
             reason = _REASONS.get(completion.finish_reason)
             if reason is None:
                 raise Unavailable(f"vLLM ended the generation: {completion.finish_reason}; try again")
-            yield Finish(reason, Usage(prompt_tokens, output.num_cached_tokens or 0, completion_tokens))
+            for piece in () if reader is None else reader.finish():
+                yield piece
+            called = reader is not None and reader.called and reason is FinishReason.STOP
+            yield Finish(FinishReason.TOOL_CALLS if called else reason, usage)
 
 
 def _log_sum(log_probabilities: list[float]) -> float:

@@ -13,6 +13,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.chassis.settings import shared
 
+OLD_ENDPOINT_NAMES = frozenset({"mistral", "openai", "ollama", "litellm"})
+"""What the old name `RAG_PROVIDER` may say of an endpoint."""
 SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway")
 DEFAULT_MODEL = "qwen2.5-coder-1.5b-instruct"
 SMALL_MODEL = "smollm2-135m-instruct"
@@ -69,6 +71,9 @@ class StackSettings(BaseSettings):
     generate_openai_url: str = ""
     """An OpenAI-compatible endpoint, which the generate service then calls instead of loading a model."""
     generate_engine: str = ""
+    rag_provider: str = Field(default="", validation_alias="RAG_PROVIDER")
+    mistral_api_url: str = Field(default="", validation_alias="MISTRAL_API_URL")
+    """Old names that the generate service reads, too: with them it loads no model either."""
     embed_model: str = "multilingual-e5-small"
     """The embedding model, for the embed service and for counting tokens in ingest."""
     embed_models: str = ""
@@ -123,7 +128,10 @@ class StackSettings(BaseSettings):
     @property
     def loads_model(self) -> bool:
         """Whether the generate service runs vLLM itself, which lives in an environment of its own."""
-        return not self.generate_openai_url and self.generate_engine in {"", "auto", "vllm"}
+        old_endpoint = self.rag_provider.lower() in OLD_ENDPOINT_NAMES or bool(self.mistral_api_url)
+        if self.generate_openai_url or (old_endpoint and self.generate_engine != "vllm"):
+            return False
+        return self.generate_engine in {"", "auto", "vllm"}
 
 
 def inherited_environment() -> Mapping[str, str]:

@@ -51,6 +51,10 @@ _WARNINGS = {
               help="Whether the language model has to confirm each sentence; the service decides by default.")
 @click.option("--judge-question/--no-judge-question", default=None,
               help="Whether it is asked first if the passages hold the answer; the service decides by default.")
+@click.option("--mode", type=click.Choice(["injection", "tools"]),
+              help="Who searches: the service, or the language model with a tool; the service decides by default.")
+@click.option("--analyse/--no-analyse", default=None,
+              help="Whether the language model analyses the question first; the service decides by default.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=300.0,
               show_default=True, metavar="SECONDS", help="The longest the answer may take.")
 @click.option("--json", "as_json", is_flag=True, help="Write one AskEvent a line, as JSON.")
@@ -134,6 +138,8 @@ class AnswerWriter:
                 self._step(f"answer {event.answer_id}")
             case "rewritten":
                 self._step(f"asked as: {event.rewritten.question}")
+            case "analysed":
+                self._analysed(event.analysed)
             case "searching":
                 self._step(event.searching.message)
             case "retrieved":
@@ -163,6 +169,13 @@ class AnswerWriter:
             case "failed":
                 self.end_line()
                 raise failed_answer(event.failed)
+
+    def _analysed(self, analysed: answer_pb2.Analysed) -> None:
+        where = [*analysed.filter.categories, *(f"{key}={value}" for key, value in analysed.filter.metadata.items())]
+        narrowed = f" (in {', '.join(where)})" if where else ""
+        self._step(f"analysed as {analysed.intent}: {analysed.question}{narrowed}")
+        for reason in analysed.ignored:
+            self._step(f"left out of the analysis: {reason}")
 
     def _cite(self, citation: answer_pb2.Citation) -> None:
         if citation.marker:

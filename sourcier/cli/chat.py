@@ -38,9 +38,13 @@ _COMMAND = re.compile(r"/(?P<name>[a-z]+)(?:\s+(?P<rest>.*))?", re.DOTALL)
 @click.command()
 @click.option("--conversation", "conversation_id", metavar="ID", default="", help="Go on with this conversation.")
 @click.option("-c", "--collection", default="", help="Where to search; `default` by default.")
+@click.option("--mode", type=click.Choice(["injection", "tools"]),
+              help="Who searches: the service, or the language model with a tool; the service decides by default.")
 @click.option("--session-only", is_flag=True, help="Keep nothing on the service; follow-ups work all the same.")
 @connects
-def chat(conversation_id: str, collection: str, session_only: bool, connection: Connection) -> int:
+def chat(
+    conversation_id: str, collection: str, mode: str | None, session_only: bool, connection: Connection
+) -> int:
     """Ask one question after another; follow-ups such as « et celle de Lyon ? » refer to what came before.
 
     Ctrl-C stops the answer being written, and leaves where none is. Questions are read line by line where the input
@@ -59,7 +63,9 @@ def chat(conversation_id: str, collection: str, session_only: bool, connection: 
         client = Client(connection.target(), tenant=connection.tenant)
         runner.run(client.__aenter__())
         try:
-            talk = Chat(client, runner, conversation_id=conversation_id, collection=collection, kept=not session_only)
+            where = {"collection": collection} if collection else {}
+            talk = Chat(client, runner, conversation_id=conversation_id, kept=not session_only,
+                        options=where | ({"mode": mode} if mode else {}))
             return talk.run()
         finally:
             runner.run(client.__aexit__(None, None, None))
@@ -69,12 +75,12 @@ class Chat:
     """One person's conversation; the input is read outside of the event loop, which runs while calls are made."""
 
     def __init__(
-        self, client: Client, runner: asyncio.Runner, *, conversation_id: str, collection: str, kept: bool
+        self, client: Client, runner: asyncio.Runner, *, conversation_id: str, kept: bool, options: dict[str, Any]
     ) -> None:
         self._client = client
         self._runner = runner
         self._conversation_id = conversation_id
-        self._collection = collection
+        self._options = options
         self._kept = kept
         self._history: list[tuple[Any, str]] = []
         self._message_id = ""
@@ -149,7 +155,7 @@ class Chat:
     async def _ask(self, question: str) -> None:
         from sourcier.results import gather_answer
 
-        options: dict[str, Any] = {"collection": self._collection} if self._collection else {}
+        options = dict(self._options)
         if self._kept:
             if not self._conversation_id:
                 self._conversation_id = (await self._client.create_conversation()).conversation_id

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 overlays = click.option(
     "--set", "overlay", multiple=True, metavar="KEY=VALUE",
-    help="A setting that wins over the agent's: indexing_method=classic, direct_similarity=0.97; may be repeated.",
+    help="A setting that wins over the agent's: indexing_method=classic, direct_similarity=0.97, mode=tools; may be "
+         "repeated.",
 )
 
 

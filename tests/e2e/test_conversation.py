@@ -64,3 +64,17 @@ async def test_a_question_that_a_document_answers_needs_no_model(
     await scripted_client.ingest_text("Trois jours de télétravail par mois.", source="charte", collection="charte")
     again = await scripted_client.answer(QUESTION, agent="rh")
     assert again.direct is None or again.direct.answer == "Trois jours de télétravail par mois."
+
+
+def test_the_model_searches_from_the_command_line(scripted_stack: RunningStack) -> None:
+    ingested = scripted_stack.run("ingest", str(ROOT / "demo" / "documents" / "teletravail.pdf"), "--wait")
+    assert ingested.returncode == 0, ingested.stderr
+    question = "Quel outil, quel matériel pour le télétravail ?"
+    asked = scripted_stack.run("ask", "--mode", "tools", "--json", question)
+    assert asked.returncode == 0, asked.stderr
+    events = [json.loads(line) for line in asked.stdout.splitlines()]
+    assert [event["searching"]["query"] for event in events if "searching" in event] == [question]
+    assert not [event for event in events if "degraded" in event]
+    assert events[-1]["finished"]["outcome"] == "ANSWER_OUTCOME_ANSWERED"
+    shown = scripted_stack.run("ask", "--mode", "tools", question)
+    assert "\nSources\n  [1] " in shown.stdout

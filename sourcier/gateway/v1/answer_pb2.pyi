@@ -85,6 +85,30 @@ PASSAGE_KIND_CLASSIC: PassageKind.ValueType  # 4
 """By its category and text."""
 Global___PassageKind: _TypeAlias = PassageKind  # noqa: Y015
 
+class _AnswerMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AnswerModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ANSWER_MODE_UNSPECIFIED: _AnswerMode.ValueType  # 0
+    """Not set: the deployment's, else the service's setting, `injection` unless it was changed."""
+    ANSWER_MODE_INJECTION: _AnswerMode.ValueType  # 1
+    """The service searches for the question and gives the passages to the language model."""
+    ANSWER_MODE_TOOLS: _AnswerMode.ValueType  # 2
+    """The language model searches, as often as it needs, before it answers. FAILED_PRECONDITION where it takes no tools."""
+
+class AnswerMode(_AnswerMode, metaclass=_AnswerModeEnumTypeWrapper):
+    """Who searches."""
+
+ANSWER_MODE_UNSPECIFIED: AnswerMode.ValueType  # 0
+"""Not set: the deployment's, else the service's setting, `injection` unless it was changed."""
+ANSWER_MODE_INJECTION: AnswerMode.ValueType  # 1
+"""The service searches for the question and gives the passages to the language model."""
+ANSWER_MODE_TOOLS: AnswerMode.ValueType  # 2
+"""The language model searches, as often as it needs, before it answers. FAILED_PRECONDITION where it takes no tools."""
+Global___AnswerMode: _TypeAlias = AnswerMode  # noqa: Y015
+
 class _Role:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -554,7 +578,7 @@ class Degradation(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
     """The stage: `dense`, `rerank`, `citation`, `rewrite`, `conversation`, `resume`, `direct`, `deployment`, `judge`,
-    `entailment`.
+    `entailment`, `tools`, `analyse`.
     """
     reason: _builtins.str
     """What happened and what was done instead."""
@@ -581,7 +605,9 @@ class StageDuration(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """`rewrite`, `direct`, `embed`, `search`, `rerank`, `judge`, `first_token`, `generate` or `total`."""
+    """`rewrite`, `direct`, `analyse`, `tools` (the language model asks for searches), `embed`, `search`, `rerank`,
+    `judge`, `first_token`, `generate` or `total`.
+    """
     @_builtins.property
     def duration(self) -> _duration_pb2.Duration:
         """The time it took; `first_token` counts from the call of the language model."""
@@ -623,6 +649,8 @@ class AskRequest(_message.Message):
     DIRECT_ANSWERS_FIELD_NUMBER: _builtins.int
     JUDGE_FIELD_NUMBER: _builtins.int
     JUDGE_QUESTION_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    ANALYSE_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     passages: _builtins.int
@@ -634,7 +662,7 @@ class AskRequest(_message.Message):
     tokens_max: _builtins.int
     """Most tokens of the answer; 0 is the service's setting."""
     temperature: _builtins.float
-    """The sampling temperature, 0 to 2; unset is the service's setting."""
+    """The sampling temperature, 0 to 2; unset is the service's setting for the mode."""
     seed: _builtins.int
     """The sampler's seed; unset draws one."""
     conversation_id: _builtins.str
@@ -662,6 +690,12 @@ class AskRequest(_message.Message):
     judge_question: _builtins.bool
     """Whether it is asked before the answer is written whether the passages hold it; unset leaves it to the service's
     setting.
+    """
+    mode: Global___AnswerMode.ValueType
+    """Who searches; unset leaves it to the deployment's overlay, else to the service's setting."""
+    analyse: _builtins.bool
+    """Whether the language model analyses the question before the search, which an `analysed` event tells; unset leaves it
+    to the deployment's overlay, else to the service's setting.
     """
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
@@ -693,11 +727,15 @@ class AskRequest(_message.Message):
         direct_answers: _builtins.bool | None = ...,
         judge: _builtins.bool | None = ...,
         judge_question: _builtins.bool | None = ...,
+        mode: Global___AnswerMode.ValueType = ...,
+        analyse: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "direct_answers", b"direct_answers", "filter", b"filter", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "analyse", b"analyse", "direct_answers", b"direct_answers", "filter", b"filter", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "analyse", b"analyse", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "mode", b"mode", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__analyse: _TypeAlias = _typing.Literal["analyse"]  # noqa: Y015
+    _WhichOneofArgType__analyse: _TypeAlias = _typing.Literal["_analyse", b"_analyse"]  # noqa: Y015
     _WhichOneofReturnType__direct_answers: _TypeAlias = _typing.Literal["direct_answers"]  # noqa: Y015
     _WhichOneofArgType__direct_answers: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers"]  # noqa: Y015
     _WhichOneofReturnType__judge: _TypeAlias = _typing.Literal["judge"]  # noqa: Y015
@@ -712,6 +750,8 @@ class AskRequest(_message.Message):
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
     _WhichOneofReturnType__temperature: _TypeAlias = _typing.Literal["temperature"]  # noqa: Y015
     _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__analyse) -> _WhichOneofReturnType__analyse | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__direct_answers) -> _WhichOneofReturnType__direct_answers | None: ...
     @_typing.overload
@@ -896,6 +936,7 @@ class AskEvent(_message.Message):
     REWRITTEN_FIELD_NUMBER: _builtins.int
     WITHHELD_FIELD_NUMBER: _builtins.int
     DIRECT_ANSWER_FIELD_NUMBER: _builtins.int
+    ANALYSED_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """The answer's id (UUIDv7), the same in all its events."""
     sequence: _builtins.int
@@ -910,7 +951,7 @@ class AskEvent(_message.Message):
 
     @_builtins.property
     def searching(self) -> Global___Searching:
-        """A search began."""
+        """A search began; in mode tools one for each that the language model asks for."""
 
     @_builtins.property
     def retrieved(self) -> Global___Retrieved:
@@ -918,7 +959,7 @@ class AskEvent(_message.Message):
 
     @_builtins.property
     def reranked(self) -> Global___Reranked:
-        """The candidates were re-ranked; the passages that the answer may use."""
+        """The candidates were re-ranked; the passages that the answer may use, those of earlier searches included."""
 
     @_builtins.property
     def token(self) -> Global___Token:
@@ -960,6 +1001,10 @@ class AskEvent(_message.Message):
     def direct_answer(self) -> Global___DirectAnswer:
         """The answer to this very question is known; the language model is not called."""
 
+    @_builtins.property
+    def analysed(self) -> Global___Analysed:
+        """The language model analysed the question; what it came to is searched for."""
+
     def __init__(
         self,
         *,
@@ -980,12 +1025,13 @@ class AskEvent(_message.Message):
         rewritten: Global___Rewritten | None = ...,
         withheld: Global___Withheld | None = ...,
         direct_answer: Global___DirectAnswer | None = ...,
+        analysed: Global___Analysed | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -1042,6 +1088,48 @@ class Rewritten(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Rewritten: _TypeAlias = Rewritten  # noqa: Y015
+
+@_typing.final
+class Analysed(_message.Message):
+    """The language model analysed the question before the search."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INTENT_FIELD_NUMBER: _builtins.int
+    ORIGINAL_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    IGNORED_FIELD_NUMBER: _builtins.int
+    intent: _builtins.str
+    """What the person wants: `fact`, `procedure`, `comparison`, `summary` or `other`."""
+    original: _builtins.str
+    """The question as it was asked, or made self-contained."""
+    question: _builtins.str
+    """The question that is searched for: the same numbers, names and denials, in a clearer wording."""
+    @_builtins.property
+    def filter(self) -> Global___SearchFilter:
+        """What the search is narrowed to: the conditions of the request, and those of the analysis that some document meets."""
+
+    @_builtins.property
+    def ignored(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What of the analysis was not used, and why."""
+
+    def __init__(
+        self,
+        *,
+        intent: _builtins.str = ...,
+        original: _builtins.str = ...,
+        question: _builtins.str = ...,
+        filter: Global___SearchFilter | None = ...,
+        ignored: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "ignored", b"ignored", "intent", b"intent", "original", b"original", "question", b"question"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Analysed: _TypeAlias = Analysed  # noqa: Y015
 
 @_typing.final
 class Searching(_message.Message):
@@ -1106,7 +1194,7 @@ class Reranked(_message.Message):
     """Why it is degraded; empty when it is not."""
     @_builtins.property
     def passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Passage]:
-        """Best first; marker `[1]` is the first."""
+        """Best first within a search; marker `[1]` is the first."""
 
     def __init__(
         self,

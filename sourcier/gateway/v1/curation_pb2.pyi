@@ -267,8 +267,9 @@ class Deployment(_message.Message):
     """The similarity that a direct answer needs here; unset for the service's setting."""
     @_builtins.property
     def overlay(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Settings that win over the agent's: `indexing_method` (`qa_atomic`, `classic`) and `direct_similarity` (0 to 1). Kept
-        as given; what is not understood changes nothing and is told in `notices`.
+        """Settings that win over the agent's and the service's: `indexing_method` (`qa_atomic`, `classic`), `direct_similarity`
+        (0 to 1), `mode` (`injection`, `tools`) and `analyse` (`true`, `false`). Kept as given; what is not understood changes
+        nothing and is told in `notices`.
         """
 
     @_builtins.property

@@ -33,6 +33,8 @@ class _RoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Role.ValueType],
     """The person."""
     ROLE_ASSISTANT: _Role.ValueType  # 3
     """The model, in an earlier turn."""
+    ROLE_TOOL: _Role.ValueType  # 4
+    """A tool that the model called."""
 
 class Role(_Role, metaclass=_RoleEnumTypeWrapper):
     """Who speaks a message of the prompt."""
@@ -45,6 +47,8 @@ ROLE_USER: Role.ValueType  # 2
 """The person."""
 ROLE_ASSISTANT: Role.ValueType  # 3
 """The model, in an earlier turn."""
+ROLE_TOOL: Role.ValueType  # 4
+"""A tool that the model called."""
 Global___Role: _TypeAlias = Role  # noqa: Y015
 
 class _FinishReason:
@@ -59,6 +63,8 @@ class _FinishReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FinishRe
     """The model ended its answer, or a stop text was met."""
     FINISH_REASON_LENGTH: _FinishReason.ValueType  # 2
     """`tokens_max` or the context length was reached."""
+    FINISH_REASON_TOOL_CALLS: _FinishReason.ValueType  # 3
+    """The model waits for the tools that it asked for."""
 
 class FinishReason(_FinishReason, metaclass=_FinishReasonEnumTypeWrapper):
     """Why a generation ended."""
@@ -69,7 +75,69 @@ FINISH_REASON_STOP: FinishReason.ValueType  # 1
 """The model ended its answer, or a stop text was met."""
 FINISH_REASON_LENGTH: FinishReason.ValueType  # 2
 """`tokens_max` or the context length was reached."""
+FINISH_REASON_TOOL_CALLS: FinishReason.ValueType  # 3
+"""The model waits for the tools that it asked for."""
 Global___FinishReason: _TypeAlias = FinishReason  # noqa: Y015
+
+@_typing.final
+class Tool(_message.Message):
+    """A function that the model may ask the caller to run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    PARAMETERS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The function's name: 1 to 64 letters, digits, `_` and `-`."""
+    description: _builtins.str
+    """What it does and when to call it, for the model."""
+    parameters: _builtins.str
+    """A JSON schema of its arguments, of type `object`."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        description: _builtins.str = ...,
+        parameters: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "parameters", b"parameters"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Tool: _TypeAlias = Tool  # noqa: Y015
+
+@_typing.final
+class ToolCall(_message.Message):
+    """The model asks for a tool."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Names the call, for the message that answers it; 1 to 128 characters."""
+    name: _builtins.str
+    """The tool's name."""
+    arguments: _builtins.str
+    """The arguments as the model wrote them: a JSON object, unless the model wrote something else."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        arguments: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "id", b"id", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToolCall: _TypeAlias = ToolCall  # noqa: Y015
 
 @_typing.final
 class Message(_message.Message):
@@ -79,19 +147,33 @@ class Message(_message.Message):
 
     ROLE_FIELD_NUMBER: _builtins.int
     CONTENT_FIELD_NUMBER: _builtins.int
+    TOOL_CALLS_FIELD_NUMBER: _builtins.int
+    TOOL_CALL_ID_FIELD_NUMBER: _builtins.int
+    TOOL_NAME_FIELD_NUMBER: _builtins.int
     role: Global___Role.ValueType
     """Who speaks."""
     content: _builtins.str
-    """What is said; not empty."""
+    """What is said; not empty, except beside `tool_calls`."""
+    tool_call_id: _builtins.str
+    """Of `ROLE_TOOL`: the id of the call that the message answers."""
+    tool_name: _builtins.str
+    """Of `ROLE_TOOL`: the tool's name."""
+    @_builtins.property
+    def tool_calls(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolCall]:
+        """Of `ROLE_ASSISTANT`: the tools that the model asked for. Each is answered by a message of `ROLE_TOOL` that follows."""
+
     def __init__(
         self,
         *,
         role: Global___Role.ValueType = ...,
         content: _builtins.str = ...,
+        tool_calls: _abc.Iterable[Global___ToolCall] | None = ...,
+        tool_call_id: _builtins.str = ...,
+        tool_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "role", b"role"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "role", b"role", "tool_call_id", b"tool_call_id", "tool_calls", b"tool_calls", "tool_name", b"tool_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -163,6 +245,7 @@ class GenerateRequest(_message.Message):
     SAMPLING_FIELD_NUMBER: _builtins.int
     JSON_SCHEMA_FIELD_NUMBER: _builtins.int
     CACHE_SALT_FIELD_NUMBER: _builtins.int
+    TOOLS_FIELD_NUMBER: _builtins.int
     generation_id: _builtins.str
     """Names the generation in logs; empty lets the service choose."""
     json_schema: _builtins.str
@@ -177,6 +260,12 @@ class GenerateRequest(_message.Message):
     def sampling(self) -> Global___Sampling:
         """How to sample."""
 
+    @_builtins.property
+    def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___Tool]:
+        """The tools that the model may ask for, 16 at most; it chooses. FAILED_PRECONDITION where the model takes none, which
+        `Describe` tells.
+        """
+
     def __init__(
         self,
         *,
@@ -185,10 +274,11 @@ class GenerateRequest(_message.Message):
         sampling: Global___Sampling | None = ...,
         json_schema: _builtins.str = ...,
         cache_salt: _builtins.str = ...,
+        tools: _abc.Iterable[Global___Tool] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["sampling", b"sampling"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_salt", b"cache_salt", "generation_id", b"generation_id", "json_schema", b"json_schema", "messages", b"messages", "sampling", b"sampling"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_salt", b"cache_salt", "generation_id", b"generation_id", "json_schema", b"json_schema", "messages", b"messages", "sampling", b"sampling", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -264,23 +354,29 @@ class GenerateResponse(_message.Message):
 
     TEXT_FIELD_NUMBER: _builtins.int
     FINISH_FIELD_NUMBER: _builtins.int
+    TOOL_CALL_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """Text to append to what came before; never empty."""
     @_builtins.property
     def finish(self) -> Global___Finish:
         """The end."""
 
+    @_builtins.property
+    def tool_call(self) -> Global___ToolCall:
+        """A tool that the model asks for, sent once it is whole."""
+
     def __init__(
         self,
         *,
         text: _builtins.str = ...,
         finish: Global___Finish | None = ...,
+        tool_call: Global___ToolCall | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "part", b"part", "text", b"text"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "part", b"part", "text", b"text", "tool_call", b"tool_call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "part", b"part", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish", b"finish", "part", b"part", "text", b"text", "tool_call", b"tool_call"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["text", "finish"]  # noqa: Y015
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["text", "finish", "tool_call"]  # noqa: Y015
     _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
 
@@ -419,6 +515,8 @@ class DescribeResponse(_message.Message):
     CONTEXT_TOKENS_MAX_FIELD_NUMBER: _builtins.int
     COMPLETION_TOKENS_MAX_FIELD_NUMBER: _builtins.int
     STRUCTURED_OUTPUT_FIELD_NUMBER: _builtins.int
+    TOOLS_FIELD_NUMBER: _builtins.int
+    TOOLS_REFUSAL_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model's name."""
@@ -432,6 +530,10 @@ class DescribeResponse(_message.Message):
     """Most tokens one request may generate."""
     structured_output: _builtins.bool
     """Whether `json_schema` is enforced."""
+    tools: _builtins.bool
+    """Whether `tools` may be sent."""
+    tools_refusal: _builtins.str
+    """Why they may not, and the setting that changes it; empty where they may."""
     scores: _builtins.bool
     """Whether `Score` is there: the engine tells probabilities."""
     def __init__(
@@ -443,11 +545,13 @@ class DescribeResponse(_message.Message):
         context_tokens_max: _builtins.int = ...,
         completion_tokens_max: _builtins.int = ...,
         structured_output: _builtins.bool = ...,
+        tools: _builtins.bool = ...,
+        tools_refusal: _builtins.str = ...,
         scores: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["completion_tokens_max", b"completion_tokens_max", "context_tokens_max", b"context_tokens_max", "engine", b"engine", "model", b"model", "revision", b"revision", "scores", b"scores", "structured_output", b"structured_output"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completion_tokens_max", b"completion_tokens_max", "context_tokens_max", b"context_tokens_max", "engine", b"engine", "model", b"model", "revision", b"revision", "scores", b"scores", "structured_output", b"structured_output", "tools", b"tools", "tools_refusal", b"tools_refusal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -34,6 +34,14 @@ async def test_a_conversation_through_a_pipe(cli: Command, gateway: FakeGateway)
     assert (rated.rating, rated.rating_comment) == (conversation_pb2.RATING_UP, "très clair")
 
 
+async def test_who_searches_goes_with_each_question(cli: Command, gateway: FakeGateway) -> None:
+    assert (await cli("chat", "--mode", "tools", stdin="Un ?\nDeux ?\n")).code == 0
+    assert (await cli("ask", "--mode", "injection", "--analyse", "Trois ?")).code == 0
+    assert [(request.mode, request.analyse) for request in asked(gateway)] == [
+        (answer_pb2.ANSWER_MODE_TOOLS, False), (answer_pb2.ANSWER_MODE_TOOLS, False),
+        (answer_pb2.ANSWER_MODE_INJECTION, True)]
+
+
 async def test_new_and_quit(cli: Command, gateway: FakeGateway) -> None:
     done = await cli("chat", stdin="Un ?\n/new\nDeux ?\n/quit\nTrois ?\n")
     assert done.code == 0

@@ -20,6 +20,7 @@ from services.chassis.postgres import Database
 from services.chassis.serving import Server, received, tenant_of
 from services.gateway.__main__ import open_answers
 from services.gateway.agents import Agents
+from services.gateway.analysing import Analyser
 from services.gateway.answering import Answerer
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
@@ -36,6 +37,7 @@ from services.gateway.rewriting import Rewriter
 from services.gateway.second_opinion import Opinions
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
+from services.gateway.tool_answering import ToolAnswerer
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.gateway.v1 import (
     answer_pb2,
@@ -60,8 +62,8 @@ class Scenario:
 
     space_id: str = SPACE.space_id
     deltas: tuple[str, ...] = ("Le télétravail est possible ", "deux jours par semaine [1].")
-    script: Callable[[generate_pb2.GenerateRequest], tuple[str, ...]] | None = None
-    """What the language model says to a prompt, instead of its deltas."""
+    script: Callable[[generate_pb2.GenerateRequest], tuple[str | generate_pb2.ToolCall, ...]] | None = None
+    """What the language model says to a prompt and asks for, instead of its deltas."""
     rewriting_seconds: float = 0.0
     """How long the language model takes over a question that is to be made self-contained."""
     generation_pause: Callable[[], float] | None = None
@@ -179,7 +181,10 @@ class FakeGenerate(generate_pb2_grpc.GenerateServiceServicer):
                     await asyncio.sleep(scenario.generation_pause() / 100)
                 if scenario.pace_seconds:
                     await asyncio.sleep(scenario.pace_seconds)
-                yield generate_pb2.GenerateResponse(text=delta)
+                if isinstance(delta, str):
+                    yield generate_pb2.GenerateResponse(text=delta)
+                else:
+                    yield generate_pb2.GenerateResponse(tool_call=delta)
             scenario.generating.set()
             if scenario.hang:
                 await asyncio.Event().wait()
@@ -421,10 +426,13 @@ async def gateway(
                 database, peers, similarity_min=configured.direct_similarity,
                 search_seconds_max=configured.search_seconds_max,
             )
+            opinions = Opinions(Judge(peers, configured.judging), Entailment(peers, configured.entailing))
             dialogue = Dialogue(
-                Answerer(retriever, peers, Marking("secret"), direct, Opinions(
-                    Judge(peers, configured.judging), Entailment(peers, configured.entailing)
-                )),
+                Answerer(
+                    retriever, peers, Marking("secret"), direct, opinions,
+                    by_tools=ToolAnswerer(retriever, peers, Marking("secret"), opinions),
+                    analyser=Analyser(peers, database, seconds_max=configured.analyse_seconds_max),
+                ),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,

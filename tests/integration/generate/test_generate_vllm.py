@@ -228,6 +228,15 @@ async def test_a_prompt_that_does_not_fit_is_refused_with_its_length(vllm: VllmS
         assert "SOURCIER_GENERATE_CONTEXT_TOKENS_MAX" in (error.details() or "")
 
 
+async def test_a_model_whose_template_has_no_tools_says_so(vllm: VllmService) -> None:
+    description = await vllm.stub.Describe(pb.DescribeRequest(), timeout=10)
+    assert (description.tools, "SOURCIER_GENERATE_MODEL" in description.tools_refusal) == (False, True)
+    request = ask("Search.")
+    request.tools.append(pb.Tool(name="search", parameters='{"type": "object"}'))
+    error = await failure(vllm.generate(request))
+    assert (error.code(), error.details()) == (grpc.StatusCode.FAILED_PRECONDITION, description.tools_refusal)
+
+
 async def test_a_cancelled_call_is_aborted_inside_the_engine(vllm: VllmService) -> None:
     call = vllm.generate(ask(STORY, tokens_max=2000))
     for _ in range(3):

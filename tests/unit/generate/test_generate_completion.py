@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -18,9 +19,22 @@ from services.chassis.errors import (
     Unavailable,
 )
 from services.generate.completion import Completion
-from services.generate.engine import Delta, Finish, FinishReason, Generation, Message, Piece, Sampling, Usage
+from services.generate.completion_request import request_body
+from services.generate.engine import (
+    Delta,
+    Finish,
+    FinishReason,
+    Generation,
+    Message,
+    Piece,
+    Sampling,
+    Tool,
+    ToolCall,
+    Usage,
+)
 from services.generate.event_stream import MalformedStream
-from services.generate.openai_engine import Endpoint, request_body, status_error
+from services.generate.openai_engine import Endpoint, retry_seconds, status_error
+from services.generate.providers import PROVIDERS, Provider
 
 ENDPOINT = Endpoint(url="https://api.example.com/v1", model="m", key=SecretStr("sk-secret"))
 
@@ -33,8 +47,15 @@ USAGE = json.dumps({"choices": [], "usage": {
     "prompt_tokens": 12, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 8}}})
 
 
-def pieces(*events: str) -> list[Piece]:
-    return list(Completion().read(events))
+SEARCH = Tool("search", "Searches.", '{"type": "object", "properties": {"query": {}}, "required": ["query"]}')
+
+
+def pieces(*events: str, tools: tuple[Tool, ...] = ()) -> list[Piece]:
+    return list(Completion(tools).read(events))
+
+
+def call_chunk(*pieces: dict[str, Any], reason: str | None = None) -> str:
+    return json.dumps({"choices": [{"delta": {"tool_calls": list(pieces)}, "finish_reason": reason}]})
 
 
 def test_text_that_came_together_is_one_delta() -> None:
@@ -79,20 +100,84 @@ def generation(**changes: Any) -> Generation:
 
 
 def test_the_body_leaves_out_what_has_its_default() -> None:
-    assert request_body(generation(), ENDPOINT) == {
+    assert request_body(generation(), model="m", provider=Provider()) == {
         "model": "m", "messages": [{"role": "user", "content": "Bonjour"}], "stream": True, "temperature": 0.0,
         "max_tokens": 64, "stream_options": {"include_usage": True},
     }
 
 
-def test_the_body_says_all_that_was_asked_in_the_endpoints_own_names() -> None:
-    endpoint = Endpoint(url="http://x", model="m", stream_usage=False, tokens_field="max_completion_tokens")
+def test_the_body_says_all_that_was_asked_in_the_providers_own_names() -> None:
+    provider = Provider(stream_usage=False, tokens_field="max_completion_tokens", seed_field="random_seed")
     sampling = {"temperature": 0.5, "top_p": 0.9, "seed": 7, "stop": ("a",)}
-    body = request_body(generation(sampling=sampling, json_schema='{"type": "object"}'), endpoint)
-    assert "stream_options" not in body
-    assert "max_tokens" not in body
-    assert (body["max_completion_tokens"], body["top_p"], body["seed"], body["stop"]) == (64, 0.9, 7, ["a"])
+    asked = generation(sampling=sampling, json_schema='{"type": "object"}')
+    body = request_body(asked, model="m", provider=provider)
+    assert not {"stream_options", "max_tokens", "seed", "tools"} & body.keys()
+    assert (body["max_completion_tokens"], body["top_p"], body["random_seed"], body["stop"]) == (64, 0.9, 7, ["a"])
     assert body["response_format"]["json_schema"]["schema"] == {"type": "object"}
+    llama = request_body(asked, model="m", provider=PROVIDERS["llama.cpp"])
+    assert llama["response_format"] == {"type": "json_object", "schema": {"type": "object"}}
+    assert "temperature" not in request_body(asked, model="m", provider=provider, omitted={"temperature"})
+
+
+def test_tools_their_calls_and_their_answers_are_written_as_chat_completions_has_them() -> None:
+    call = ToolCall("abc123def", "search", '{"query": "a"}')
+    messages = (Message("user", "A ?"), Message("assistant", "", (call,)), Message("tool", "B", (), call.id, call.name))
+    asked = Generation(id="1", messages=messages, sampling=Sampling(tokens_max=1), deadline=0.0, tools=(SEARCH,))
+    body = request_body(asked, model="m", provider=Provider())
+    assert body["tool_choice"] == "auto"
+    assert body["tools"] == [{"type": "function", "function": {
+        "name": "search", "description": "Searches.", "parameters": json.loads(SEARCH.parameters)}}]
+    assert body["messages"][1:] == [
+        {"role": "assistant", "content": "", "tool_calls": [
+            {"id": "abc123def", "type": "function", "function": {"name": "search", "arguments": '{"query": "a"}'}}]},
+        {"role": "tool", "content": "B", "tool_call_id": "abc123def", "name": "search"},
+    ]
+
+
+@pytest.mark.parametrize(("events", "calls"), [
+    # OpenAI and vLLM: an index, the arguments in pieces, two calls one after the other.
+    ([call_chunk({"index": 0, "id": "a", "function": {"name": "search", "arguments": ""}}),
+      call_chunk({"index": 0, "function": {"arguments": '{"query"'}}), call_chunk({"index": 0, "function": {
+          "arguments": ': "x"}'}}),
+      call_chunk({"index": 1, "id": "b", "function": {"name": "search", "arguments": '{"query": "y"}'}}),
+      call_chunk(reason="tool_calls")], [("a", '{"query": "x"}'), ("b", '{"query": "y"}')]),
+    # Mistral: both whole in one chunk, with the reason.
+    ([call_chunk({"index": 0, "id": "a", "function": {"name": "search", "arguments": '{"query": "x"}'}},
+                 {"index": 1, "id": "b", "function": {"name": "search", "arguments": '{"query": "y"}'}},
+                 reason="tool_calls")], [("a", '{"query": "x"}'), ("b", '{"query": "y"}')]),
+    # Ollama before 0.6: every call has the index 0, and the reason is `stop`.
+    ([call_chunk({"index": 0, "id": "a", "function": {"name": "search", "arguments": '{"query": "x"}'}}),
+      call_chunk({"index": 0, "id": "b", "function": {"name": "search", "arguments": '{"query": "y"}'}}),
+      call_chunk(reason="stop")], [("a", '{"query": "x"}'), ("b", '{"query": "y"}')]),
+    # No index at all, and the arguments as an object.
+    ([call_chunk({"id": "a", "function": {"name": "search", "arguments": {"query": "x"}}}), call_chunk(reason="stop")],
+     [("a", '{"query": "x"}')]),
+])
+def test_calls_are_put_together_whatever_their_pieces(events: list[str], calls: list[tuple[str, str]]) -> None:
+    read = pieces(*events, "[DONE]", tools=(SEARCH,))
+    assert read == [*(ToolCall(identity, "search", arguments) for identity, arguments in calls),
+                    Finish(FinishReason.TOOL_CALLS, Usage())]
+
+
+def test_a_call_that_a_server_took_for_text_is_read() -> None:
+    read = pieces(chunk('{"name": "search", '), chunk('"arguments": {"query": "x"}}'), chunk(None, "stop"), "[DONE]",
+                  tools=(SEARCH,))
+    assert isinstance(read[0], ToolCall)
+    assert (read[0].name, json.loads(read[0].arguments), len(read[0].id)) == ("search", {"query": "x"}, 9)
+    assert read[1:] == [Finish(FinishReason.TOOL_CALLS, Usage())]
+
+
+def test_json_is_text_where_no_tool_was_offered() -> None:
+    text = '{"name": "search", "arguments": {"query": "x"}}'
+    assert pieces(chunk(text), chunk(None, "stop"), "[DONE]")[0] == Delta(text)
+
+
+@pytest.mark.parametrize(("header", "seconds"), [
+    ("7", 7), ("0.2", 1), ("Sun, 22 Nov 2026 10:00:30 GMT", 30), ("Sun, 22 Nov 2026 09:00:00 GMT", 0), ("soon", 0),
+    ("", 0), ("-3", 0), ("inf", 0), ("nan", 0),
+])
+def test_the_time_to_wait_is_read_as_a_number_or_a_date(header: str, seconds: int) -> None:
+    assert retry_seconds(header, now=datetime(2026, 11, 22, 10, 0, tzinfo=UTC)) == seconds
 
 
 @pytest.mark.parametrize(("code", "kind", "says"), [
@@ -114,6 +199,8 @@ def test_every_status_is_mapped(code: int, kind: type[ServiceError], says: str) 
     ("https://a.example/v1", "https://a.example/v1/chat/completions", "a.example"),
     ("https://a.example/v1/", "https://a.example/v1/chat/completions", "a.example"),
     ("http://u:p@b.example:81/v1/chat/completions", "http://u:p@b.example:81/v1/chat/completions", "b.example:81"),
+    ("https://c.example/openai/deployments/d?api-version=1",
+     "https://c.example/openai/deployments/d/chat/completions?api-version=1", "c.example"),
 ])
 def test_the_address_is_completed_and_named_without_credentials(url: str, posted: str, host: str) -> None:
     endpoint = Endpoint(url=url, model="m")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from services.chassis.errors import FailedPrecondition, TooLarge
-from services.generate.engine import Message
+from services.generate.engine import Message, Tool, ToolCall
 from services.generate.prompt import PromptEncoder
 
 
@@ -20,10 +20,14 @@ class WordTokenizer:
     all_special_tokens: tuple[str, ...] = ("<|im_start|>", "<|im_end|>")
     max_chars_per_token: int = 10
     rendered: list[str] = field(default_factory=list)
+    conversations: list[Any] = field(default_factory=list)
 
-    def apply_chat_template(self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool) -> str:
+    def apply_chat_template(
+        self, conversation: Any, *, tools: Any, tokenize: bool, add_generation_prompt: bool
+    ) -> str:
         assert not tokenize
         assert add_generation_prompt
+        self.conversations.append((conversation, tools))
         text = "".join(f"<|im_start|>{entry['role']} {entry['content']}<|im_end|> " for entry in conversation)
         self.rendered.append(text)
         return text
@@ -63,3 +67,24 @@ def test_a_document_cannot_open_a_message_of_its_own() -> None:
 def test_a_base_model_is_refused() -> None:
     with pytest.raises(FailedPrecondition, match="no chat template"):
         encoder(WordTokenizer(chat_template=None))
+
+
+@pytest.mark.parametrize(("template", "takes"), [
+    ("{% for message in messages %}", False), ("{% if tools %}", True),
+    ({"default": "{% for message in messages %}", "tool_use": "{% if tools %}"}, True),
+])
+def test_a_model_takes_tools_where_its_template_has_a_place_for_them(template: Any, takes: bool) -> None:
+    assert encoder(WordTokenizer(chat_template=template)).takes_tools is takes
+
+
+def test_a_template_gets_arguments_as_an_object_and_a_tools_answer_without_control_marks() -> None:
+    tokenizer = WordTokenizer()
+    call = ToolCall("c", "search", '{"query": "x<|im_end|>"}')
+    PromptEncoder(tokenizer, model="m", context_tokens_max=20).encode(
+        [Message("assistant", "", (call,)), Message("tool", "fin<|im_end|>", (), "c", "search")],
+        [Tool("search", "Searches.", '{"type": "object"}')],
+    )
+    (conversation, tools), = tokenizer.conversations
+    assert conversation[0]["tool_calls"][0]["function"] == {"name": "search", "arguments": {"query": "x< |im_end|>"}}
+    assert conversation[1] == {"role": "tool", "content": "fin< |im_end|>", "tool_call_id": "c", "name": "search"}
+    assert tools[0]["function"]["name"] == "search"

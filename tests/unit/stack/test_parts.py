@@ -167,6 +167,18 @@ def test_an_external_model_endpoint_needs_no_vllm(monkeypatch: pytest.MonkeyPatc
     assert not StackSettings().loads_model
 
 
+@pytest.mark.parametrize(("name", "value", "loads"), [
+    ("RAG_PROVIDER", "Mistral", False), ("RAG_PROVIDER", "vllm", True), ("MISTRAL_API_URL", "http://x/v1", False),
+])
+def test_the_old_names_of_an_endpoint_count_too(
+    name: str, value: str, loads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert StackSettings().loads_model is loads
+    monkeypatch.setenv("SOURCIER_GENERATE_ENGINE", "vllm")
+    assert StackSettings().loads_model
+
+
 def test_a_bad_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCIER_GATEWAY_PORT", "70000")
     with pytest.raises(ValidationError):

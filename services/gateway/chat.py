@@ -1,0 +1,40 @@
+"""A chat with the language model in which it may ask for tools, as the gateway's domain sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ChatRole = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True)
+class ToolDefinition:
+    """A function that the model may ask for."""
+
+    name: str
+    description: str
+    parameters: str
+    """A JSON schema of type `object`."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool that the model asks for."""
+
+    id: str
+    name: str
+    arguments: str
+    """As the model wrote them: a JSON object, unless it wrote something else."""
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One message of the chat."""
+
+    role: ChatRole
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Of the assistant; each is answered by a message of a tool that follows."""
+    answers: ToolCall | None = None
+    """Of a tool: the call that the message answers."""

@@ -1,0 +1,352 @@
+"""Answers in mode tools (A3): the language model searches before it answers, as often as it needs within bounds.
+
+Nothing that was said before is passed on, so that each answer rests on searches of its own. The order of messages is
+system, user, assistant with its calls, tools, which is all that some providers take. An answer without a search is
+asked for once more with a reminder; after that the gateway searches for the question itself, and says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass, field, replace
+
+from prometheus_client import Counter
+
+from services.chassis import telemetry
+from services.chassis.channels import Deadline
+from services.gateway import search_tool
+from services.gateway.answering import AnswerOptions, Writer, refuse
+from services.gateway.chat import ChatMessage, ToolCall
+from services.gateway.embedding import QueryEmbedding
+from services.gateway.events import (
+    Degradation,
+    Event,
+    Finished,
+    Outcome,
+    RankedPassage,
+    Refused,
+    Reranked,
+    Retrieved,
+    Searching,
+    Token,
+    Usage,
+    Withheld,
+)
+from services.gateway.marking import Marking
+from services.gateway.messages import folded, messages_for
+from services.gateway.peers import Generation, Peers
+from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
+from services.gateway.search_tool import SearchArguments
+from services.gateway.second_opinion import Opinions
+
+logger = logging.getLogger(__name__)
+
+STAGE = "tools"
+CALL_TOKENS_MIN, CALL_TOKENS_MAX = 64, 256
+"""Of a generation that may only ask for searches; a call takes about 40."""
+CALLS_MAX = 8
+"""Of one generation."""
+IDLE_CHARACTERS_MAX = 400
+"""A text this long before any search is an answer, and need not be waited for."""
+
+tool_searches_total = Counter(
+    "sourcier_tool_searches_total", "Searches of answers in mode tools, by who asked and what came of it.", ["outcome"]
+)
+
+
+@dataclass
+class _Turn:
+    """What the model asked for in one turn."""
+
+    calls: list[ToolCall] = field(default_factory=list)
+
+    def take(self, call: ToolCall) -> None:
+        """Take a call in; those of no tool of ours, and more than are ever answered, are left out."""
+        if call.name == search_tool.NAME and len(self.calls) < CALLS_MAX:
+            self.calls.append(call)
+        else:
+            logger.info("a tool call is left out", extra={"tool": call.name[:80], "calls": len(self.calls)})
+
+
+class ToolAnswerer:
+    """Makes one answer at a time from its arguments alone, as `Answerer` does."""
+
+    def __init__(
+        self, retriever: Retriever, peers: Peers, marking: Marking, opinions: Opinions | None = None
+    ) -> None:
+        self._retriever = retriever
+        self._peers = peers
+        self._marking = marking
+        self._opinions = opinions
+
+    async def answer(
+        self, query: Query, options: AnswerOptions, *, answer_id: str, stopwatch: Stopwatch, deadline: Deadline
+    ) -> AsyncGenerator[Event, None]:
+        """Yield the searches, the words and their citations, `Finished` last."""
+        research = _Research(
+            self._retriever, self._peers, self._marking, query, options, answer_id, stopwatch, deadline,
+            self._opinions,
+        )
+        async with aclosing(research.run()) as events:
+            async for event in events:
+                yield event
+
+
+class _Research:
+    """The searches and generations of one answer."""
+
+    def __init__(
+        self, retriever: Retriever, peers: Peers, marking: Marking, query: Query, options: AnswerOptions,
+        answer_id: str, stopwatch: Stopwatch, deadline: Deadline, opinions: Opinions | None,
+    ) -> None:
+        self._opinions = opinions
+        self._retriever = retriever
+        self._peers = peers
+        self._marking = marking
+        self._query = query
+        self._options = options
+        self._answer_id = answer_id
+        self._stopwatch = stopwatch
+        self._deadline = deadline
+        self._messages = messages_for(query.question)
+        self._texts = search_tool.texts_for(self._messages)
+        self._refusal = options.refusal_text or self._messages.refusal
+        self._tool = search_tool.definition(self._texts, limit=query.limit)
+        self._chat = [
+            ChatMessage("system", search_tool.instructions(self._texts, self._tool, refusal=self._refusal)),
+            ChatMessage("user", search_tool.asked(query.question, self._texts, reminded=False)),
+        ]
+        self._asked: list[str] = []
+        """What was searched for."""
+        self._passages: list[RankedPassage] = []
+        """The sources, in the order of their markers."""
+        self._embedding: QueryEmbedding | None = None
+        self._question: QueryEmbedding | None = None
+        self._result = ""
+        """What the tool answers to the call at hand."""
+        self._refused: Refused | None = Refused(self._refusal, "NOTHING_FOUND", None)
+        """Why nothing can be answered from what was found so far."""
+        self._usage = Usage()
+        self._model = ""
+        self._generations = 0
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Yield what happens: a search that found something close, then the answer, or further searches before it."""
+        outcome = Outcome.REFUSED
+        async with aclosing(self._first_search()) as searched:
+            async for event in searched:
+                yield event
+        # Each turn searches, of which there are so many, or is the last.
+        while self._refused is None or self._may_search:
+            turn = _Turn()
+            if self._refused is not None:
+                await self._choose(turn)
+                if not turn.calls:
+                    break
+            else:
+                writer = self._writer()
+                async with aclosing(self._write(writer, turn)) as written:
+                    async for event in written:
+                        yield event
+                if turn.calls and not self._may_search:
+                    yield self._degraded("NO_ANSWER", "the language model went on searching and wrote no answer; the "
+                                                      "closest passage is quoted")
+                    turn.calls.clear()
+                if not turn.calls:
+                    for event in writer.conclude():
+                        yield event
+                    outcome = writer.outcome
+                    break
+            async with aclosing(self._search_all(turn.calls)) as searched:
+                async for event in searched:
+                    yield event
+        if self._refused is not None:
+            yield self._refused
+        yield Finished(outcome, self._stopwatch.durations, self._usage, self._model)
+
+    @property
+    def _may_search(self) -> bool:
+        return len(self._asked) < self._options.tool_limits.searches_max
+
+    async def _first_search(self) -> AsyncGenerator[Event, None]:
+        """Have the model search, remind it once, and search for the question itself where it does not."""
+        turn = _Turn()
+        await self._choose(turn)
+        if not turn.calls:
+            logger.info("the language model answered without a search, it is reminded")
+            tool_searches_total.labels("reminded").inc()
+            self._chat[1] = ChatMessage("user", search_tool.asked(self._query.question, self._texts, reminded=True))
+            await self._choose(turn)
+        if not turn.calls:
+            yield self._degraded("NO_SEARCH", "the language model did not search, even when reminded; the question "
+                                              "itself was searched for")
+            turn.calls.append(search_tool.own_call(self._query.question))
+        async with aclosing(self._search_all(turn.calls)) as searched:
+            async for event in searched:
+                yield event
+
+    async def _choose(self, turn: _Turn) -> None:
+        """Have the model ask for searches; what it writes instead is not shown."""
+        tokens_max = min(CALL_TOKENS_MAX, max(self._options.sampling.tokens_max, CALL_TOKENS_MIN))
+        characters = 0
+        with self._stopwatch.measure(STAGE):
+            async with self._converse(tokens_max=tokens_max) as parts:
+                async for part in parts:
+                    if isinstance(part, Generation):
+                        self._count(part)
+                    elif isinstance(part, ToolCall):
+                        turn.take(part)
+                    elif not turn.calls and (characters := characters + len(part)) > IDLE_CHARACTERS_MAX:
+                        return
+
+    async def _write(self, writer: Writer, turn: _Turn) -> AsyncGenerator[Event, None]:
+        """Yield the answer's sentences; a call is taken for one as long as nothing was shown."""
+        shown = False
+        unshown: list[Withheld] = []
+        with self._stopwatch.measure("generate"):
+            async with (
+                self._converse(tokens_max=self._options.sampling.tokens_max) as parts,
+                aclosing(_text_of(parts, turn)) as text,
+                aclosing(writer.stream(text)) as streamed,
+            ):
+                async for event in streamed:
+                    if isinstance(event, Withheld) and not shown:
+                        # « Je vais chercher… » before a call is nothing that a reader should be told of.
+                        unshown.append(event)
+                        continue
+                    shown = shown or isinstance(event, Token)
+                    for withheld in unshown:
+                        yield withheld
+                    unshown.clear()
+                    yield event
+        if writer.generation is not None:
+            self._count(writer.generation)
+        if shown and turn.calls:
+            turn.calls.clear()
+            yield self._degraded("LATE_SEARCH", "the language model asked for a search in the middle of its answer; it "
+                                                "was not made")
+        if not turn.calls:
+            for withheld in unshown:
+                yield withheld
+
+    async def _search_all(self, calls: Sequence[ToolCall]) -> AsyncGenerator[Event, None]:
+        """Make the searches that are still allowed, and answer every call, as providers demand."""
+        self._chat.append(ChatMessage("assistant", "", tool_calls=tuple(calls)))
+        for call in calls:
+            if not self._may_search:
+                self._result = self._texts.enough
+            else:
+                async with aclosing(self._search_for(call)) as searched:
+                    async for event in searched:
+                        yield event
+                if not self._may_search and self._refused is None:
+                    self._result += f"\n\n{self._texts.enough}"
+            self._chat.append(ChatMessage("tool", self._result, answers=call))
+
+    async def _search_for(self, call: ToolCall) -> AsyncGenerator[Event, None]:
+        """Answer one call; what was found is then in `_result`, and among the sources."""
+        wanted = search_tool.read_arguments(call, limit=self._query.limit)
+        if wanted is None:
+            yield self._degraded("NO_QUERY", "the language model asked for a search without saying for what; the "
+                                             "question itself was searched for")
+            wanted = SearchArguments(self._query.question, self._query.limit)
+        repeated = folded(wanted.query) in self._asked
+        self._asked.append(folded(wanted.query))
+        if repeated:
+            tool_searches_total.labels("repeated").inc()
+            self._result = self._texts.again
+            return
+        tool_searches_total.labels("made").inc()
+        yield Searching(wanted.query, self._texts.searching.replace("{query}", wanted.query))
+        query = replace(self._query, question=wanted.query, limit=wanted.limit)
+        self._embedding, results = await self._retriever.retrieve(
+            query, stopwatch=self._stopwatch, deadline=self._deadline
+        )
+        yield Retrieved(len(results))
+        passages: tuple[RankedPassage, ...] = tuple(RankedPassage(each) for each in results)
+        degradation: Degradation | None = None
+        if query.mode is Mode.RERANKED and self._embedding is not None:
+            passages, degradation = await self._retriever.rank(
+                query, self._embedding, results, stopwatch=self._stopwatch, deadline=self._deadline
+            )
+            if degradation is not None:
+                yield degradation
+        passages = passages[: query.limit]
+        refused = refuse(await self._judged(passages, query), self._options, text=self._refusal)
+        self._join(() if refused is not None else passages)
+        if self._refused is not None:
+            self._refused = refused
+        yield Reranked(tuple(self._passages), "" if degradation is None else degradation.reason)
+
+    async def _judged(self, passages: tuple[RankedPassage, ...], query: Query) -> tuple[RankedPassage, ...]:
+        """Return the passages scored for the question instead of what the model made of it.
+
+        The threshold of refusals was set on questions, and a model that searches for something else finds that.
+        """
+        scored = any(each.rerank_score is not None for each in passages)
+        if not scored or folded(query.question) == folded(self._query.question) or self._embedding is None:
+            return passages
+        if self._question is None or self._question.space_id != self._embedding.space_id:
+            with self._stopwatch.measure("embed"):
+                self._question = await self._peers.embed_query(
+                    self._query.question, space_id=self._embedding.space_id, tenant=query.tenant,
+                    deadline=self._deadline,
+                )
+        judged, _ = await self._retriever.rank(
+            self._query, self._question, [each.found for each in passages], stopwatch=self._stopwatch,
+            deadline=self._deadline,
+        )
+        return judged
+
+    def _join(self, passages: Sequence[RankedPassage]) -> None:
+        """Number the passages that are new, as far as there is room, and write what the tool answers."""
+        numbers = {each.passage.chunk_id: number for number, each in enumerate(self._passages, start=1)}
+        new, repeated = [], []
+        for each in passages:
+            known = numbers.get(each.passage.chunk_id)
+            tokens = sum(source.passage.token_count for source in self._passages) + each.passage.token_count
+            if known is not None:
+                repeated.append(known)
+            elif not self._passages or tokens <= self._options.tool_limits.sources_tokens_max:
+                self._passages.append(each)
+                new.append((len(self._passages), each.passage))
+        self._result = search_tool.result(
+            new, repeated, texts=self._texts, messages=self._messages, marking=self._marking,
+            tenant=self._query.tenant, refusal=self._refusal,
+        )
+
+    def _writer(self) -> Writer:
+        assert self._embedding is not None
+        return Writer(
+            self._peers, self._marking, self._query, self._options, self._messages, self._refusal, self._embedding,
+            tuple(self._passages), self._stopwatch, self._deadline, self._opinions,
+        )
+
+    def _converse(self, *, tokens_max: int) -> AbstractAsyncContextManager[AsyncIterator[str | ToolCall | Generation]]:
+        self._generations += 1
+        return self._peers.converse(
+            self._chat, replace(self._options.sampling, tokens_max=tokens_max), tools=(self._tool,),
+            tenant=self._query.tenant, generation_id=f"{self._answer_id}-{self._generations}", deadline=self._deadline,
+        )
+
+    def _count(self, generation: Generation) -> None:
+        self._model = generation.model
+        self._usage = self._usage.plus(generation.usage)
+
+    def _degraded(self, reason: str, text: str) -> Degradation:
+        telemetry.degradations_total.labels(STAGE, reason).inc()
+        logger.warning(text)
+        return Degradation(STAGE, text)
+
+
+async def _text_of(
+    parts: AsyncIterator[str | ToolCall | Generation], turn: _Turn
+) -> AsyncGenerator[str | Generation, None]:
+    """Yield what a generation says, and put aside what it asks for."""
+    async for part in parts:
+        if isinstance(part, ToolCall):
+            turn.take(part)
+        else:
+            yield part
