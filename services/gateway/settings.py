@@ -77,7 +77,7 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Longest time for one verdict; later, the sentence is checked by its wording alone, and the answer says so."""
     judge_questions: bool = False
     """Whether the model is asked, before it answers, if the passages hold the answer. A request may say otherwise."""
-    judge_questions_threshold: float = Field(default=0.25, ge=0, le=1)
+    judge_questions_threshold: float = Field(default=0.22, ge=0, le=1)
     """Least probability of yes for a question to be answered; it belongs to a model, as `judge_threshold` does."""
     judge_questions_seconds_max: float = Field(default=30.0, gt=0, le=600)
     """Longest time for that verdict, which reads the passages as the answer then does."""
