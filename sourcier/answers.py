@@ -50,6 +50,7 @@ class AnswerCalls(Calls):
             strictness=strictness(options.get("strictness")),
             agent=options.get("agent", ""), deployment=options.get("deployment", ""),
             direct_answers=options.get("direct_answers"),
+            answerability_threshold=options.get("answerability_threshold"),
         )
         events = self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds

@@ -58,6 +58,8 @@ class AskOptions(FilterOptions, total=False):
     """The deployment that is asked, which names the agent."""
     direct_answers: bool
     """Whether an FAQ entry that answers this very question is given without the language model."""
+    answerability_threshold: float
+    """How likely the passages must hold the answer, 0 to 1; less is refused without asking the language model."""
 
 
 class DocumentOptions(TypedDict, total=False):

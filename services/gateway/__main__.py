@@ -15,6 +15,7 @@ from services.gateway.agents import Agents
 from services.gateway.answer_log import AnswerLog
 from services.gateway.answering import Answerer
 from services.gateway.answers import Answers
+from services.gateway.assessing import Assessor
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
@@ -89,8 +90,10 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             database, peers, similarity_min=settings.direct_similarity, search_seconds_max=settings.search_seconds_max
         )
         dialogue = Dialogue(
-            Answerer(retriever, peers, marking, direct), Rewriter(peers, seconds_max=settings.rewrite_seconds_max),
-            database, settings.dialogue,
+            Answerer(
+                retriever, peers, marking, direct, Assessor(database, seconds_max=settings.search_seconds_max)
+            ),
+            Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
                    AnswerServer(retriever, dialogue, settings, answers, Agents(database)), ANSWER_SERVICE_NAME)

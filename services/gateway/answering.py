@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
+from services.gateway.assessing import Assessor
 from services.gateway.checking import Finding, Thresholds
 from services.gateway.citing import Citer, Strictness
 from services.gateway.direct_answers import DIRECT_MODEL, DirectAnswers
@@ -28,10 +29,11 @@ from services.gateway.events import (
     Started,
     Usage,
 )
+from services.gateway.grounds import informing
 from services.gateway.history import History
 from services.gateway.marking import Marking
 from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
-from services.gateway.peers import Generation, Peers, SamplingOptions
+from services.gateway.peers import LATE_INTERACTION, Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
 from services.gateway.quoting import quote
 from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
@@ -47,6 +49,8 @@ class AnswerOptions:
     sampling: SamplingOptions
     refusal_threshold: float
     refusal_similarity: float
+    answerability_threshold: float
+    """0 leaves it to the two above."""
     quote_threshold: float
     support: Thresholds
     strictness: Strictness
@@ -59,12 +63,14 @@ class Answerer:
     """Makes one answer at a time from its arguments alone: nothing of a request outlives it or meets another (A5)."""
 
     def __init__(
-        self, retriever: Retriever, peers: Peers, marking: Marking, direct: DirectAnswers | None = None
+        self, retriever: Retriever, peers: Peers, marking: Marking, direct: DirectAnswers | None = None,
+        assessor: Assessor | None = None,
     ) -> None:
         self._retriever = retriever
         self._peers = peers
         self._marking = marking
         self._direct = direct
+        self._assessor = assessor
 
     async def answer(
         self, query: Query, options: AnswerOptions, *, answer_id: str, deadline: Deadline
@@ -97,10 +103,16 @@ class Answerer:
             )
             if degradation is not None:
                 yield degradation
-        passages = passages[: query.limit]
+        candidates, passages = passages, passages[: query.limit]
         yield Reranked(passages, "" if degradation is None else degradation.reason)
+        likely: float | None = None
+        if self._assessor is not None and candidates and self._assesses(options):
+            with stopwatch.measure("assess"):
+                likely, degradation = await self._assessor.assess(query, candidates, deadline=deadline)
+            if degradation is not None:
+                yield degradation
         refusal = options.refusal_text or messages.refusal
-        refused = refuse(passages, options, text=refusal)
+        refused = refuse(passages, options, text=refusal, likely=likely)
         if refused is not None:
             yield refused
             outcome, generation = Outcome.REFUSED, None
@@ -118,9 +130,18 @@ class Answerer:
             "" if generation is None else generation.model,
         )
 
+    def _assesses(self, options: AnswerOptions) -> bool:
+        # A cross-encoder's scores are of another scale than those that the weights were fitted on.
+        return options.answerability_threshold > 0 and self._peers.ranker in ("", LATE_INTERACTION)
 
-def refuse(passages: tuple[RankedPassage, ...], options: AnswerOptions, *, text: str) -> Refused | None:
-    """Return the refusal when nothing is close enough to the question, without calling the model (A6)."""
+
+def refuse(
+    passages: tuple[RankedPassage, ...], options: AnswerOptions, *, text: str, likely: float | None = None
+) -> Refused | None:
+    """Return the refusal when nothing is close enough to the question, without calling the model (A6).
+
+    `likely` is how likely the passages hold the answer; where it is not known, the best score decides.
+    """
     if not passages:
         return Refused(text, "NOTHING_FOUND", None)
     reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
@@ -133,6 +154,8 @@ def refuse(passages: tuple[RankedPassage, ...], options: AnswerOptions, *, text:
         # Reciprocal ranks say nothing of closeness, so the cosine decides; a lexical hit alone may be an exact code.
         similarities = [entry.found.similarity for entry in passages if entry.found.similarity is not None]
         close = not similarities or max(similarities) >= options.refusal_similarity
+    if likely is not None:
+        close = likely >= options.answerability_threshold
     return None if close else Refused(text, "BELOW_THRESHOLD", best)
 
 
@@ -151,7 +174,8 @@ class _Writer:
         self._refusal = refusal
         self._passages = [entry.passage for entry in passages]
         self._scorer = SupportScorer(
-            peers, self._passages, tenant=query.tenant, space_id=embedding.space_id, thresholds=options.support
+            peers, [informing(passage) for passage in self._passages], tenant=query.tenant,
+            space_id=embedding.space_id, thresholds=options.support,
         )
         self._citer = Citer(
             self._passages, self._scorer, strictness=options.strictness, language=messages.language, deadline=deadline,

@@ -47,6 +47,8 @@ _WARNINGS = {
 @click.option("--conversation", "conversation_id", metavar="ID", help="The conversation that the question continues.")
 @click.option("--strictness", type=click.Choice(["withhold", "mark"]),
               help="Whether sentences that no passage supports are withheld, or shown and marked.")
+@click.option("--answerability-threshold", type=click.FloatRange(0, 1), metavar="LIKELIHOOD",
+              help="How likely the documents must hold the answer, 0 to 1; the service decides by default.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=300.0,
               show_default=True, metavar="SECONDS", help="The longest the answer may take.")
 @click.option("--json", "as_json", is_flag=True, help="Write one AskEvent a line, as JSON.")

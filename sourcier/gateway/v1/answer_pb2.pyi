@@ -541,6 +541,7 @@ class AskRequest(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
     DIRECT_ANSWERS_FIELD_NUMBER: _builtins.int
+    ANSWERABILITY_THRESHOLD_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     passages: _builtins.int
@@ -573,6 +574,10 @@ class AskRequest(_message.Message):
     """Whether an answer that was validated for this very question is given without the language model; unset leaves it to
     the service's setting. It takes an agent.
     """
+    answerability_threshold: _builtins.float
+    """How likely the passages must hold the answer, 0 to 1, for the language model to be asked; else the question is
+    refused. 0 asks it whenever the best score is enough; unset is the service's setting.
+    """
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
@@ -601,11 +606,14 @@ class AskRequest(_message.Message):
         agent: _builtins.str = ...,
         deployment: _builtins.str = ...,
         direct_answers: _builtins.bool | None = ...,
+        answerability_threshold: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "direct_answers", b"direct_answers", "filter", b"filter", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_answerability_threshold", b"_answerability_threshold", "_direct_answers", b"_direct_answers", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "answerability_threshold", b"answerability_threshold", "direct_answers", b"direct_answers", "filter", b"filter", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "keep", b"keep", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answerability_threshold", b"_answerability_threshold", "_direct_answers", b"_direct_answers", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "answerability_threshold", b"answerability_threshold", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "keep", b"keep", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__answerability_threshold: _TypeAlias = _typing.Literal["answerability_threshold"]  # noqa: Y015
+    _WhichOneofArgType__answerability_threshold: _TypeAlias = _typing.Literal["_answerability_threshold", b"_answerability_threshold"]  # noqa: Y015
     _WhichOneofReturnType__direct_answers: _TypeAlias = _typing.Literal["direct_answers"]  # noqa: Y015
     _WhichOneofArgType__direct_answers: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers"]  # noqa: Y015
     _WhichOneofReturnType__keep: _TypeAlias = _typing.Literal["keep"]  # noqa: Y015
@@ -616,6 +624,8 @@ class AskRequest(_message.Message):
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
     _WhichOneofReturnType__temperature: _TypeAlias = _typing.Literal["temperature"]  # noqa: Y015
     _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answerability_threshold) -> _WhichOneofReturnType__answerability_threshold | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__direct_answers) -> _WhichOneofReturnType__direct_answers | None: ...
     @_typing.overload

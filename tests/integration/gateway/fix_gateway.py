@@ -20,6 +20,7 @@ from services.chassis.serving import Server, received, tenant_of
 from services.gateway.__main__ import open_answers
 from services.gateway.agents import Agents
 from services.gateway.answering import Answerer
+from services.gateway.assessing import Assessor
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
@@ -360,9 +361,9 @@ async def gateway(
             f"{name}_url": closed_port() if name in down else f"127.0.0.1:{peers_server.port}"
             for name in ("ingest", "embed", "rerank", "generate")
         }
-        configured = GatewaySettings(**(  # vectors of texts are random here: their cosines say nothing
-            {"postgres_url": "unused", "refusal_threshold": 0.2, "result_threshold": -1} | urls | settings
-        ))
+        configured = GatewaySettings(**({  # vectors of texts are random here: their cosines say nothing
+            "postgres_url": "unused", "answerability_threshold": 0, "refusal_threshold": 0.2, "result_threshold": -1,
+        } | urls | settings))
         async with (
             Peers(**urls, limits=Limits(embed_seconds=10, rerank_seconds=10, generate_seconds=30)) as peers,
             open_answers(configured) as answers,
@@ -377,7 +378,10 @@ async def gateway(
                 search_seconds_max=configured.search_seconds_max,
             )
             dialogue = Dialogue(
-                Answerer(retriever, peers, Marking("secret"), direct),
+                Answerer(
+                    retriever, peers, Marking("secret"), direct,
+                    Assessor(database, seconds_max=configured.search_seconds_max),
+                ),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
