@@ -9,14 +9,17 @@ from typing import Any
 
 import click
 
-from eval import datasets
+from eval import datasets, gates
 from eval.answerability import measure_answerability
+from eval.answers import measure_answers
+from eval.attack_runs import measure_attacks
 from eval.judging import measure_opinions
 from eval.latency import measure_latency
+from eval.refusals import RefusalRun, measure_refusals
 from eval.retrieval import RetrievalRun, measure_retrieval
+from eval.retrieval_plot import plot_retrieval
 from eval.sentences import measure_sentences
-from eval.system import StackFailed, running_system
-from eval.thresholds import measure_thresholds
+from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
 from sourcier import SourcierError
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "QUALITY.md"
@@ -65,18 +68,74 @@ def retrieval(
             ), system))
 
 
+FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+
+
 @main.command()
-@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
-              help="A folder with a retrieval set whose questions name their answers.")
+@click.option("--data", type=FOLDER, required=True,
+              help="A folder with a retrieval set: half of its articles sets the weights, the other half reports.")
+@click.option("--other", type=FOLDER, multiple=True, help="A set that is off topic there, and measured by itself too.")
+@click.option("--far", type=FOLDER, multiple=True, help="A set whose questions are off topic there, and no more.")
+@click.option("--translated", type=(FOLDER, FOLDER), multiple=True,
+              help="A set and its translation: the questions of the first are asked of the second.")
+@click.option("--again", is_flag=True, help="Report on what was asked before, with the weights of now.")
+@click.option("--questions", type=click.IntRange(min=100), help="Ask only so many of the first set; all when left out.")
+@click.option("--fit", "fitted", is_flag=True, help="Fit the weights and print them, instead of a report.")
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
 @system_options
-def thresholds(data: Path, report: bool, gateway: str, data_dir: Path | None, engine: str) -> None:
-    """Measure the gateway's thresholds, on the rankings that `retrieval` kept."""
-    dataset = datasets.load(data)
+def refusals(
+    data: Path, other: tuple[Path, ...], far: tuple[Path, ...], translated: tuple[tuple[Path, Path], ...], again: bool,
+    questions: int | None, fitted: bool, report: bool, gateway: str, data_dir: Path | None, engine: str,
+) -> None:
+    """Measure which questions are refused before the language model is asked, and what that loses."""
+    run = RefusalRun(
+        dataset=datasets.load(data).first(questions), others=[datasets.load(folder) for folder in other],
+        far=[datasets.load(folder) for folder in far], fitted=fitted, again=again,
+        translated=[(datasets.load(one), datasets.load(other)) for one, other in translated],
+        document=DOCUMENT if report else None,
+        command=_command(),
+    )
     with running_system(gateway=gateway, data_dir=data_dir, engine=engine) as system:
-        asyncio.run(measure_thresholds(
-            dataset, system, document=DOCUMENT if report else None, command=_command()
+        asyncio.run(measure_refusals(run, system))
+
+
+@main.command()
+@click.option("--model", type=click.Choice(["scripted", "real"]), default="scripted", show_default=True,
+              help="A model that obeys every attack, or the stack's own.")
+@click.option("--attacks", "attacks_max", type=click.IntRange(min=1), help="Try only so many, of every kind.")
+@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the stack keeps its data.")
+@click.option("--engine", default="auto", show_default=True, help="What runs the embedding model.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+def attacks(model: str, attacks_max: int | None, data_dir: Path | None, engine: str, report: bool) -> None:
+    """Try the attacks of eval/data/attacks.jsonl: orders in documents, forged sources, beacons and others."""
+    asyncio.run(measure_attacks(
+        scripted=model == "scripted", attacks_max=attacks_max, data_dir=data_dir, engine=engine,
+        document=DOCUMENT if report else None, command=_command(),
+    ))
+
+
+@main.command()
+@click.option("--data", type=FOLDER, required=True, help="A folder with a retrieval set whose questions name answers.")
+@click.option("--questions", type=click.IntRange(min=2), default=20, show_default=True,
+              help="Ask so many of the set that have an answer, and half as many without one.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@system_options
+def answers(
+    data: Path, questions: int, report: bool, gateway: str, data_dir: Path | None, engine: str
+) -> None:
+    """Measure whole answers of the stack's own language model: sources, facts, refusals, follow-up questions."""
+    dataset = datasets.load(data)
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine, generate=OWN_MODEL) as system:
+        asyncio.run(measure_answers(
+            dataset, system, questions=questions, document=DOCUMENT if report else None, command=_command()
         ))
+
+
+@main.command(name="gates")
+@click.option("--record", is_flag=True, help="Take what was measured last as the baseline.")
+def check_gates(record: bool) -> None:
+    """Compare what was measured last with eval/baseline.json; fail where a figure fell by more than its noise."""
+    gates.check(record=record)
 
 
 @main.command()
@@ -115,7 +174,8 @@ def sentences(
     """Measure the check of an answer's sentences: what it keeps, marks and withholds, and how long it takes."""
     dataset = datasets.load(data)
     document = DOCUMENT if report else None
-    with running_system(gateway=gateway, data_dir=data_dir, engine=engine, language_model=judge) as system:
+    generate = OWN_MODEL if judge else NO_MODEL
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine, generate=generate) as system:
         if judge or entailment:
             asyncio.run(measure_opinions(
                 dataset, system, per_kind=per_kind, sources=sources, judge=judge, entailment=entailment,
@@ -141,11 +201,17 @@ def answerable(
 ) -> None:
     """Measure how well the judge tells whether the passages hold the answer to a question."""
     dataset = datasets.load(data)
-    with running_system(gateway=gateway, data_dir=data_dir, engine=engine, language_model=True) as system:
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine, generate=OWN_MODEL) as system:
         asyncio.run(measure_answerability(
             dataset, system, questions=questions, sources=sources, document=DOCUMENT if report else None,
             command=_command(),
         ))
+
+
+@main.command(name="plot")
+def draw() -> None:
+    """Draw retrieval by mode from the tables of docs/QUALITY.md."""
+    click.echo(f"written: {plot_retrieval(DOCUMENT).relative_to(DOCUMENT.parents[1])}")
 
 
 def _command() -> str:

@@ -12,44 +12,35 @@ from sourcier.errors import AlreadyExists
 
 DEMO = Path(__file__).parents[1] / "demo"
 COLLECTION = "eval-demo"
-SEARCH_SECONDS_MAX = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class HandbookScore:
-    """A question and the scores that decide on its refusal."""
+class HandbookQuestion:
+    """A question of the demo."""
 
     question: str
     answerable: bool
-    late_interaction: float
-    """Of the best passage after re-ranking."""
-    similarity: float
-    """The largest cosine among the passages given to the model."""
     source: str
-    """Of the best passage."""
-    found: bool
-    """Whether a passage of the right document is among those given to the model."""
+    """The document that answers it; empty where none does."""
+    facts: tuple[tuple[str, ...], ...]
+    """What an answer has to hold: of each group, one."""
 
 
-async def score_handbook(client: Client) -> list[HandbookScore]:
-    """Ingest the demo's documents and search for each of its questions as an answer would."""
+def questions() -> list[HandbookQuestion]:
+    """Return the demo's questions, those with an answer first."""
+    kinds = json.loads((DEMO / "questions.json").read_text("utf-8"))
+    return [
+        HandbookQuestion(
+            entry["question"], kind == "answerable", entry.get("source", ""), tuple(map(tuple, entry.get("facts", ()))),
+        )
+        for kind in ("answerable", "unanswerable") for entry in kinds[kind]
+    ]
+
+
+async def ingest(client: Client) -> None:
+    """Ingest the demo's documents into `COLLECTION`."""
     with contextlib.suppress(AlreadyExists):
         await client.create_collection(COLLECTION)
     for path in sorted((DEMO / "documents").iterdir()):
         upload = await client.upload(path, collection=COLLECTION)
         await client.wait_for_job(upload.job_id)
-    questions = json.loads((DEMO / "questions.json").read_text("utf-8"))
-    scores = [await _score(client, entry, answerable=True) for entry in questions["answerable"]]
-    return scores + [await _score(client, entry, answerable=False) for entry in questions["unanswerable"]]
-
-
-async def _score(client: Client, entry: dict[str, str], *, answerable: bool) -> HandbookScore:
-    question = entry["question"]
-    ranked = await client.search(question, collection=COLLECTION, timeout_seconds=SEARCH_SECONDS_MAX)
-    fused = await client.search(question, mode="fused", collection=COLLECTION, timeout_seconds=SEARCH_SECONDS_MAX)
-    best = ranked.passages[0]
-    return HandbookScore(
-        question=question, answerable=answerable, late_interaction=best.rerank_score,
-        similarity=max(passage.similarity for passage in fused.passages if passage.HasField("similarity")),
-        source=best.source, found=any(passage.source == entry.get("source") for passage in ranked.passages),
-    )

@@ -21,6 +21,8 @@ from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 SERVICES = "ingest,embed,rerank,gateway"
 NO_MODEL = "127.0.0.1:9"
 """The gateway wants the address of a language model; searching never calls it."""
+OWN_MODEL = ""
+"""In place of an address: the stack serves its own language model."""
 DESCRIBE_SECONDS_MAX = 30.0
 
 
@@ -51,9 +53,11 @@ class System:
 
 @contextlib.contextmanager
 def running_system(
-    *, gateway: str, data_dir: Path | None, engine: str, language_model: bool = False
+    *, gateway: str, data_dir: Path | None, engine: str, generate: str = NO_MODEL
 ) -> Iterator[System]:
-    """Yield the gateway given, or start a stack, without a language model unless asked for, and stop it at the end.
+    """Yield the gateway given, or start a stack and stop it at the end.
+
+    `generate` is the address of a language model, or `OWN_MODEL`; what only searches needs none.
 
     Without a data folder the stack gets one that is removed with it; with one, what is ingested stays. A stack that
     runs on the folder already is used and left running.
@@ -66,21 +70,20 @@ def running_system(
             data_dir = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="sourcier-eval-")))
         data_dir = data_dir.absolute()
         if not (data_dir.exists() and statefile.is_locked(data_dir)):
-            cleanup.callback(_stack, "down", data_dir, engine=engine, language_model=language_model)
-            if _stack("up", data_dir, "--detach", engine=engine, language_model=language_model) != 0:
+            cleanup.callback(_stack, "down", data_dir, engine=engine, generate=generate)
+            if _stack("up", data_dir, "--detach", engine=engine, generate=generate) != 0:
                 raise StackFailed("the stack did not start; its own message is above")
         yield asyncio.run(_describe(data_dir))
 
 
-def _stack(command: str, data_dir: Path, *options: str, engine: str, language_model: bool) -> int:
+def _stack(command: str, data_dir: Path, *options: str, engine: str, generate: str) -> int:
+    services = SERVICES if generate else f"{SERVICES},generate"
     environment = {
-        **os.environ, "PYTHONPATH": str(REPOSITORY), "SOURCIER_STACK_SERVICES": SERVICES,
+        **os.environ, "PYTHONPATH": str(REPOSITORY), "SOURCIER_STACK_SERVICES": services,
         "SOURCIER_EMBED_ENGINE": engine, "SOURCIER_STACK_PARENT": str(os.getpid()),
     }
-    if language_model:
-        environment["SOURCIER_STACK_SERVICES"] += ",generate"
-    else:
-        environment.setdefault("SOURCIER_GENERATE_URL", NO_MODEL)
+    if address := os.environ.get("SOURCIER_GENERATE_URL", generate):
+        environment["SOURCIER_GENERATE_URL"] = address
     arguments = (sys.executable, "-m", "services.stack", command, "--data-dir", str(data_dir), *options)
     return subprocess.run(arguments, env=environment, check=False).returncode
 

@@ -52,6 +52,7 @@ class AnswerCalls(Calls):
             direct_answers=options.get("direct_answers"), judge=options.get("judge"),
             judge_question=options.get("judge_question"),
             mode=answer_mode(options.get("mode")), analyse=options.get("analyse"),
+            answerability_threshold=options.get("answerability_threshold"),
         )
         events = self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds

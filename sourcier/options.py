@@ -71,6 +71,8 @@ class AskOptions(FilterOptions, total=False):
     """Who searches: the service (`injection`), or the language model, as often as it needs (`tools`)."""
     analyse: bool
     """Whether the language model analyses the question before the search."""
+    answerability_threshold: float
+    """How likely the passages must hold the answer, 0 to 1; less is refused without asking the language model."""
 
 
 class DocumentOptions(TypedDict, total=False):

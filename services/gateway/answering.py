@@ -12,6 +12,7 @@ from typing import Protocol
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.gateway.analysing import Analyser
+from services.gateway.assessing import Assessor
 from services.gateway.checking import Finding, Thresholds
 from services.gateway.citing import Citer, Strictness
 from services.gateway.direct_answers import DIRECT_MODEL, DirectAnswers
@@ -30,11 +31,12 @@ from services.gateway.events import (
     Started,
     Usage,
 )
+from services.gateway.grounds import informing
 from services.gateway.history import History
 from services.gateway.marking import Marking
 from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
 from services.gateway.modes import AnswerMode, ToolLimits
-from services.gateway.peers import Generation, Peers, SamplingOptions
+from services.gateway.peers import LATE_INTERACTION, Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
 from services.gateway.quoting import quote
 from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
@@ -51,6 +53,8 @@ class AnswerOptions:
     sampling: SamplingOptions
     refusal_threshold: float
     refusal_similarity: float
+    answerability_threshold: float
+    """0 leaves it to the two above."""
     quote_threshold: float
     support: Thresholds
     strictness: Strictness
@@ -83,6 +87,7 @@ class Answerer:
     def __init__(
         self, retriever: Retriever, peers: Peers, marking: Marking, direct: DirectAnswers | None = None,
         opinions: Opinions | None = None, *, by_tools: OtherMode | None = None, analyser: Analyser | None = None,
+        assessor: Assessor | None = None,
     ) -> None:
         self._opinions = opinions
         self._retriever = retriever
@@ -91,6 +96,7 @@ class Answerer:
         self._direct = direct
         self._by_tools = by_tools
         self._analyser = analyser
+        self._assessor = assessor
 
     async def answer(
         self, query: Query, options: AnswerOptions, *, answer_id: str, deadline: Deadline
@@ -142,10 +148,16 @@ class Answerer:
             )
             if degradation is not None:
                 yield degradation
-        passages = passages[: query.limit]
+        candidates, passages = passages, passages[: query.limit]
         yield Reranked(passages, "" if degradation is None else degradation.reason)
+        likely: float | None = None
+        if self._assessor is not None and candidates and self._assesses(options):
+            with stopwatch.measure("assess"):
+                likely, degradation = await self._assessor.assess(query, candidates, deadline=deadline)
+            if degradation is not None:
+                yield degradation
         refusal = options.refusal_text or messages.refusal
-        refused = refuse(passages, options, text=refusal)
+        refused = refuse(passages, options, text=refusal, likely=likely)
         if refused is not None:
             yield refused
             outcome, generation = Outcome.REFUSED, None
@@ -164,9 +176,18 @@ class Answerer:
             "" if generation is None else generation.model,
         )
 
+    def _assesses(self, options: AnswerOptions) -> bool:
+        # A cross-encoder's scores are of another scale than those that the weights were fitted on.
+        return options.answerability_threshold > 0 and self._peers.ranker in ("", LATE_INTERACTION)
 
-def refuse(passages: tuple[RankedPassage, ...], options: AnswerOptions, *, text: str) -> Refused | None:
-    """Return the refusal when nothing is close enough to the question, without calling the model (A6)."""
+
+def refuse(
+    passages: tuple[RankedPassage, ...], options: AnswerOptions, *, text: str, likely: float | None = None
+) -> Refused | None:
+    """Return the refusal when nothing is close enough to the question, without calling the model (A6).
+
+    `likely` is how likely the passages hold the answer; where it is not known, the best score decides.
+    """
     if not passages:
         return Refused(text, "NOTHING_FOUND", None)
     reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
@@ -179,6 +200,8 @@ def refuse(passages: tuple[RankedPassage, ...], options: AnswerOptions, *, text:
         # Reciprocal ranks say nothing of closeness, so the cosine decides; a lexical hit alone may be an exact code.
         similarities = [entry.found.similarity for entry in passages if entry.found.similarity is not None]
         close = not similarities or max(similarities) >= options.refusal_similarity
+    if likely is not None:
+        close = likely >= options.answerability_threshold
     return None if close else Refused(text, "BELOW_THRESHOLD", best)
 
 
@@ -198,7 +221,8 @@ class Writer:
         self._refusal = refusal
         self._passages = [entry.passage for entry in passages]
         self._scorer = SupportScorer(
-            peers, self._passages, tenant=query.tenant, space_id=embedding.space_id, thresholds=options.support
+            peers, [informing(passage) for passage in self._passages], tenant=query.tenant,
+            space_id=embedding.space_id, thresholds=options.support,
         )
         self._prompt = build_prompt(
             query.question, self._passages, messages, refusal=refusal, marking=marking, tenant=query.tenant,

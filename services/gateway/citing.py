@@ -14,9 +14,11 @@ from enum import Enum
 from prometheus_client import Counter
 
 from services.chassis.channels import Deadline
-from services.gateway.checking import Verdict
+from services.gateway.checking import Finding, Verdict
 from services.gateway.events import Citation, Token, Withheld
+from services.gateway.grounds import Grounds
 from services.gateway.markers import Marker, MarkerReader, Part, SentenceEnd, Text
+from services.gateway.marking import visible
 from services.gateway.reasons import reason
 from services.gateway.second_opinion import SecondOpinion
 from services.gateway.support import Check, SupportScorer, is_lead_in, is_statement
@@ -63,6 +65,7 @@ class Citer:
         self._language = language
         self._deadline = deadline
         self._reader = MarkerReader(codes)
+        self._grounds = Grounds(passages)
         self._held: list[Part] = []
         self._lead_in = ""
         """What announces sentences to come: shown with the first of them that is shown."""
@@ -77,7 +80,7 @@ class Citer:
 
     async def feed(self, delta: str) -> AsyncIterator[Token | Citation | Withheld]:
         """Take more of the model's text and yield what may be shown."""
-        for part in self._reader.feed(delta):
+        for part in self._reader.feed(visible(delta)):
             async for event in self._events(part):
                 yield event
 
@@ -91,8 +94,8 @@ class Citer:
 
     async def _events(self, part: Part) -> AsyncIterator[Token | Citation | Withheld]:
         if isinstance(part, SentenceEnd):
-            held, self._held = self._held, []
-            async for event in self._end_sentence(part, held):
+            (end, held), self._held = self._grounds.cleaned(part, self._held), []
+            async for event in self._end_sentence(end, held):
                 yield event
         elif isinstance(part, Text) and not self._held and not part.text.strip():
             # White space between sentences goes with the next one that is shown.
@@ -107,20 +110,21 @@ class Citer:
         if len(cited) < len(end.markers):
             citations_total.labels("invalid").inc(len(end.markers) - len(cited))
             logger.info("the model cited a passage that it was not given", extra={"markers": end.markers})
-        if not end.sentence or not is_statement(end.sentence):
+        if not end.sentence or (not is_statement(end.sentence) and self._grounds.is_known(end.sentence)):
             self._fragments += "".join(part.text for part in held if isinstance(part, Text))
             if is_lead_in(end.sentence):
                 self._lead_in, self._fragments = self._lead_in + self._fragments, ""
             return
         check = await self._scorer.check(end.sentence, cited, deadline=self._deadline)
-        sources = self._sources(cited, check)
+        obeys = self._grounds.repeats_order(end.sentence)
+        sources = [] if obeys else self._sources(cited, check)
         if sources:
             sources = await self._confirmed(end.sentence, sources)
             for event in self._shown(end, held, sources):
                 yield event
             return
         closest = check.closest
-        verdict = check.verdicts[closest]
+        verdict = replace(check.verdicts[closest], finding=Finding.OFF_TOPIC) if obeys else check.verdicts[closest]
         sentences_total.labels(verdict.finding.name.lower()).inc()
         if self._strictness is Strictness.MARK:
             for event in self._marked(end, held, cited, check):

@@ -16,8 +16,8 @@ _OPEN_MARKER = re.compile(r"\[[A-Za-zéÉ\d\s,;.&]{0,24}\Z")
 SENTENCE_CHARACTERS_MAX = 1_000
 """A text that goes on without an end is cut: whoever waits for the end of a sentence must not wait for ever."""
 CLOSING_GUILLEMET = "»"
-_PLAIN = re.compile(r"[^\[.!?…\n]+")
-_PUNCTUATION = re.compile(r"[.!?…]+[\"»”)*]*")
+_PLAIN = re.compile(r"[^\[.!?…。！？\n]+")
+_PUNCTUATION = re.compile(r"[.!?…。！？]+[\"»”)*]*")
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,8 @@ class MarkerReader:
         if end == len(self._pending) and not final:
             # Whether it ends a sentence shows with the next character: `3.5` does not.
             return None
-        if end == len(self._pending) or self._pending[end] in " \t\n\u00a0\u202f[":
+        unspaced = punctuation.group()[0] in "。！？"
+        if unspaced or end == len(self._pending) or self._pending[end] in " \t\n\u00a0\u202f[":
             self._punctuation = punctuation.group()
         return punctuation.group()
 

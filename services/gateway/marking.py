@@ -15,6 +15,7 @@ import secrets
 import unicodedata
 from collections.abc import Sequence
 
+from services.gateway.orders import without_orders
 from services.index.passages import Passage
 
 logger = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ CODE_CHARACTERS = 10
 """Of base 16: 40 bits, and a wrong guess is met by the marking of lines."""
 LINE_MARK = "> "
 _BRACKETED = re.compile(r"[\[［【〔]([^\[\]［］【】〔〕\n]{1,40})[\]］】〕]")
-_MARKER = re.compile(r"\s*(?:[^\W\d_]{1,12}\.?\s*)?\d{1,3}(?:\s*(?:[,;&]|et|and)\s*\d{1,3})*\s*", re.IGNORECASE)
+_MARKER = re.compile(r"\s*(?:[^\W\d_]{1,12}\.?\s*)?\d{1,3}(?:\s*(?:[,;&]|et|and)\s*\d{1,3})*\s*(?:†.*)?", re.IGNORECASE)
 # What chat templates turn into tokens of their own: a document that has them would otherwise end its turn.
 _CONTROL = re.compile(
     r"<\s*\|([^<>|]{0,60})\|\s*>"
@@ -54,7 +55,8 @@ class Marking:
     def passage(self, text: str, *, tenant: str, chunk_id: str) -> str:
         """Return a passage between its delimiters, each line marked."""
         code = self.code(tenant=tenant, chunk_id=chunk_id, text=text)
-        lines = "\n".join(LINE_MARK + line.strip() for line in defused(text).splitlines() if line.strip())
+        informing = without_orders(defused(text))
+        lines = "\n".join(LINE_MARK + line.strip() for line in informing.splitlines() if line.strip())
         return f"<<<{code}\n{lines}\n{code}>>>"
 
 
@@ -68,7 +70,7 @@ def open_marking(secret: str) -> Marking:
 
 def defused(text: str) -> str:
     """Return a text in which `[2]` reads `(2)`, and nothing ends a turn of a chat."""
-    text = _CONTROL.sub(lambda match: f"({next((each for each in match.groups() if each), '')})", _visible(text))
+    text = _CONTROL.sub(lambda match: f"({next((each for each in match.groups() if each), '')})", visible(text))
     return _BRACKETED.sub(
         lambda match: f"({match.group(1)})" if _MARKER.fullmatch(match.group(1)) else match.group(), text
     )
@@ -76,10 +78,10 @@ def defused(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return a title or a heading as it may stand in a header: defused, on one line, without brackets."""
-    return " ".join(defused(text).translate({ord("["): "(", ord("]"): ")"}).split())
+    return " ".join(without_orders(defused(text)).translate({ord("["): "(", ord("]"): ")"}).split())
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """Return the text without characters that nobody sees: direction marks, zero widths, tags."""
     return "".join(
         character for character in text

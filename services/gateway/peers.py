@@ -68,6 +68,8 @@ class Peers:
         self._limits = limits
         self._urls = (ingest_url, rerank_url, generate_url)
         self._embed_url = embed_url
+        self.ranker = ""
+        """What ranked last, as the rerank service names it; empty before it was asked."""
 
     async def __aenter__(self) -> Self:
         ingest, rerank, generate = self._channels = (
@@ -154,6 +156,7 @@ class Peers:
             ),
             peer="rerank", tenant=tenant, deadline=deadline, cap_seconds=self._limits.rerank_seconds,
         )
+        self.ranker = response.ranker
         return response
 
     async def score(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from services.gateway.checking import Finding
 from services.gateway.events import Citation, Quoted
+from services.gateway.links import addresses, without_foreign_links
+from services.gateway.marking import defused
 from services.gateway.messages import Messages
+from services.gateway.orders import blanked
 from services.gateway.wording import Wording, content_words
 from services.index.passages import Passage
 
@@ -13,7 +16,8 @@ QUOTED_CHARACTERS_MAX = 600
 
 def quote(passage: Passage, question: str, messages: Messages, *, marker: int) -> Quoted:
     """Return a passage, or of a long one the part from the sentence on that says most of what is asked for."""
-    text = passage.text
+    # Without its orders to language models; what is quoted is shown unchecked.
+    text = blanked(passage.text)
     start = 0
     if len(text) > QUOTED_CHARACTERS_MAX:
         span = Wording(text).best_span(content_words(question))
@@ -23,7 +27,8 @@ def quote(passage: Passage, question: str, messages: Messages, *, marker: int) -
     end = min(len(text), start + QUOTED_CHARACTERS_MAX)
     if end < len(text):
         end = max(text.rfind(" ", start, end), start + 1)
-    extract = f"{'… ' if start else ''}{' '.join(text[start:end].split())}{' …' if end < len(text) else ''}"
+    quoted = defused(without_foreign_links(" ".join(text[start:end].split()), addresses([text])))
+    extract = f"{'… ' if start else ''}{quoted}{' …' if end < len(text) else ''}"
     citation = Citation(
         marker=marker, passage=passage, attached=True, finding=Finding.SUPPORTED, score=None,
         passage_span=(start, end),

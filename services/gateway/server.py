@@ -195,13 +195,18 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         require(tokens_max <= 32_768, f"tokens_max is {tokens_max}; use 1 to 32,768", field="tokens_max")
         require(request.strictness in _STRICTNESSES, f"strictness {request.strictness} is not known; use "
                 "STRICTNESS_WITHHOLD or STRICTNESS_MARK, or leave it out", field="strictness")
+        threshold = settings.answerability_threshold
+        if request.HasField("answerability_threshold"):
+            threshold = request.answerability_threshold
+            require(0 <= threshold <= 1, f"answerability_threshold is {threshold:g}; use 0 to 1",
+                    field="answerability_threshold")
         return AnswerOptions(
             sampling=SamplingOptions(
                 tokens_max=tokens_max, temperature=temperature,
                 seed=request.seed if request.HasField("seed") else None,
             ),
             refusal_threshold=settings.refusal_threshold, refusal_similarity=settings.refusal_similarity,
-            quote_threshold=settings.quote_threshold,
+            answerability_threshold=threshold, quote_threshold=settings.quote_threshold,
             support=Thresholds(
                 score=settings.support_threshold, vectors=settings.support_vectors_threshold,
                 share=settings.support_share_threshold,

@@ -50,9 +50,11 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Whether answers re-rank; a request may say otherwise."""
     result_threshold: float = Field(default=0.0, ge=-1, le=1)
     """Passages of a lower cosine similarity are left out of results (R1)."""
+    answerability_threshold: float = Field(default=0.25, ge=0, le=1)
+    """A question that the passages found could answer less well is refused without calling the model (A6); a request
+    may say otherwise. 0 leaves it to the two thresholds below. docs/QUALITY.md has what each value costs."""
     refusal_threshold: float = Field(default=0.31, ge=-1, le=1)
-    """No passage with this re-ranking score or more: the question is refused without calling the model (A6).
-    docs/QUALITY.md tells how the three thresholds were set."""
+    """Where that is not known: no passage with this re-ranking score or more."""
     refusal_similarity: float = Field(default=0.81, ge=-1, le=1)
     """The same for the cosine similarity, where re-ranking is off or failed."""
     quote_threshold: float = Field(default=0.55, ge=-1, le=1)

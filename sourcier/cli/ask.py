@@ -55,6 +55,8 @@ _WARNINGS = {
               help="Who searches: the service, or the language model with a tool; the service decides by default.")
 @click.option("--analyse/--no-analyse", default=None,
               help="Whether the language model analyses the question first; the service decides by default.")
+@click.option("--answerability-threshold", type=click.FloatRange(0, 1), metavar="LIKELIHOOD",
+              help="How likely the documents must hold the answer, 0 to 1; the service decides by default.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=300.0,
               show_default=True, metavar="SECONDS", help="The longest the answer may take.")
 @click.option("--json", "as_json", is_flag=True, help="Write one AskEvent a line, as JSON.")

@@ -651,6 +651,7 @@ class AskRequest(_message.Message):
     JUDGE_QUESTION_FIELD_NUMBER: _builtins.int
     MODE_FIELD_NUMBER: _builtins.int
     ANALYSE_FIELD_NUMBER: _builtins.int
+    ANSWERABILITY_THRESHOLD_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     passages: _builtins.int
@@ -697,6 +698,10 @@ class AskRequest(_message.Message):
     """Whether the language model analyses the question before the search, which an `analysed` event tells; unset leaves it
     to the deployment's overlay, else to the service's setting.
     """
+    answerability_threshold: _builtins.float
+    """How likely the passages must hold the answer, 0 to 1, for the language model to be asked; else the question is
+    refused. 0 asks it whenever the best score is enough; unset is the service's setting.
+    """
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
@@ -729,13 +734,16 @@ class AskRequest(_message.Message):
         judge_question: _builtins.bool | None = ...,
         mode: Global___AnswerMode.ValueType = ...,
         analyse: _builtins.bool | None = ...,
+        answerability_threshold: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "analyse", b"analyse", "direct_answers", b"direct_answers", "filter", b"filter", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_answerability_threshold", b"_answerability_threshold", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "analyse", b"analyse", "answerability_threshold", b"answerability_threshold", "direct_answers", b"direct_answers", "filter", b"filter", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "analyse", b"analyse", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "mode", b"mode", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_answerability_threshold", b"_answerability_threshold", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "analyse", b"analyse", "answerability_threshold", b"answerability_threshold", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "mode", b"mode", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__analyse: _TypeAlias = _typing.Literal["analyse"]  # noqa: Y015
     _WhichOneofArgType__analyse: _TypeAlias = _typing.Literal["_analyse", b"_analyse"]  # noqa: Y015
+    _WhichOneofReturnType__answerability_threshold: _TypeAlias = _typing.Literal["answerability_threshold"]  # noqa: Y015
+    _WhichOneofArgType__answerability_threshold: _TypeAlias = _typing.Literal["_answerability_threshold", b"_answerability_threshold"]  # noqa: Y015
     _WhichOneofReturnType__direct_answers: _TypeAlias = _typing.Literal["direct_answers"]  # noqa: Y015
     _WhichOneofArgType__direct_answers: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers"]  # noqa: Y015
     _WhichOneofReturnType__judge: _TypeAlias = _typing.Literal["judge"]  # noqa: Y015
@@ -752,6 +760,8 @@ class AskRequest(_message.Message):
     _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__analyse) -> _WhichOneofReturnType__analyse | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answerability_threshold) -> _WhichOneofReturnType__answerability_threshold | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__direct_answers) -> _WhichOneofReturnType__direct_answers | None: ...
     @_typing.overload

@@ -22,6 +22,7 @@ from services.gateway.__main__ import open_answers
 from services.gateway.agents import Agents
 from services.gateway.analysing import Analyser
 from services.gateway.answering import Answerer
+from services.gateway.assessing import Assessor
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
@@ -409,9 +410,9 @@ async def gateway(
             for name in ("ingest", "embed", "rerank", "generate")
         }
         configured = GatewaySettings(**(  # vectors of texts are random here: their cosines say nothing
-            {"postgres_url": "unused", "refusal_threshold": 0.2, "result_threshold": -1, "judge": "off",
-             "judge_threshold": 0.5, "judge_questions_threshold": 0.5, "entailment_threshold": 0.5} | urls
-            | settings
+            {"postgres_url": "unused", "answerability_threshold": 0, "refusal_threshold": 0.2, "result_threshold": -1,
+             "judge": "off", "judge_threshold": 0.5, "judge_questions_threshold": 0.5, "entailment_threshold": 0.5}
+            | urls | settings
         ))
         async with (
             Peers(**urls, limits=Limits(embed_seconds=10, rerank_seconds=10, generate_seconds=30)) as peers,
@@ -432,6 +433,7 @@ async def gateway(
                     retriever, peers, Marking("secret"), direct, opinions,
                     by_tools=ToolAnswerer(retriever, peers, Marking("secret"), opinions),
                     analyser=Analyser(peers, database, seconds_max=configured.analyse_seconds_max),
+                    assessor=Assessor(database, seconds_max=configured.search_seconds_max),
                 ),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )

@@ -77,6 +77,7 @@ class Writer:
         first_index: int = 0,
         vectors: Sequence[bytes] | None = None,
         space_id: str | None = None,
+        heading_path: tuple[str, ...] = ("Heading", "Sub-heading"),
     ) -> Staging:
         """Stage one batch of passages."""
         chunks = tuple(
@@ -97,7 +98,7 @@ class Writer:
                 vector=vectors[place] if vectors else text_vector(text),
                 token_codes=text.encode()[:8].ljust(8),
                 page=1,
-                heading_path=("Heading", "Sub-heading"),
+                heading_path=heading_path,
             )
             for place, text in enumerate(texts)
         )

@@ -57,6 +57,7 @@ def options(**fields: object) -> AnswerOptions:
     """Return how answers are made, unless a test says otherwise."""
     return AnswerOptions(**({  # type: ignore[arg-type]
         "sampling": SamplingOptions(100, 0.0, None), "refusal_threshold": 0.3, "refusal_similarity": 0.8,
+        "answerability_threshold": 0.0,
         "quote_threshold": 0.9, "support": THRESHOLDS, "strictness": Strictness.WITHHOLD, "refusal_text": "",
     } | fields))
 

@@ -1,0 +1,90 @@
+"""Searches as answers make them: the gateway's own code over a stack's database and services."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import click
+
+from eval.system import System
+from services.chassis.channels import Deadline
+from services.chassis.postgres import Database, DatabaseSettings
+from services.gateway.peers import Limits, Peers
+from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
+from services.index.filters import Filters
+from services.index.question_terms import question_words
+from services.index.scope import find_scope
+from services.index.search import SearchResult
+
+TENANT = "default"
+CALL_SECONDS_MAX = 60.0
+DEPTH = 100
+"""Candidates asked for: so many that enough are left when an article is taken away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question and what a search of it found."""
+
+    question: str
+    results: tuple[SearchResult, ...]
+    """At most `DEPTH`, in the order of the fusion."""
+    scores: Mapping[str, float]
+    """The re-ranker's, by chunk id."""
+    passages: int
+    """Passages of the collection."""
+    frequencies: Mapping[str, int]
+    """In how many of them each of the question's stems occurs."""
+
+
+class Asker:
+    """Asks questions of collections."""
+
+    def __init__(self, database: Database, retriever: Retriever) -> None:
+        self._database = database
+        self._retriever = retriever
+
+    async def ask(self, question: str, *, collection: str) -> Asked:
+        """Return what is found; raise `RuntimeError` where re-ranking failed, for its figures would be a lie."""
+        query = Query(
+            tenant=TENANT, question=question, collection=collection, filters=Filters(), mode=Mode.RERANKED,
+            limit=DEPTH, candidates=DEPTH,
+        )
+        deadline = Deadline.after(CALL_SECONDS_MAX)
+        embedding, results = await self._retriever.retrieve(query, stopwatch=Stopwatch(), deadline=deadline)
+        assert embedding is not None
+        ranked, degradation = await self._retriever.rank(
+            query, embedding, results, stopwatch=Stopwatch(), deadline=deadline
+        )
+        if degradation is not None:
+            raise RuntimeError(f"{question}: {degradation.reason}")
+        stems = sorted(frozenset().union(*question_words(question)))
+        async with self._database.transaction(tenant=TENANT, read_only=True) as connection:
+            scope = await find_scope(
+                connection, tenant=TENANT, collections=[collection], filters=Filters(), stems=stems
+            )
+        return Asked(
+            question=question, results=tuple(results),
+            scores={entry.passage.chunk_id: entry.rerank_score or 0.0 for entry in ranked},
+            passages=scope.passages, frequencies=scope.frequencies,
+        )
+
+
+@asynccontextmanager
+async def open_asker(system: System) -> AsyncIterator[Asker]:
+    """Yield an asker over a stack's own services."""
+    if not system.environment:
+        raise click.ClickException("this is measured over a stack's own services; leave --gateway out")
+    urls = {name: system.environment.get(f"SOURCIER_{name.upper()}_URL", "") for name in ("ingest", "embed", "rerank")}
+    async with (
+        Database(DatabaseSettings(url=system.environment["SOURCIER_POSTGRES_URL"])) as database,
+        Peers(
+            ingest_url=urls["ingest"], embed_url=urls["embed"], rerank_url=urls["rerank"], generate_url=urls["ingest"],
+            limits=Limits(CALL_SECONDS_MAX, CALL_SECONDS_MAX, CALL_SECONDS_MAX),
+        ) as peers,
+    ):
+        yield Asker(database, Retriever(
+            database, peers, result_threshold=0.0, search_seconds_max=CALL_SECONDS_MAX
+        ))

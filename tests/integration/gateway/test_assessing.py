@@ -1,0 +1,99 @@
+"""Refusals by answerability over real gRPC and PostgreSQL: by setting, by request, and where it cannot be told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+import pytest
+
+from services.chassis.channels import Deadline
+from services.chassis.errors import NotFound
+from services.chassis.postgres import Database
+from services.gateway.assessing import Assessor
+from services.gateway.events import RankedPassage
+from services.index.question_terms import question_terms
+from sourcier.gateway.v1 import answer_pb2
+from tests.integration.gateway.conftest import TELEWORK
+from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
+from tests.integration.gateway.test_answer_service import check_stream, field_of, kinds
+from tests.unit.gateway.fix_gateway_domain import query, result
+
+QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
+FAR = "Quelle heure était-il hier matin à Valparaiso ?"
+
+
+def refused(events: list[answer_pb2.AskEvent]) -> list[answer_pb2.Refused]:
+    return [event.refused for event in events if event.HasField("refused")]
+
+
+async def ask(served: Gateway, question: str, **fields: Any) -> list[answer_pb2.AskEvent]:
+    events, error = await served.ask(question, **fields)
+    assert error is None
+    check_stream(events)
+    return events
+
+
+async def test_a_question_whose_words_no_passage_holds_is_refused_with_its_best_score(handbook: Database) -> None:
+    # Vectors of texts are random here: that of the question is made its passage's.
+    scenario = Scenario(embed_as={QUESTION: TELEWORK})
+    async with gateway(handbook, scenario, answerability_threshold=0.5, refusal_threshold=-1) as served:
+        (said,) = refused(await ask(served, FAR))
+        assert said.reason == "BELOW_THRESHOLD"
+        # The re-ranker's own score, whatever decided: the fake one counts words.
+        assert 0 <= said.best_score < 0.5
+        assert served.scenario.generations == []
+        answered = await ask(served, QUESTION)
+        assert refused(answered) == []
+        assert "assess" in {entry.stage for entry in answered[-1].finished.durations}
+
+
+async def test_a_request_says_otherwise_than_the_setting(handbook: Database) -> None:
+    async with gateway(handbook, Scenario(), answerability_threshold=0, refusal_threshold=-1) as served:
+        assert refused(await ask(served, FAR)) == []
+        assert len(refused(await ask(served, FAR, answerability_threshold=0.5))) == 1
+        for value in (-0.1, 1.1):
+            _, error = await served.ask(FAR, answerability_threshold=value)
+            assert error is not None
+            assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+            assert field_of(error) == "answerability_threshold"
+
+
+async def test_without_the_re_ranker_the_other_signs_decide(handbook: Database) -> None:
+    async with gateway(
+        handbook, Scenario(), down=("rerank",), answerability_threshold=0.5, refusal_similarity=-1
+    ) as served:
+        events = await ask(served, FAR)
+        assert [kind for kind in kinds(events) if kind in ("degraded", "refused")] == ["degraded", "refused"]
+
+
+async def test_a_cross_encoders_scores_are_left_to_their_own_threshold(handbook: Database) -> None:
+    scenario = Scenario(ranker="mmarco")
+    async with gateway(handbook, scenario, answerability_threshold=0.99, refusal_threshold=-1) as served:
+        events = await ask(served, QUESTION)
+        assert refused(events) == []
+        assert "assess" not in {entry.stage for entry in events[-1].finished.durations}
+
+
+async def test_what_cannot_be_assessed_is_said_and_decides_nothing(handbook: Database) -> None:
+    assessor = Assessor(handbook, seconds_max=5)
+    likely, degradation = await assessor.assess(
+        query(QUESTION, collection="nowhere"), [RankedPassage(result(1), 0.5)], deadline=Deadline.after(10)
+    )
+    assert likely is None
+    assert degradation is not None
+    assert degradation.stage == "assess"
+    assert "nowhere" in degradation.reason
+    likely, degradation = await assessor.assess(
+        query(QUESTION), [RankedPassage(result(1), 0.5)], deadline=Deadline.after(10)
+    )
+    assert likely is not None
+    assert degradation is None
+
+
+async def test_a_tenants_words_are_counted_in_its_own_collections(handbook: Database) -> None:
+    terms = await question_terms(handbook, tenant="acme", collections=["default"], question="télétravail Valparaiso")
+    known, unknown = (term.weight for term in terms)
+    assert 0 < known < unknown
+    with pytest.raises(NotFound):
+        await question_terms(handbook, tenant="other", collections=["default"], question="télétravail")

@@ -1,0 +1,23 @@
+"""The gate on refusals: the weights and the threshold of now over signs that were kept, beside the recorded figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from eval import gates, refusals
+from services.gateway import answerability
+from services.gateway.answerability import Model
+
+
+def test_refusals_do_not_fall_by_more_than_their_noise() -> None:
+    compared = gates.compare(refusals.sample_figures(), gates.read(gates.BASELINE))
+    assert len(compared) == 5
+    assert not [each.name for each in compared if each.fell], gates.table(compared)
+
+
+def test_a_model_that_forgets_a_sign_fails_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = answerability.COMPARABLE
+    forgetful = Model(known.intercept, {**known.weights, "window": 0.0, "names": 0.0})
+    monkeypatch.setattr(answerability, "COMPARABLE", forgetful)
+    compared = gates.compare(refusals.sample_figures(), gates.read(gates.BASELINE))
+    assert any(each.fell for each in compared)

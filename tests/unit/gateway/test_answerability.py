@@ -1,0 +1,129 @@
+"""Answerability: what speaks for an answer raises it, and each sign says what it is called."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, fields, replace
+
+import pytest
+
+from services.gateway.answerability import (
+    COMPARABLE,
+    COMPARABLE_MIN,
+    FOREIGN,
+    UNRANKED,
+    Signs,
+    answerability,
+    model_of,
+    signs_of,
+)
+from services.gateway.events import RankedPassage
+from services.index.question_terms import Term, question_words, weigh
+from services.index.search import SearchResult
+from tests.unit.gateway.fix_gateway_domain import passage
+
+TELEWORK = (
+    "Deux jours de télétravail sont possibles par semaine à Nantes. La demande se fait par écrit avant le 15 mai."
+)
+MEALS = "Le repas avec un client est remboursé jusqu'à 19 euros par personne."
+QUESTION = "Combien de jours de télétravail sont possibles à Nantes ?"
+MIDDLING = Signs(**{field.name: 0.4 for field in fields(Signs)})
+
+
+def terms_of(question: str) -> tuple[Term, ...]:
+    """Return the question's words, each as rare as the others."""
+    return weigh(question_words(question), passages=100, frequencies={})
+
+
+def ranked(*texts: str, scores: tuple[float, ...] = (), similarity: float | None = 0.85) -> list[RankedPassage]:
+    """Return passages as a search ranks them."""
+    given = scores or tuple(0.6 - 0.1 * number for number in range(len(texts)))
+    return [
+        RankedPassage(SearchResult(passage=passage(number, text), score=0.03, similarity=similarity), score)
+        for number, (text, score) in enumerate(zip(texts, given, strict=True), start=1)
+    ]
+
+
+def signs(question: str, *texts: str, given: int = 5) -> Signs:
+    """Return the signs of a question over passages."""
+    return signs_of(question, ranked(*texts), terms_of(question), given=given)
+
+
+# What is shared tells the language, and so which signs count; by itself it speaks for nothing.
+@pytest.mark.parametrize("name", [field.name for field in fields(Signs) if field.name != "shared"])
+@pytest.mark.parametrize("ranker", [True, False])
+def test_more_of_a_sign_never_makes_an_answer_less_likely(name: str, ranker: bool) -> None:
+    start = MIDDLING if ranker else replace(MIDDLING, late_interaction=None, lead=None)
+    if getattr(start, name) is None:
+        return
+    likely = [answerability(replace(start, **{name: value})) for value in (0.25, 0.4, 0.7, 1.0)]
+    assert likely == sorted(likely)
+    assert all(0 < each < 1 for each in likely)
+
+
+def test_an_answer_is_likely_where_everything_speaks_for_it_and_unlikely_where_nothing_does() -> None:
+    assert answerability(signs(QUESTION, TELEWORK, MEALS)) > 0.5
+    far = signs_of("Quelle est la recette de la tarte Tatin ?", ranked(MEALS, TELEWORK, scores=(0.2, 0.19),
+                   similarity=0.76), terms_of("Quelle est la recette de la tarte Tatin ?"), given=5)
+    assert answerability(far) < 0.1
+
+
+def test_signs_tell_what_they_are_called() -> None:
+    found = signs(QUESTION, TELEWORK, MEALS)
+    assert found.late_interaction == pytest.approx(0.6)
+    assert found.lead == pytest.approx(0.1)
+    assert found.similarity == pytest.approx(0.85)
+    # « Combien » is a function word; « jours », « télétravail », « possibles » and « Nantes » are in one sentence.
+    assert found.window == 1
+    assert 0.5 < signs("Combien de jours de télétravail à Valparaiso ?", TELEWORK).window < 0.8
+    assert (found.figures, found.names) == (1.0, 1.0)
+
+
+def test_only_the_best_passage_is_read_for_the_questions_words_and_only_given_ones_for_numbers_and_names() -> None:
+    assert signs(QUESTION, MEALS, TELEWORK).window == 0
+    assert signs(QUESTION, MEALS, TELEWORK, given=1).names == 0
+    assert signs(QUESTION, MEALS, TELEWORK, given=2).names == 1
+
+
+def test_the_lead_in_full_text_is_a_share_of_the_best_score() -> None:
+    found = [replace(entry, found=replace(entry.found, lexical_score=score))
+             for entry, score in zip(ranked(TELEWORK, MEALS, MEALS), (8.0, 4.0, None), strict=True)]
+    assert signs_of(QUESTION, found, (), given=5).lexical_lead == pytest.approx(0.75)
+
+
+def test_rare_words_weigh_more() -> None:
+    words = question_words("télétravail Valparaiso")
+    weighed = weigh(words, passages=1000, frequencies=dict.fromkeys(words[0], 400))
+    assert weighed[1].weight > 5 * weighed[0].weight > 0
+    assert signs_of("télétravail Valparaiso", ranked(TELEWORK), weighed, given=5).window < 0.2
+
+
+@pytest.mark.parametrize(("question", "figures", "names"), [
+    ("La demande se fait-elle avant le 15 mai ?", 1.0, 1.0),
+    ("La demande se fait-elle avant le 16 mai ?", 0.0, 1.0),
+    ("Le télétravail est-il possible à Nantes ?", 1.0, 1.0),
+    ("Le télétravail est-il possible à Brest ?", 1.0, 0.0),
+])
+def test_numbers_and_names_of_the_question_are_looked_for(question: str, figures: float, names: float) -> None:
+    found = signs(question, TELEWORK, MEALS)
+    assert (found.figures, found.names) == (figures, names)
+
+
+def test_function_words_tell_whether_question_and_passages_are_of_one_language() -> None:
+    same = signs("Que dit la charte de la cantine et des repas ?", TELEWORK, MEALS)
+    other = signs("Wie viele Tage darf man von zu Hause aus arbeiten?", TELEWORK, MEALS)
+    assert same.shared > 2 * other.shared
+
+
+def test_each_model_is_for_what_it_can_tell() -> None:
+    assert model_of(MIDDLING) is COMPARABLE
+    assert model_of(replace(MIDDLING, shared=COMPARABLE_MIN - 0.01)) is FOREIGN
+    assert model_of(replace(MIDDLING, late_interaction=None, lead=None)) is UNRANKED
+    assert not FOREIGN.weights.keys() & {"lexical_lead", "window", "names"}
+    assert not UNRANKED.weights.keys() & {"late_interaction", "lead"}
+    assert all(weight >= 0 for model in (COMPARABLE, FOREIGN, UNRANKED) for weight in model.weights.values())
+
+
+def test_nothing_found_or_a_question_without_words_gives_signs_all_the_same() -> None:
+    assert all(sign is None or 0 <= sign <= 1 for sign in astuple(signs("?", TELEWORK)))
+    empty = signs_of("Et ?", [], (), given=5)
+    assert 0 < answerability(empty) < 1
