@@ -56,6 +56,8 @@ class Answer:
     """The question that was answered, where a follow-up was made self-contained; empty otherwise."""
     message_id: str = ""
     """The answer's message in its conversation, to be rated; empty where nothing was kept."""
+    narrowed: answer_pb2.Narrowed | None = None
+    """The categories that the search was narrowed to, and what came of it; None where it was not."""
 
     @property
     def refused(self) -> bool:
@@ -90,6 +92,7 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
     citations, sources = list[answer_pb2.Citation](), tuple[answer_pb2.Passage, ...]()
     degradations, withheld = list[answer_pb2.Degradation](), list[answer_pb2.Withheld]()
     direct: answer_pb2.DirectAnswer | None = None
+    narrowed: answer_pb2.Narrowed | None = None
     async for event in events:
         answer_id = event.answer_id
         match event.WhichOneof("event"):
@@ -97,6 +100,8 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
                 started = event.started
             case "rewritten":
                 rewritten = event.rewritten.question
+            case "narrowed":
+                narrowed = event.narrowed
             case "reranked":
                 sources = tuple(event.reranked.passages)
             case "token":
@@ -138,4 +143,5 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
         language=started.language,
         rewritten=rewritten,
         message_id=finished.message_id,
+        narrowed=narrowed,
     )

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
@@ -22,8 +22,6 @@ from services.gateway.events import (
     Quoted,
     RankedPassage,
     Refused,
-    Reranked,
-    Retrieved,
     Searching,
     Started,
     Usage,
@@ -31,10 +29,11 @@ from services.gateway.events import (
 from services.gateway.history import History
 from services.gateway.marking import Marking
 from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
+from services.gateway.neighbours import join, located
 from services.gateway.peers import Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
 from services.gateway.quoting import quote
-from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
+from services.gateway.retrieval import Query, Retriever, Stopwatch
 from services.gateway.support import SupportScorer
 
 logger = logging.getLogger(__name__)
@@ -86,19 +85,11 @@ class Answerer:
                 stopwatch.durations["total"] = time.perf_counter() - started_at
                 yield Finished(Outcome.DIRECT, stopwatch.durations, Usage(), DIRECT_MODEL)
                 return
-        embedding, results = await self._retriever.retrieve(query, stopwatch=stopwatch, deadline=deadline)
-        yield Retrieved(len(results))
+        found = await self._retriever.find(replace(query, embedded=True), stopwatch=stopwatch, deadline=deadline)
+        for step in found.steps:
+            yield step
+        embedding, passages = found.embedding, found.passages
         assert embedding is not None
-        passages: tuple[RankedPassage, ...] = tuple(RankedPassage(result) for result in results)
-        degradation: Degradation | None = None
-        if query.mode is Mode.RERANKED:
-            passages, degradation = await self._retriever.rank(
-                query, embedding, results, stopwatch=stopwatch, deadline=deadline
-            )
-            if degradation is not None:
-                yield degradation
-        passages = passages[: query.limit]
-        yield Reranked(passages, "" if degradation is None else degradation.reason)
         refusal = options.refusal_text or messages.refusal
         refused = refuse(passages, options, text=refusal)
         if refused is not None:
@@ -110,7 +101,7 @@ class Answerer:
             )
             async with aclosing(writer.write(answer_id)) as written:
                 async for event in written:
-                    yield event
+                    yield located(event, writer.joined)
             outcome, generation = writer.outcome, writer.generation
         stopwatch.durations["total"] = time.perf_counter() - started_at
         yield Finished(
@@ -149,7 +140,8 @@ class _Writer:
         self._options = options
         self._messages = messages
         self._refusal = refusal
-        self._passages = [entry.passage for entry in passages]
+        self.joined = [join(entry) for entry in passages]
+        self._passages = [each.passage for each in self.joined]
         self._scorer = SupportScorer(
             peers, self._passages, tenant=query.tenant, space_id=embedding.space_id, thresholds=options.support
         )

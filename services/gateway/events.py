@@ -20,6 +20,10 @@ class RankedPassage:
     """The re-ranker's score; None where it did not run."""
     lexical_share: float = 0.0
     """What the passage's full-text score adds to the re-ranker's."""
+    duplicates: tuple[str, ...] = ()
+    """Documents whose passages say the same and were left out, best first."""
+    neighbours: tuple[Passage, ...] = ()
+    """Chunks around the passage that come with it, in the document's order."""
 
     @property
     def passage(self) -> Passage:
@@ -61,6 +65,16 @@ class Searching:
     """A search began."""
 
     query: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """The question names categories, and the search was narrowed to them."""
+
+    categories: tuple[str, ...]
+    widened: bool
+    """Whether nothing close enough was found in them, and everything was searched instead."""
     message: str
 
 
@@ -192,5 +206,5 @@ class Finished:
 
 Event = (
     Started | Rewritten | Searching | Retrieved | Reranked | Token | Citation | Withheld | Refused | Quoted | Finished
-    | Degradation | DirectAnswer
+    | Degradation | DirectAnswer | Narrowed
 )

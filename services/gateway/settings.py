@@ -47,6 +47,14 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Whether answers re-rank; a request may say otherwise."""
     result_threshold: float = Field(default=0.0, ge=-1, le=1)
     """Passages of a lower cosine similarity are left out of results (R1)."""
+    suppress_duplicates: bool = True
+    """Whether passages that say the same count once; docs/QUALITY.md has what it costs, which is nothing."""
+    neighbours: int = Field(default=0, ge=0, le=5)
+    """Chunks before and after each passage, of its section, that come with it."""
+    neighbour_tokens: int = Field(default=1_000, ge=1, le=8_000)
+    """Most tokens of all neighbours together."""
+    detect_categories: bool = False
+    """Whether categories that a question names narrow its search (R7); a collection or a request may say otherwise."""
     refusal_threshold: float = Field(default=0.31, ge=-1, le=1)
     """No passage with this re-ranking score or more: the question is refused without calling the model (A6).
     docs/QUALITY.md tells how the three thresholds were set."""

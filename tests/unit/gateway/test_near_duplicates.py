@@ -1,0 +1,77 @@
+"""Passages that say the same count once; those that differ in a word that matters never do."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.gateway.events import RankedPassage
+from services.gateway.near_duplicates import says, without_duplicates
+from services.gateway.spelling import within_one_edit
+from tests.unit.gateway.fix_gateway_domain import result
+
+TEXT = (
+    "La demande de télétravail est adressée au responsable du service au moins un mois avant la date souhaitée. "
+    "Elle peut être refusée par écrit, avec une raison, et le salarié dispose de 15 jours pour contester ce refus "
+    "auprès de la direction de Lyon."
+)
+
+
+@pytest.mark.parametrize("other", [
+    TEXT,
+    TEXT.upper(),
+    TEXT.replace(" ", "\n"),
+    TEXT.replace("télétravail", "télé-\ntravail"),
+    TEXT.replace("é", "e").replace("ê", "e"),
+    TEXT.replace("responsable", "responsabel"),
+    TEXT.replace("adressée au", "adressée à la").replace("du service", "service"),
+    TEXT.split(". ")[0] + ".",
+])
+def test_the_same_in_other_letters_is_the_same(other: str) -> None:
+    assert says(TEXT, other)
+
+
+@pytest.mark.parametrize("change", [
+    ("15 jours", "30 jours"), ("de Lyon", "de Paris"), ("peut être", "ne peut être"), ("un mois", "deux mois"),
+    ("avant la date", "après la date"), ("par écrit", "oralement"), ("refusée", "acceptée"), ("peut", "doit"),
+    ("15 jours", "1 5 jours de plus"),
+])
+def test_a_word_that_matters_makes_two_passages(change: tuple[str, str]) -> None:
+    other = TEXT.replace(*change)
+    assert other != TEXT
+    assert not says(TEXT, other)
+    assert not says(other, TEXT)
+
+
+def test_a_passage_that_says_more_is_no_duplicate_and_one_that_says_less_is() -> None:
+    longer = f"{TEXT} Une réponse est donnée par la direction dans un délai de deux mois au plus."
+    assert says(longer, TEXT)
+    assert not says(TEXT, longer)
+
+
+@pytest.mark.parametrize(("one", "other", "same"), [
+    ("", "", True), ("…", "!", True), ("", "mot", False), ("mot", "", False),
+])
+def test_texts_without_words(one: str, other: str, same: bool) -> None:
+    assert says(one, other) is same
+
+
+def test_the_best_one_stands_for_all_and_names_their_documents() -> None:
+    texts = [TEXT, TEXT.upper(), "Autre chose.", TEXT.lower(), TEXT.replace("15", "30"), "Autre chose !"]
+    ranked = [RankedPassage(result(number, text=text)) for number, text in enumerate(texts, start=1)]
+    kept = without_duplicates(ranked, limit=2)
+    assert [each.passage.text for each in kept] == [TEXT, "Autre chose."]
+    documents = [each.passage.document_id for each in ranked]
+    # What comes after the limit is looked at, too: nothing that is left out as a duplicate goes unnamed.
+    assert kept[0].duplicates == tuple(dict.fromkeys([documents[1], documents[3]]))
+    assert kept[1].duplicates == (documents[5],)
+    assert [each.passage.text for each in without_duplicates(ranked, limit=9)][2] == texts[4]
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), [
+    ("juridique", "juridique", True), ("juridique", "juridiqe", True), ("juridique", "juirdique", True),
+    ("juridique", "juridiques", True), ("juridique", "jurisique", True), ("juridique", "juridiq", False),
+    ("juridique", "jruidiqeu", False), ("", "a", True), ("", "ab", False),
+])
+def test_one_slip_of_the_finger(one: str, other: str, expected: bool) -> None:
+    assert within_one_edit(one, other) is expected
+    assert within_one_edit(other, one) is expected
