@@ -11,7 +11,8 @@ import click
 
 from eval import datasets
 from eval.latency import measure_latency
-from eval.retrieval import RetrievalRun, measure_retrieval
+from eval.parts import measure_parts
+from eval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
 from eval.sentences import measure_sentences
 from eval.system import StackFailed, running_system
 from eval.thresholds import measure_thresholds
@@ -42,7 +43,7 @@ def system_options(command: Any) -> Any:
 @click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True, multiple=True,
               help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv; may be given several times.")
 @click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
-@click.option("--candidates", type=click.IntRange(20, 100), default=20, show_default=True,
+@click.option("--candidates", type=click.IntRange(20, 100), default=DEFAULT_CANDIDATES, show_default=True,
               help="Passages that are re-ranked.")
 @click.option("--resume", is_flag=True,
               help="Keep the rankings of a run that was interrupted; the code must be the same.")
@@ -61,6 +62,21 @@ def retrieval(
                 dataset=dataset.first(questions), complete=questions is None, candidates=candidates, label=label,
                 resume=resume, document=DOCUMENT if report else None, command=_command(),
             ), system))
+
+
+@main.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
+              help="A folder with a retrieval set.")
+@click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
+@click.option("--model", default="multilingual-e5-small", show_default=True, help="The embedding model.")
+@click.option("--engine", default="auto", show_default=True, help="What runs it, as SOURCIER_EMBED_ENGINE names it.")
+@click.option("--report/--no-report", default=True, help="Write the tables into docs/QUALITY.md.")
+def parts(data: Path, questions: int | None, model: str, engine: str, report: bool) -> None:
+    """Measure what each part of retrieval brings, in this process: the same set with one part left out."""
+    measure_parts(
+        datasets.load(data).first(questions), model=model, engine=engine,
+        document=DOCUMENT if report else None, command=_command(),
+    )
 
 
 @main.command()
