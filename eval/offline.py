@@ -162,10 +162,7 @@ def _best_products(rows: TokenRows, parts: Sequence[int], vectors: FloatArray, *
     pieces = [rows.of(chunk) for chunk in parts]
     starts = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces])[:-1]))
     joined: npt.NDArray[np.generic] = np.concatenate(pieces)
-    if not packed:
-        products = joined.astype(np.float32) @ vectors.T
-    else:
-        signs = np.unpackbits(joined.astype(np.uint8), axis=1).astype(np.float32) * 2 - 1
-        products = signs @ vectors.T / np.float32(np.sqrt(vectors.shape[1]))
-    best: FloatArray = np.maximum.reduceat(products, starts, axis=0)
-    return best
+    rows_of = np.unpackbits(joined.astype(np.uint8, copy=False), axis=1) if packed else joined
+    best: FloatArray = np.maximum.reduceat(rows_of.astype(np.float32) @ vectors.T, starts, axis=0)
+    # With signs s = 2b − 1, q·s = 2 q·b − Σq, as the rerank service has it.
+    return (2 * best - vectors.sum(axis=1)) / np.float32(np.sqrt(vectors.shape[1])) if packed else best

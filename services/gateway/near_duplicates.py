@@ -1,8 +1,9 @@
 """Passages that say the same, so that one stands for all of them.
 
 Two passages say the same when every word of the one stands in the other, in the same order, but for spelling, line
-breaks and words that carry nothing. A cosine cannot tell that: it is as close to the same sentence about another year,
-another person, or with a negation more (docs/QUALITY.md has the comparison).
+breaks and words that carry nothing. A short one means what its title and headings make of it, so those must agree, too.
+A cosine cannot tell that: it is as close to the same sentence about another year, another person, or with a negation
+more (docs/QUALITY.md has the comparison).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ SENTENCE_WORDS_MIN = 8
 """So many words together that only the longer passage has are a sentence more, not a change of what both say."""
 SPELLING_CHARACTERS_MIN = 5
 """Shorter words are other words, not other spellings."""
+CONTEXT_WORDS = 40
+"""Shorter passages are the same only under the same title and headings: « Deux ans. » is said of many things."""
 WORDS_MAX = 2_000
 """Longer passages are compared by their beginning."""
 
@@ -38,13 +41,15 @@ _EMPTY = frozenset((
 class _Wording:
     words: tuple[str, ...]
     shingles: frozenset[tuple[str, ...]]
+    context: tuple[str, ...]
+    """The words of title and headings."""
 
     @classmethod
-    def of(cls, text: str) -> _Wording:
-        words = tuple(_WORD.findall(fold(text.casefold())))[:WORDS_MAX]
+    def of(cls, text: str, context: Sequence[str] = ()) -> _Wording:
+        words = _words(text)[:WORDS_MAX]
         size = min(SHINGLE_WORDS, len(words))
         runs = (words[place : place + size] for place in range(len(words) - size + 1))
-        return cls(words, frozenset(runs) if words else frozenset())
+        return cls(words, frozenset(runs) if words else frozenset(), _words(" ".join(context)))
 
 
 def without_duplicates(passages: Sequence[RankedPassage], *, limit: int) -> tuple[RankedPassage, ...]:
@@ -55,10 +60,11 @@ def without_duplicates(passages: Sequence[RankedPassage], *, limit: int) -> tupl
     kept: list[tuple[RankedPassage, _Wording]] = []
     repeated: dict[int, dict[str, None]] = {}
     for passage in passages:
-        wording = _Wording.of(passage.passage.text)
+        found = passage.passage
+        wording = _Wording.of(found.text, (found.title, *found.heading_path))
         place = next((place for place, (_, held) in enumerate(kept) if _says(held, wording)), None)
         if place is not None:
-            repeated.setdefault(place, {})[passage.passage.document_id] = None
+            repeated.setdefault(place, {})[found.document_id] = None
         elif len(kept) < limit:
             kept.append((passage, wording))
     return tuple(
@@ -67,13 +73,19 @@ def without_duplicates(passages: Sequence[RankedPassage], *, limit: int) -> tupl
 
 
 def says(text: str, other: str) -> bool:
-    """Return whether a text says all that another does, in its words."""
+    """Return whether a text says all that another does under the same headings, in its words."""
     return _says(_Wording.of(text), _Wording.of(other))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(fold(text.casefold())))
 
 
 def _says(held: _Wording, other: _Wording) -> bool:
     if not other.words:
         return not held.words
+    if len(other.words) < CONTEXT_WORDS and held.context != other.context:
+        return False
     if held.words == other.words:
         return True
     if len(held.shingles & other.shingles) < CONTAINED_MIN * len(other.shingles):

@@ -95,7 +95,8 @@ async def test_what_cannot_be_asked_for_is_told(handbook: Database, fields: dict
 
 async def test_passages_that_say_the_same_count_once(handbook: Database) -> None:
     writer = Writer(handbook)
-    copies = [(await writer.index(f"copie-{n}.txt", [TELEWORK.upper()], title="Copie")).document_id for n in range(24)]
+    copies = [(await writer.index(f"copie-{n}.txt", [TELEWORK.upper()], title="Télétravail")).document_id
+              for n in range(24)]
     other = await writer.index("autre.md", [TELEWORK.replace("deux", "trois")], title="Autre")
     async with gateway(handbook, Scenario()) as served:
         found = (await served.search(QUESTION, limit=4, candidates=40)).passages

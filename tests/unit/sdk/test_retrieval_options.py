@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.retrieval import read_settings, told
-from sourcier.gateway.v1 import knowledge_pb2
+from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
 from sourcier.options import CollectionRetrieval
+from sourcier.results import gather_answer
 
 
 @pytest.mark.parametrize(("given", "settings", "reset"), [
@@ -40,3 +42,14 @@ def test_every_setting_of_the_contract_can_be_typed() -> None:
     names = [field.name for field in knowledge_pb2.RetrievalSettings.DESCRIPTOR.fields]
     assert set(CollectionRetrieval.__annotations__) == set(names)
     assert read_settings([f"{name}=" for name in names])[1] == names
+
+
+async def test_an_answer_tells_what_its_search_was_narrowed_to() -> None:
+    async def events() -> AsyncIterator[answer_pb2.AskEvent]:
+        yield answer_pb2.AskEvent(started=answer_pb2.Started(question="q", language="fr"))
+        yield answer_pb2.AskEvent(narrowed=answer_pb2.Narrowed(categories=["RH"], widened=True))
+        yield answer_pb2.AskEvent(finished=answer_pb2.Finished(outcome=answer_pb2.ANSWER_OUTCOME_ANSWERED))
+
+    answer = await gather_answer(events())
+    assert answer.narrowed is not None
+    assert (list(answer.narrowed.categories), answer.narrowed.widened) == (["RH"], True)
