@@ -15,8 +15,9 @@ from eval.answers import measure_answers
 from eval.attack_runs import measure_attacks
 from eval.judging import measure_opinions
 from eval.latency import measure_latency
+from eval.parts import measure_parts
 from eval.refusals import RefusalRun, measure_refusals
-from eval.retrieval import RetrievalRun, measure_retrieval
+from eval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
 from eval.retrieval_plot import plot_retrieval
 from eval.sentences import measure_sentences
 from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
@@ -47,7 +48,7 @@ def system_options(command: Any) -> Any:
 @click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True, multiple=True,
               help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv; may be given several times.")
 @click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
-@click.option("--candidates", type=click.IntRange(20, 100), default=20, show_default=True,
+@click.option("--candidates", type=click.IntRange(20, 100), default=DEFAULT_CANDIDATES, show_default=True,
               help="Passages that are re-ranked.")
 @click.option("--resume", is_flag=True,
               help="Keep the rankings of a run that was interrupted; the code must be the same.")
@@ -69,6 +70,21 @@ def retrieval(
 
 
 FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+
+
+@main.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
+              help="A folder with a retrieval set.")
+@click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
+@click.option("--model", default="multilingual-e5-small", show_default=True, help="The embedding model.")
+@click.option("--engine", default="auto", show_default=True, help="What runs it, as SOURCIER_EMBED_ENGINE names it.")
+@click.option("--report/--no-report", default=True, help="Write the tables into docs/QUALITY.md.")
+def parts(data: Path, questions: int | None, model: str, engine: str, report: bool) -> None:
+    """Measure what each part of retrieval brings, in this process: the same set with one part left out."""
+    measure_parts(
+        datasets.load(data).first(questions), model=model, engine=engine,
+        document=DOCUMENT if report else None, command=_command(),
+    )
 
 
 @main.command()

@@ -16,6 +16,8 @@ from sourcier import Client
 
 RESULTS = Path(__file__).parent / "results"
 PROGRESS_SECONDS = 10.0
+DEFAULT_CANDIDATES = 20
+"""As the gateway has it; the results of other depths are kept apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,8 @@ class RetrievalRun:
 async def measure_retrieval(run: RetrievalRun, system: System) -> report.RetrievalFigures:
     """Measure, print the table, keep raw rankings and summary, and write a complete run into the document."""
     dataset = run.dataset
-    name = "-".join(part for part in (dataset.name, system.engine or "external", run.label) if part)
+    depth = f"{run.candidates}-candidates" if run.candidates != DEFAULT_CANDIDATES else ""
+    name = "-".join(part for part in (dataset.name, system.engine or "external", depth, run.label) if part)
     raw = RESULTS / f"{name}.jsonl"
     if not run.resume:
         raw.unlink(missing_ok=True)
@@ -51,10 +54,11 @@ async def measure_retrieval(run: RetrievalRun, system: System) -> report.Retriev
     figures = report.figures(dataset, rankings)
     report.write_summary(RESULTS / f"{name}.json", figures, system=system.described)
     table = report.table(figures)
-    click.echo(f"\n{_title(figures)}\n\n{table}\n")
+    title = f"{_title(figures)}, {run.candidates} candidates re-ranked"
+    click.echo(f"\n{title}\n\n{table}\n")
     if run.complete and run.document is not None and not run.label:
         origin = report.provenance(system=system.described, command=run.command)
-        report.write_block(run.document, name, f"### {_title(figures)}\n\n{table}\n\n{origin}")
+        report.write_block(run.document, name, f"### {title}\n\n{table}\n\n{origin}")
     return figures
 
 

@@ -10,7 +10,7 @@ from typing import Unpack
 from sourcier.calls import Calls
 from sourcier.errors import SourcierError
 from sourcier.gateway.v1 import answer_pb2
-from sourcier.options import AskOptions, FilterOptions, SearchModeName, answer_mode, search_filter, strictness
+from sourcier.options import AskOptions, RetrievalOptions, SearchModeName, answer_mode, search_filter, strictness
 from sourcier.results import Answer, gather_answer
 from sourcier.resuming import read_through
 
@@ -53,6 +53,9 @@ class AnswerCalls(Calls):
             judge_question=options.get("judge_question"),
             mode=answer_mode(options.get("mode")), analyse=options.get("analyse"),
             answerability_threshold=options.get("answerability_threshold"),
+            result_threshold=options.get("result_threshold"), suppress_duplicates=options.get("suppress_duplicates"),
+            neighbours=options.get("neighbours"), neighbour_tokens=options.get("neighbour_tokens"),
+            detect_categories=options.get("detect_categories"),
         )
         events = self._channel.stream(
             self._answers.Ask, request, lambda response: response.event, timeout_seconds=timeout_seconds
@@ -121,10 +124,12 @@ class AnswerCalls(Calls):
             return await gather_answer(events)
 
     async def search(
-        self, question: str, *, limit: int = 5, mode: SearchModeName = "reranked", candidates: int = 0,
-        exact: bool = False, timeout_seconds: float | None = None, **where: Unpack[FilterOptions],
+        self, question: str, *, limit: int = 0, mode: SearchModeName | None = None, candidates: int = 0,
+        exact: bool | None = None, timeout_seconds: float | None = None, **how: Unpack[RetrievalOptions],
     ) -> answer_pb2.SearchResponse:
         """Find the passages that a question is closest to, best first.
+
+        What is left out is the collection's setting, else the service's: 5 passages, re-ranked among 20 candidates.
 
         >>> async with Client("localhost:8080") as client:
         ...     found = await client.search("télétravail", limit=1)
@@ -132,7 +137,10 @@ class AnswerCalls(Calls):
         [(1, 'Charte du télétravail', 1)]
         """
         request = answer_pb2.SearchRequest(
-            question=question, filter=search_filter(where), limit=limit, candidates=candidates, exact=exact,
-            mode=answer_pb2.SearchMode.Value(f"SEARCH_MODE_{mode.upper()}"),
+            question=question, filter=search_filter(how), limit=limit, candidates=candidates, exact=exact,
+            mode=answer_pb2.SearchMode.Value(f"SEARCH_MODE_{(mode or 'unspecified').upper()}"),
+            result_threshold=how.get("result_threshold"), suppress_duplicates=how.get("suppress_duplicates"),
+            neighbours=how.get("neighbours"), neighbour_tokens=how.get("neighbour_tokens"),
+            detect_categories=how.get("detect_categories"),
         )
         return await self._unary(self._answers.Search, request, timeout_seconds)

@@ -16,6 +16,7 @@ from sourcier.documents import DocumentCalls
 from sourcier.failures import FailureCalls
 from sourcier.faq import FaqCalls
 from sourcier.jobs import JobCalls
+from sourcier.points import PointCalls
 from sourcier.spaces import SpaceCalls
 from sourcier.transfer import TransferCalls
 from sourcier.units import UnitCalls
@@ -24,7 +25,7 @@ from sourcier.upkeep import UpkeepCalls
 
 class Client(
     AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls,
-    ConversationCalls, AgentCalls, FaqCalls, UnitCalls,
+    ConversationCalls, AgentCalls, FaqCalls, UnitCalls, PointCalls,
 ):
     """A connection to a gateway; use it as an asynchronous context manager.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 
 from sourcier.calls import Calls, pages
 from sourcier.gateway.v1 import knowledge_pb2
+from sourcier.options import CollectionRetrieval
 
 
 class CollectionCalls(Calls):
@@ -13,25 +14,33 @@ class CollectionCalls(Calls):
 
     async def create_collection(
         self, name: str, *, chunking: knowledge_pb2.Chunking | None = None, retention_days: int = 0,
-        timeout_seconds: float | None = None,
+        retrieval: CollectionRetrieval | None = None, timeout_seconds: float | None = None,
     ) -> knowledge_pb2.Collection:
         """Create a collection; raise AlreadyExists when there is one of that name.
 
-        Its documents are removed `retention_days` after they were indexed last; with 0, when they are deleted.
+        Its documents are removed `retention_days` after they were indexed last; with 0, when they are deleted. Its
+        passages are searched for as `retrieval` says, where a request does not.
         """
-        request = knowledge_pb2.CreateCollectionRequest(name=name, chunking=chunking, retention_days=retention_days)
+        request = knowledge_pb2.CreateCollectionRequest(
+            name=name, chunking=chunking, retention_days=retention_days, retrieval=_settings(retrieval)
+        )
         return (await self._unary(self._knowledge.CreateCollection, request, timeout_seconds)).collection
 
     async def update_collection(
         self, name: str, *, chunking: knowledge_pb2.Chunking | None = None, retention_days: int | None = None,
+        retrieval: CollectionRetrieval | None = None, reset_retrieval: Sequence[str] = (),
         timeout_seconds: float | None = None,
     ) -> knowledge_pb2.UpdateCollectionResponse:
         """Change how a collection's documents are cut from now on, all fields anew, and how many days they are kept.
 
-        What is None stays as it is. The answer tells how many are cut otherwise: those stay as they are until
+        How they are searched for changes in what `retrieval` sets; the service decides again on what `reset_retrieval`
+        names. What is None stays as it is. The answer tells how many are cut otherwise: those stay as they are until
         `reprocess(collection=name, from_stage="chunk", only_outdated=True)`.
         """
-        request = knowledge_pb2.UpdateCollectionRequest(name=name, chunking=chunking, retention_days=retention_days)
+        request = knowledge_pb2.UpdateCollectionRequest(
+            name=name, chunking=chunking, retention_days=retention_days, retrieval=_settings(retrieval),
+            reset_retrieval=reset_retrieval,
+        )
         return await self._unary(self._knowledge.UpdateCollection, request, timeout_seconds)
 
     async def collections(self, *, page_size: int = 200) -> AsyncGenerator[knowledge_pb2.Collection, None]:
@@ -50,3 +59,7 @@ class CollectionCalls(Calls):
         """Delete a collection with all its documents; tell whether it existed and how many there were."""
         request = knowledge_pb2.DeleteCollectionRequest(name=name)
         return await self._unary(self._knowledge.DeleteCollection, request, timeout_seconds)
+
+
+def _settings(retrieval: CollectionRetrieval | None) -> knowledge_pb2.RetrievalSettings | None:
+    return None if retrieval is None else knowledge_pb2.RetrievalSettings(**retrieval)

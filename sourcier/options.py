@@ -32,15 +32,59 @@ class FilterOptions(TypedDict, total=False):
     kinds: Sequence[PassageKindName]
     """By what passages are found, of the kinds named alone; when left out by their own text, and for an agent by what
     its indexing method asks for."""
+    chunk_types: Sequence[str]
+    """Only passages made of one of these, for example `text`."""
 
 
-class AskOptions(FilterOptions, total=False):
+class RetrievalOptions(FilterOptions, total=False):
+    """How to search; what is left out is the collection's setting, else the service's."""
+
+    result_threshold: float
+    """Passages of a lower cosine similarity are left out, -1 to 1."""
+    suppress_duplicates: bool
+    """Whether passages that say the same count once."""
+    neighbours: int
+    """Chunks before and after each passage, of its section, that come with it, 0 to 5."""
+    neighbour_tokens: int
+    """Most tokens of all neighbours together."""
+    detect_categories: bool
+    """Whether categories that the question names narrow the search."""
+
+
+class CollectionRetrieval(TypedDict, total=False):
+    """How a collection's passages are searched for, where a request does not say."""
+
+    limit: int
+    """Most passages that a search returns, 1 to 100."""
+    passages: int
+    """Passages given to the language model, 1 to 20."""
+    candidates: int
+    """How many candidates are re-ranked, 1 to 100."""
+    mode: SearchModeName
+    """How passages are ranked."""
+    rerank: bool
+    """Whether to re-rank; refused beside a `mode` that says otherwise."""
+    result_threshold: float
+    """Passages of a lower cosine similarity are left out, -1 to 1."""
+    exact: bool
+    """Compare with every vector instead of asking the index."""
+    suppress_duplicates: bool
+    """Whether passages that say the same count once."""
+    neighbours: int
+    """Chunks before and after each passage, of its section, that come with it, 0 to 5."""
+    neighbour_tokens: int
+    """Most tokens of all neighbours together, 1 to 8,000."""
+    detect_categories: bool
+    """Whether categories that a question names narrow the search."""
+
+
+class AskOptions(RetrievalOptions, total=False):
     """How to answer; what is left out follows the service's settings."""
 
     passages: int
-    """Passages given to the model, 1 to 20; 5 when left out."""
+    """Passages given to the model, 1 to 20."""
     candidates: int
-    """How many candidates are re-ranked, 1 to 100; 20 when left out."""
+    """How many candidates are re-ranked, 1 to 100."""
     rerank: bool
     """Whether to re-rank."""
     tokens_max: int
@@ -109,6 +153,7 @@ def search_filter(options: FilterOptions) -> answer_pb2.SearchFilter:
         collection=options.get("collection", ""), document_ids=options.get("document_ids", ()),
         categories=options.get("categories", ()), metadata=options.get("metadata", {}),
         kinds=[answer_pb2.PassageKind.Value(f"PASSAGE_KIND_{kind.upper()}") for kind in options.get("kinds", ())],
+        chunk_types=options.get("chunk_types", ()),
     )
 
 

@@ -61,6 +61,8 @@ class Answer:
     """What was searched for; in mode tools, what the language model asked for."""
     analysis: answer_pb2.Analysed | None = None
     """What the language model made of the question before the search; None where it was not asked."""
+    narrowed: answer_pb2.Narrowed | None = None
+    """The categories that the search was narrowed to, and what came of it; None where it was not."""
 
     @property
     def refused(self) -> bool:
@@ -96,6 +98,7 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
     degradations, withheld = list[answer_pb2.Degradation](), list[answer_pb2.Withheld]()
     direct: answer_pb2.DirectAnswer | None = None
     queries, analysis = list[str](), None
+    narrowed: answer_pb2.Narrowed | None = None
     async for event in events:
         answer_id = event.answer_id
         match event.WhichOneof("event"):
@@ -107,6 +110,8 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
                 queries.append(event.searching.query)
             case "analysed":
                 analysis = event.analysed
+            case "narrowed":
+                narrowed = event.narrowed
             case "reranked":
                 sources = tuple(event.reranked.passages)
             case "token":
@@ -150,4 +155,5 @@ async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
         message_id=finished.message_id,
         queries=tuple(queries),
         analysis=analysis,
+        narrowed=narrowed,
     )

@@ -74,7 +74,7 @@ async def _send(
     request_id = uuid.uuid4().hex
     # The generated types know the asynchronous API alone.
     stub: Any = transfer_pb2_grpc.TransferServiceStub(channel.blocking)  # type: ignore[arg-type, unused-ignore]
-    messages = _Messages(requests, progress)
+    messages = SentMessages(_told(requests, progress))
     call = stub.ImportCollection.future(messages, timeout=timeout_seconds, metadata=channel.metadata(request_id))
     messages.begin(call)
     try:
@@ -89,17 +89,28 @@ async def _send(
     return response
 
 
-class _Messages:
+def _told(
+    requests: Iterator[transfer_pb2.ImportCollectionRequest], progress: Progress | None
+) -> Iterator[transfer_pb2.ImportCollectionRequest]:
+    documents = chunks = 0
+    for request in requests:
+        documents += request.WhichOneof("part") == "document"
+        chunks += len(request.chunks.chunks)
+        if progress is not None:
+            progress(documents, chunks)
+        yield request
+
+
+class SentMessages:
     """The messages of an import, read as they are sent; an error of the files cancels the call."""
 
-    def __init__(self, requests: Iterator[transfer_pb2.ImportCollectionRequest], progress: Progress | None) -> None:
+    def __init__(self, requests: Iterator[Any]) -> None:
         self.failure: Exception | None = None
         self.over = threading.Event()
         self._requests = requests
-        self._progress = progress
         self._call: Any = None
         self._call_known = threading.Event()
-        self._sent = self._documents = self._chunks = 0
+        self._sent = 0
 
     def begin(self, call: Any) -> None:
         """Name the call that the messages are for."""
@@ -107,10 +118,10 @@ class _Messages:
         self._call_known.set()
         call.add_done_callback(lambda _: self.over.set())
 
-    def __iter__(self) -> _Messages:
+    def __iter__(self) -> SentMessages:
         return self
 
-    def __next__(self) -> transfer_pb2.ImportCollectionRequest:
+    def __next__(self) -> Any:
         if self._sent == 1:
             self.over.wait(_REFUSAL_SECONDS)
         try:
@@ -124,8 +135,4 @@ class _Messages:
             self._call.cancel()
             raise StopIteration from None
         self._sent += 1
-        self._documents += request.WhichOneof("part") == "document"
-        self._chunks += len(request.chunks.chunks)
-        if self._progress is not None:
-            self._progress(self._documents, self._chunks)
         return request

@@ -26,9 +26,12 @@ from services.gateway.judge import Judge
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.learned_vectors import LearnedVectors
 from services.gateway.marking import open_marking
+from services.gateway.narrowing import Closeness
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
+from services.gateway.point_import import PointImporter
 from services.gateway.retrieval import Retriever
+from services.gateway.retrieval_options import RetrievalPlanner
 from services.gateway.rewriting import Rewriter
 from services.gateway.second_opinion import Opinions
 from services.gateway.server import AnswerServer
@@ -89,6 +92,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         retriever = Retriever(
             database, peers, result_threshold=settings.result_threshold,
             search_seconds_max=settings.search_seconds_max,
+            closeness=Closeness(settings.refusal_threshold, settings.refusal_similarity),
         )
         marking = open_marking(settings.prompt_secret.get_secret_value())
         direct = DirectAnswers(
@@ -104,7 +108,8 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, dialogue, settings, answers, Agents(database)), ANSWER_SERVICE_NAME)
+                   AnswerServer(retriever, dialogue, settings, answers, Agents(database),
+                                RetrievalPlanner(database, settings)), ANSWER_SERVICE_NAME)
         server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, ConversationServer(database),
                    CONVERSATION_SERVICE_NAME)
         server.add(curation_pb2_grpc.add_CurationServiceServicer_to_server,
@@ -118,8 +123,9 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         # A connection of its own: an import fills it for minutes, and questions of jobs must not wait behind it.
         imports = channels.open_channel(settings.ingest_url)
         opened.push_async_callback(imports.close)
+        transfers = internal_transfer_grpc.TransferServiceStub(imports)
         server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server,
-                   TransferServer(database, internal_transfer_grpc.TransferServiceStub(imports)),
+                   TransferServer(database, transfers, PointImporter(database, peers, transfers)),
                    TRANSFER_SERVICE_NAME)
         vectors = LearnedVectors(database, peers.embed, interval_seconds=settings.learned_vectors_seconds)
         await lifecycle.serve(server, [answers, vectors, *await _workers(settings, opened)], stopping)

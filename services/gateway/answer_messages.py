@@ -86,6 +86,8 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
             message.analysed.CopyFrom(_analysed(event))
         case events.Searching(query, text):
             message.searching.CopyFrom(answer_pb2.Searching(query=query, message=text))
+        case events.Narrowed():
+            message.narrowed.CopyFrom(narrowed_message(event))
         case events.Retrieved(candidates):
             message.retrieved.CopyFrom(answer_pb2.Retrieved(candidates=candidates))
         case events.Reranked(passages, reason):
@@ -174,7 +176,22 @@ def _passage(rank: int, ranked: RankedPassage) -> answer_pb2.Passage:
         lexical_score=found.lexical_score, rerank_score=ranked.rerank_score, category=passage.category,
         metadata={key: str(value) for key, value in passage.metadata.items()},
         start_character=passage.start_character, end_character=passage.end_character,
-        token_count=passage.token_count, **unit_fields(found.unit),
+        token_count=passage.token_count, duplicates=ranked.duplicates, chunk_type=passage.kind,
+        is_image_chunk=passage.is_image_chunk, neighbours=[
+            answer_pb2.Neighbour(
+                chunk_id=each.chunk_id, chunk_index=each.chunk_index, page=each.page, text=each.text,
+                start_character=each.start_character, end_character=each.end_character, token_count=each.token_count,
+            )
+            for each in ranked.neighbours
+        ],
+        **unit_fields(found.unit),
+    )
+
+
+def narrowed_message(narrowed: events.Narrowed) -> answer_pb2.Narrowed:
+    """Return to which categories a search was narrowed, and what came of it."""
+    return answer_pb2.Narrowed(
+        categories=narrowed.categories, widened=narrowed.widened, message=narrowed.message
     )
 
 

@@ -25,8 +25,6 @@ from services.gateway.events import (
     Quoted,
     RankedPassage,
     Refused,
-    Reranked,
-    Retrieved,
     Searching,
     Started,
     Usage,
@@ -36,10 +34,11 @@ from services.gateway.history import History
 from services.gateway.marking import Marking
 from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
 from services.gateway.modes import AnswerMode, ToolLimits
+from services.gateway.neighbours import join, located
 from services.gateway.peers import LATE_INTERACTION, Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
 from services.gateway.quoting import quote
-from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
+from services.gateway.retrieval import Query, Retriever, Stopwatch
 from services.gateway.second_opinion import Opinions
 from services.gateway.support import SupportScorer
 
@@ -137,23 +136,15 @@ class Answerer:
             return
         if analyser is not None:
             yield Searching(query.question, messages.searching)
-        embedding, results = await self._retriever.retrieve(query, stopwatch=stopwatch, deadline=deadline)
-        yield Retrieved(len(results))
+        found = await self._retriever.find(replace(query, embedded=True), stopwatch=stopwatch, deadline=deadline)
+        for step in found.steps:
+            yield step
+        embedding, passages = found.embedding, found.passages
         assert embedding is not None
-        passages: tuple[RankedPassage, ...] = tuple(RankedPassage(result) for result in results)
-        degradation: Degradation | None = None
-        if query.mode is Mode.RERANKED:
-            passages, degradation = await self._retriever.rank(
-                query, embedding, results, stopwatch=stopwatch, deadline=deadline
-            )
-            if degradation is not None:
-                yield degradation
-        candidates, passages = passages, passages[: query.limit]
-        yield Reranked(passages, "" if degradation is None else degradation.reason)
         likely: float | None = None
-        if self._assessor is not None and candidates and self._assesses(options):
+        if self._assessor is not None and found.looked_at and self._assesses(options):
             with stopwatch.measure("assess"):
-                likely, degradation = await self._assessor.assess(query, candidates, deadline=deadline)
+                likely, degradation = await self._assessor.assess(query, found.looked_at, deadline=deadline)
             if degradation is not None:
                 yield degradation
         refusal = options.refusal_text or messages.refusal
@@ -168,7 +159,7 @@ class Answerer:
             )
             async with aclosing(writer.write(answer_id)) as written:
                 async for event in written:
-                    yield event
+                    yield located(event, writer.joined)
             outcome, generation = writer.outcome, writer.generation
         stopwatch.durations["total"] = time.perf_counter() - started_at
         yield Finished(
@@ -219,7 +210,8 @@ class Writer:
         self._options = options
         self._messages = messages
         self._refusal = refusal
-        self._passages = [entry.passage for entry in passages]
+        self.joined = [join(entry) for entry in passages]
+        self._passages = [each.passage for each in self.joined]
         self._scorer = SupportScorer(
             peers, [informing(passage) for passage in self._passages], tenant=query.tenant,
             space_id=embedding.space_id, thresholds=options.support,

@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import grpc.aio
 import numpy as np
@@ -30,6 +29,8 @@ LOOK_SECONDS = 60.0
 LOOK_AGAIN_SECONDS = 0.5
 """How soon services are asked again for a space that none of them served."""
 DESCRIBE_SECONDS_MAX = 2.0
+PASSAGES_MAX = 16
+"""In one call: with their token vectors, so many of the longest stay within the limit of a message."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,18 @@ class QueryEmbedding:
     token_vectors: bytes
     """float32 rows, as the rerank service takes them."""
     token_weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class PassageEmbedding:
+    """A passage's vectors, as they are stored."""
+
+    vector: npt.NDArray[np.float32]
+    """Pooled, shape (dimension,), L2 norm 1."""
+    token_codes: bytes
+    """Sign bits of its informative tokens, rows of dimension/8 bytes."""
+    token_count: int
+    """Tokens the model read, prefix and special tokens included."""
 
 
 @dataclass(frozen=True)
@@ -101,15 +114,41 @@ class EmbedServices:
 
         A service that is gone or serves another space by now is passed over for another one of the same space.
         """
-        service = await self._service(space_id, tenant=tenant, deadline=deadline)
+        response = await self._embedded(
+            embed_pb2.EmbedRequest(
+                space_id=space_id, role=embed_pb2.TEXT_ROLE_QUERY, texts=[text], token_vectors=True
+            ), tenant=tenant, deadline=deadline,
+        )
+        embedding = response.embeddings[0]
+        return QueryEmbedding(
+            space_id=response.space_id, vector=np.frombuffer(embedding.vector, dtype="<f4"),
+            token_vectors=embedding.tokens.vectors, token_weights=tuple(embedding.tokens.weights),
+        )
+
+    async def embed_passages(
+        self, texts: Sequence[str], *, space_id: str, tenant: str, deadline: Deadline
+    ) -> list[PassageEmbedding]:
+        """Embed up to `PASSAGES_MAX` passages as the index keeps them; raise as `embed_query`, or InvalidArgument where
+        one is longer than the model reads."""
+        response = await self._embedded(
+            embed_pb2.EmbedRequest(
+                space_id=space_id, role=embed_pb2.TEXT_ROLE_PASSAGE, texts=texts, token_vectors=True
+            ), tenant=tenant, deadline=deadline,
+        )
+        return [_passage_embedding(embedding) for embedding in response.embeddings]
+
+    async def _embedded(
+        self, request: embed_pb2.EmbedRequest, *, tenant: str, deadline: Deadline
+    ) -> embed_pb2.EmbedResponse:
+        service = await self._service(request.space_id, tenant=tenant, deadline=deadline)
         try:
-            return await self._embed(service, text, space_id=space_id, tenant=tenant, deadline=deadline)
+            return await self._embed(service, request, tenant=tenant, deadline=deadline)
         except (Unavailable, SpaceMismatch) as error:
             service.served, self._looked_at = None, 0.0
-            other = await self._service(space_id, tenant=tenant, deadline=deadline)
+            other = await self._service(request.space_id, tenant=tenant, deadline=deadline)
             if other is service and isinstance(error, Unavailable):
                 raise
-            return await self._embed(other, text, space_id=space_id, tenant=tenant, deadline=deadline)
+            return await self._embed(other, request, tenant=tenant, deadline=deadline)
 
     async def served(self, *, tenant: str, deadline: Deadline) -> tuple[ServedSpace, ...]:
         """Return the spaces that are served now."""
@@ -162,16 +201,15 @@ class EmbedServices:
         )
 
     async def _embed(
-        self, service: _Service, text: str, *, space_id: str, tenant: str, deadline: Deadline
-    ) -> QueryEmbedding:
-        request: Any = embed_pb2.EmbedRequest(
-            space_id=space_id, role=embed_pb2.TEXT_ROLE_QUERY, texts=[text], token_vectors=True
-        )
+        self, service: _Service, request: embed_pb2.EmbedRequest, *, tenant: str, deadline: Deadline
+    ) -> embed_pb2.EmbedResponse:
         response: embed_pb2.EmbedResponse = await channels.call(
             service.stub.Embed, request, peer=PEER, tenant=tenant, deadline=deadline, cap_seconds=self._seconds_max
         )
-        embedding = response.embeddings[0]
-        return QueryEmbedding(
-            space_id=response.space_id, vector=np.frombuffer(embedding.vector, dtype="<f4"),
-            token_vectors=embedding.tokens.vectors, token_weights=tuple(embedding.tokens.weights),
-        )
+        return response
+
+
+def _passage_embedding(embedding: embed_pb2.Embedding) -> PassageEmbedding:
+    vector = np.frombuffer(embedding.vector, dtype="<f4")
+    rows = np.frombuffer(embedding.tokens.vectors, dtype="<f4").reshape(-1, len(vector))
+    return PassageEmbedding(vector, np.packbits(rows > 0, axis=-1).tobytes(), embedding.token_count)

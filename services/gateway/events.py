@@ -21,6 +21,10 @@ class RankedPassage:
     """The re-ranker's score; None where it did not run."""
     lexical_share: float = 0.0
     """What the passage's full-text score adds to the re-ranker's."""
+    duplicates: tuple[str, ...] = ()
+    """Documents whose passages say the same and were left out, best first."""
+    neighbours: tuple[Passage, ...] = ()
+    """Chunks around the passage that come with it, in the document's order."""
 
     @property
     def passage(self) -> Passage:
@@ -76,6 +80,16 @@ class Searching:
     """A search began."""
 
     query: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """The question names categories, and the search was narrowed to them."""
+
+    categories: tuple[str, ...]
+    widened: bool
+    """Whether nothing close enough was found in them, and everything was searched instead."""
     message: str
 
 
@@ -222,5 +236,5 @@ class Finished:
 
 Event = (
     Started | Rewritten | Searching | Retrieved | Reranked | Token | Citation | Withheld | Refused | Quoted | Finished
-    | Degradation | DirectAnswer | Analysed
+    | Degradation | DirectAnswer | Analysed | Narrowed
 )

@@ -23,6 +23,7 @@ def collection_message(collection: Collection) -> knowledge_pb2.Collection:
         ),
         document_count=collection.document_count, chunk_count=collection.chunk_count,
         created_at=timestamp(collection.created_at), retention_days=collection.retention_days,
+        retrieval=knowledge_pb2.RetrievalSettings(**collection.retrieval.said),
     )
 
 

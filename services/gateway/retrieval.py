@@ -1,4 +1,4 @@
-"""From a question to ranked passages: embed, search, re-rank, each timed, each with its fallback in sight."""
+"""From a question to ranked passages: narrow, embed, search, re-rank, tidy; timed, with each fallback in sight."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeVar
 
@@ -18,8 +18,12 @@ from services.chassis.channels import Deadline
 from services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch
 from services.chassis.postgres import Database
 from services.gateway.agents import AskedAgent
+from services.gateway.categories import named_categories
 from services.gateway.embedding import QueryEmbedding
-from services.gateway.events import Degradation, RankedPassage
+from services.gateway.events import Degradation, Event, Narrowed, RankedPassage, Reranked, Retrieved
+from services.gateway.narrowing import Closeness, narrowed, undetected
+from services.gateway.near_duplicates import without_duplicates
+from services.gateway.neighbours import with_neighbours
 from services.gateway.peers import Peers, RerankCandidate
 from services.index import search
 from services.index.filters import Filters
@@ -33,6 +37,12 @@ LEXICAL_WEIGHT = 0.07
 """What the best full-text score adds to a re-ranking score. Late interaction forgets exact words that are rare, which
 BM25 counts; docs/QUALITY.md has the gain. Beside a cross-encoder's logits it settles ties and no more."""
 
+
+CANDIDATE_HEADS = 3
+"""First places of dense and of full-text search that are re-ranked in any case; docs/QUALITY.md has what it brings."""
+
+CANDIDATES_MAX = 100
+"""Looked at in all, where so many say the same that fewer than asked for would be left."""
 
 SWITCHES_MET_MAX = 3
 """How often a question is embedded anew because its collection was switched to another space meanwhile."""
@@ -61,6 +71,16 @@ class Query:
     candidates: int
     """Passages to find before re-ranking."""
     exact: bool = False
+    result_threshold: float | None = None
+    """Passages of a lower cosine similarity are left out; None is the service's."""
+    suppress_duplicates: bool = False
+    neighbours: int = 0
+    """Chunks before and after each passage that come with it."""
+    neighbour_tokens: int = 1_000
+    """Most tokens of all neighbours together."""
+    detect_categories: bool = False
+    embedded: bool = False
+    """Whether the question is embedded even where the search needs no vector."""
     agent: AskedAgent | None = None
     """The agent that is asked; None for the documents alone."""
     direct: bool = False
@@ -78,6 +98,18 @@ class Found:
     degradations: tuple[Degradation, ...] = ()
     durations: dict[str, float] = field(default_factory=dict)
     """Seconds by stage."""
+    embedding: QueryEmbedding | None = None
+    narrowed: Narrowed | None = None
+    not_reranked: str = ""
+    """Why the order is the search's, where re-ranking failed."""
+    looked_at: tuple[RankedPassage, ...] = ()
+    """Every candidate, best first."""
+
+    @property
+    def steps(self) -> tuple[Event, ...]:
+        """What happened, in its order, as an answer tells it."""
+        steps: tuple[Event, ...] = () if self.narrowed is None else (self.narrowed,)
+        return (*steps, Retrieved(self.candidates), *self.degradations, Reranked(self.passages, self.not_reranked))
 
 
 class Stopwatch:
@@ -100,25 +132,92 @@ class Retriever:
     """Finds passages; the language model is not its business."""
 
     def __init__(
-        self, database: Database, peers: Peers, *, result_threshold: float, search_seconds_max: float
+        self, database: Database, peers: Peers, *, result_threshold: float, search_seconds_max: float,
+        closeness: Closeness = Closeness(),  # noqa: B008 — frozen
     ) -> None:
         self._database = database
         self._peers = peers
         self._result_threshold = result_threshold
         self._search_seconds_max = search_seconds_max
+        self._closeness = closeness
 
-    async def find(self, query: Query, *, deadline: Deadline) -> Found:
-        """Return the passages, best first, for a caller that wants no steps in between."""
-        stopwatch = Stopwatch()
+    async def find(self, query: Query, *, deadline: Deadline, stopwatch: Stopwatch | None = None) -> Found:
+        """Return the passages, best first: each says something else, where that is asked for, with its neighbours."""
+        stopwatch = stopwatch or Stopwatch()
+        categories, degradation = await self._categories(query, stopwatch=stopwatch, deadline=deadline)
+        said: Narrowed | None = None
+        if categories:
+            within = replace(query, filters=replace(query.filters, categories=categories))
+            found = await self._ranked(within, stopwatch=stopwatch, deadline=deadline)
+            widened = not self._closeness.reached(found.passages)
+            said = narrowed(query.question, categories, widened=widened)
+            if widened:
+                found = await self._ranked(query, stopwatch=stopwatch, deadline=deadline)
+        else:
+            found = await self._ranked(query, stopwatch=stopwatch, deadline=deadline)
+        passages, alone = await self._with_neighbours(query, found, stopwatch=stopwatch, deadline=deadline)
+        degradations = tuple(each for each in (degradation, *found.degradations, alone) if each is not None)
+        return replace(
+            found, passages=passages, degradations=degradations, narrowed=said, durations=stopwatch.durations
+        )
+
+    async def _categories(
+        self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline
+    ) -> tuple[tuple[str, ...], Degradation | None]:
+        """Return the categories that a question names; a filter that was given is not narrowed further."""
+        if not query.detect_categories or query.filters.categories:
+            return (), None
+        request = SearchRequest(tenant=query.tenant, collections=[query.collection], limit=1)
+        try:
+            with stopwatch.measure("search"):
+                known = await self._within(search.categories(self._database, request), deadline)
+        except ServiceError as error:
+            return (), undetected(error.reason, error.message)
+        return await asyncio.to_thread(named_categories, query.question, known), None
+
+    async def _ranked(self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline) -> Found:
+        """Search and re-rank; look at more candidates once where too many of them say the same."""
+        found = await self._candidates(query, stopwatch=stopwatch, deadline=deadline)
+        if not query.suppress_duplicates:
+            return replace(found, passages=found.passages[: query.limit], looked_at=found.passages)
+        kept = await asyncio.to_thread(without_duplicates, found.passages, limit=query.limit)
+        looked_at = _depth(query)
+        if len(kept) < min(query.limit, found.candidates) and looked_at <= found.candidates < CANDIDATES_MAX:
+            deeper = replace(query, candidates=CANDIDATES_MAX)
+            found = await self._candidates(deeper, stopwatch=stopwatch, deadline=deadline)
+            kept = await asyncio.to_thread(without_duplicates, found.passages, limit=query.limit)
+        return replace(found, passages=kept, looked_at=found.passages)
+
+    async def _candidates(self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline) -> Found:
         embedding, results = await self.retrieve(query, stopwatch=stopwatch, deadline=deadline)
+        passages = tuple(RankedPassage(result) for result in results)
         if query.mode is not Mode.RERANKED or embedding is None:
-            return Found(
-                tuple(RankedPassage(result) for result in results[: query.limit]), len(results),
-                durations=stopwatch.durations,
-            )
+            return Found(passages, len(results), embedding=embedding)
         passages, degradation = await self.rank(query, embedding, results, stopwatch=stopwatch, deadline=deadline)
-        degradations = (degradation,) if degradation is not None else ()
-        return Found(passages[: query.limit], len(results), degradations, stopwatch.durations)
+        if degradation is None:
+            return Found(passages, len(results), embedding=embedding)
+        return Found(passages, len(results), (degradation,), embedding=embedding, not_reranked=degradation.reason)
+
+    async def _with_neighbours(
+        self, query: Query, found: Found, *, stopwatch: Stopwatch, deadline: Deadline
+    ) -> tuple[tuple[RankedPassage, ...], Degradation | None]:
+        """Return the passages with the chunks around them; without, visibly, where those cannot be read."""
+        if not query.neighbours or not found.passages:
+            return found.passages, None
+        request = SearchRequest(
+            tenant=query.tenant, collections=[query.collection], limit=1, with_codes=query.mode is Mode.RERANKED
+        )
+        try:
+            with stopwatch.measure("search"):
+                around = await self._within(search.neighbours(
+                    self._database, request, found=[ranked.passage for ranked in found.passages],
+                    count=query.neighbours,
+                ), deadline)
+        except ServiceError as error:
+            telemetry.degradations_total.labels("neighbours", error.reason).inc()
+            logger.warning("the chunks around the passages could not be read: %s", error)
+            return found.passages, Degradation("neighbours", f"{error.message}; the passages stand alone")
+        return with_neighbours(found.passages, around, tokens_max=query.neighbour_tokens), None
 
     async def retrieve(
         self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline
@@ -127,13 +226,14 @@ class Retriever:
         reranked = query.mode is Mode.RERANKED
         request = SearchRequest(
             tenant=query.tenant, collections=[query.collection], filters=query.filters, exact=query.exact,
-            limit=max(query.candidates, query.limit) if reranked else query.limit, with_codes=reranked,
+            limit=_depth(query), with_codes=reranked, heads=CANDIDATE_HEADS if reranked else 0,
             method=query.agent.settings.indexing_method if query.agent is not None else "", kinds=query.kinds,
         )
+        threshold = self._result_threshold if query.result_threshold is None else query.result_threshold
         embedding, results = await self._embed_and_search(query, request, stopwatch=stopwatch, deadline=deadline)
         return embedding, [
             result for result in results
-            if result.similarity is None or result.similarity >= self._result_threshold
+            if result.similarity is None or result.similarity >= threshold
         ]
 
     async def _embed_and_search(
@@ -143,7 +243,7 @@ class Retriever:
         met = 0
         while True:
             embedding = None
-            if query.mode is not Mode.LEXICAL:
+            if query.mode is not Mode.LEXICAL or query.embedded:
                 with stopwatch.measure("search"):
                     space_id = await self._within(search.space_of(self._database, request), deadline)
                 with stopwatch.measure("embed"):
@@ -169,7 +269,7 @@ class Retriever:
     async def _search(
         self, query: Query, request: SearchRequest, embedding: QueryEmbedding | None
     ) -> list[SearchResult]:
-        if embedding is None:
+        if embedding is None or query.mode is Mode.LEXICAL:
             return await search.lexical(self._database, request, question=query.question)
         vector = QuestionVector(embedding.space_id, embedding.vector.astype(np.float16).tobytes())
         if query.mode is Mode.DENSE:
@@ -198,6 +298,12 @@ class Retriever:
             degradation = Degradation("rerank", f"{error.message}; the order is the search's")
             return tuple(RankedPassage(result) for result in results), degradation
         return ordered(results, scores), None
+
+
+def _depth(query: Query) -> int:
+    """Return how many passages are searched for: more than are returned where some may be left out after that."""
+    deeper = query.mode is Mode.RERANKED or query.suppress_duplicates
+    return max(query.candidates, query.limit) if deeper else query.limit
 
 
 def ordered(results: Sequence[SearchResult], scores: Mapping[str, float]) -> tuple[RankedPassage, ...]:

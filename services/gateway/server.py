@@ -14,7 +14,7 @@ from services.chassis.channels import Deadline, from_reason
 from services.chassis.ids import is_id
 from services.chassis.serving import require, tenant_of
 from services.gateway.agents import Agents, AskedAgent
-from services.gateway.answer_messages import duration_messages, passage_messages
+from services.gateway.answer_messages import duration_messages, narrowed_message, passage_messages
 from services.gateway.answering import AnswerOptions
 from services.gateway.answers import Answers
 from services.gateway.checking import Thresholds
@@ -24,23 +24,14 @@ from services.gateway.dialogue import Dialogue, Turn
 from services.gateway.modes import AnswerMode
 from services.gateway.peers import SamplingOptions
 from services.gateway.retrieval import Mode, Query, Retriever
+from services.gateway.retrieval_options import DEFAULT_LIMIT, RetrievalOptions, RetrievalPlanner
 from services.gateway.settings import GatewaySettings
-from services.gateway.unit_messages import passage_kinds
 from services.index.collections import DEFAULT_COLLECTION
 from services.index.filters import Filters
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-LIMIT_MAX, CANDIDATES_MAX, PASSAGES_MAX, DEFAULT_LIMIT = 100, 100, 20, 5
-
-_MODES = {
-    answer_pb2.SEARCH_MODE_UNSPECIFIED: Mode.RERANKED,
-    answer_pb2.SEARCH_MODE_DENSE: Mode.DENSE,
-    answer_pb2.SEARCH_MODE_LEXICAL: Mode.LEXICAL,
-    answer_pb2.SEARCH_MODE_FUSED: Mode.FUSED,
-    answer_pb2.SEARCH_MODE_RERANKED: Mode.RERANKED,
-}
 _STRICTNESSES = {
     answer_pb2.STRICTNESS_UNSPECIFIED: None,
     answer_pb2.STRICTNESS_WITHHOLD: Strictness.WITHHOLD,
@@ -57,32 +48,30 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
     """Proto on one side, retrieval and answering on the other."""
 
     def __init__(
-        self, retriever: Retriever, dialogue: Dialogue, settings: GatewaySettings, answers: Answers, agents: Agents
+        self, retriever: Retriever, dialogue: Dialogue, settings: GatewaySettings, answers: Answers, agents: Agents,
+        planner: RetrievalPlanner,
     ) -> None:
         self._retriever = retriever
         self._dialogue = dialogue
         self._settings = settings
         self._answers = answers
         self._agents = agents
+        self._planner = planner
 
     async def Search(self, request: answer_pb2.SearchRequest, context: Context) -> answer_pb2.SearchResponse:
         """Find the passages that a question is closest to."""
         started_at = time.perf_counter()
-        limit = request.limit or DEFAULT_LIMIT
-        candidates = request.candidates or max(self._settings.candidates, limit)
-        require(limit <= LIMIT_MAX, f"limit is {limit}; ask for 1 to {LIMIT_MAX}", field="limit")
-        require(limit <= candidates <= CANDIDATES_MAX,
-                f"candidates is {candidates}; use {limit} to {CANDIDATES_MAX}", field="candidates")
-        require(request.mode in _MODES, f"mode {request.mode} is not known", field="mode")
-        query = self._query(
-            request, context, mode=_MODES[request.mode], limit=limit, candidates=candidates, exact=request.exact
+        query = self._query(request, context)
+        options = await self._planner.for_search(
+            request, tenant=query.tenant, collection=query.collection, deadline=Deadline.of(context)
         )
-        found = await self._retriever.find(query, deadline=Deadline.of(context))
+        found = await self._retriever.find(planned(query, options), deadline=Deadline.of(context))
         return answer_pb2.SearchResponse(
             passages=passage_messages(found.passages),
             degradations=[answer_pb2.Degradation(stage=entry.stage, reason=entry.reason)
                           for entry in found.degradations],
             durations=duration_messages(found.durations | {"total": time.perf_counter() - started_at}),
+            narrowed=None if found.narrowed is None else narrowed_message(found.narrowed),
         )
 
     async def Ask(
@@ -90,20 +79,13 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
     ) -> AsyncIterator[answer_pb2.AskResponse]:
         """Stream an answer as it is made."""
         settings = self._settings
-        limit = request.passages or settings.passages
-        candidates = request.candidates or max(settings.candidates, limit)
-        require(limit <= PASSAGES_MAX, f"passages is {limit}; use 1 to {PASSAGES_MAX}", field="passages")
-        require(limit <= candidates <= CANDIDATES_MAX,
-                f"candidates is {candidates}; use {limit} to {CANDIDATES_MAX}", field="candidates")
+        query = self._query(request, context)
         turn = await self._turn(request, context)
-        # The request's word goes before the conversation's, and that before the service's (R2).
-        preferred = settings.rerank if turn.rerank is None else turn.rerank
-        rerank = request.rerank if request.HasField("rerank") else preferred
-        query = self._query(
-            request, context, mode=Mode.RERANKED if rerank else Mode.FUSED, limit=limit, candidates=candidates,
-            exact=False,
-        )
         query = await self._for_agent(request, query)
+        query = planned(query, await self._planner.for_question(
+            request, preferred=turn.rerank, tenant=query.tenant, collection=query.collection,
+            deadline=Deadline.of(context),
+        ))
         options = self._options(request, query.agent)
         remaining = context.time_remaining()
         deadline = Deadline.after(settings.ask_seconds_max if remaining is None else remaining)
@@ -160,10 +142,8 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         wanted = request.direct_answers if request.HasField("direct_answers") else self._settings.direct_answers
         return replace(query, collection=agent.collection, agent=agent, direct=wanted)
 
-    def _query(
-        self, request: answer_pb2.SearchRequest | answer_pb2.AskRequest, context: Context, *, mode: Mode, limit: int,
-        candidates: int, exact: bool,
-    ) -> Query:
+    def _query(self, request: answer_pb2.SearchRequest | answer_pb2.AskRequest, context: Context) -> Query:
+        """Return the question and where to look; how is still to be planned."""
         question = request.question.strip()
         characters_max = self._settings.question_characters_max
         require(bool(question), "the question is empty; ask one", field="question")
@@ -175,9 +155,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             tenant=tenant_of(context), question=question, collection=filters.collection or DEFAULT_COLLECTION,
             filters=Filters(
                 document_ids=tuple(filters.document_ids), categories=tuple(filters.categories),
-                metadata=dict(filters.metadata),
+                metadata=dict(filters.metadata), chunk_types=tuple(filters.chunk_types),
             ),
-            mode=mode, limit=limit, candidates=candidates, exact=exact, kinds=passage_kinds(filters.kinds, mode=mode),
+            mode=Mode.RERANKED, limit=DEFAULT_LIMIT, candidates=self._settings.candidates,
         )
 
     def _options(self, request: answer_pb2.AskRequest, agent: AskedAgent | None) -> AnswerOptions:
@@ -218,6 +198,16 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             mode=mode, tool_limits=settings.tool_limits,
             analyse=request.analyse if request.HasField("analyse") else analyse,
         )
+
+
+def planned(query: Query, options: RetrievalOptions) -> Query:
+    """Return the question as it is to be searched for."""
+    return replace(
+        query, mode=Mode(options.mode), limit=options.limit, candidates=options.candidates, exact=options.exact,
+        result_threshold=options.result_threshold, suppress_duplicates=options.suppress_duplicates,
+        neighbours=options.neighbours, neighbour_tokens=options.neighbour_tokens,
+        detect_categories=options.detect_categories,
+    )
 
 
 def _checked_id(answer_id: str) -> str:

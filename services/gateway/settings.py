@@ -53,6 +53,14 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     answerability_threshold: float = Field(default=0.25, ge=0, le=1)
     """A question that the passages found could answer less well is refused without calling the model (A6); a request
     may say otherwise. 0 leaves it to the two thresholds below. docs/QUALITY.md has what each value costs."""
+    suppress_duplicates: bool = True
+    """Whether passages that say the same count once; docs/QUALITY.md has what it costs, which is nothing."""
+    neighbours: int = Field(default=0, ge=0, le=5)
+    """Chunks before and after each passage, of its section, that come with it."""
+    neighbour_tokens: int = Field(default=1_000, ge=1, le=8_000)
+    """Most tokens of all neighbours together."""
+    detect_categories: bool = False
+    """Whether categories that a question names narrow its search (R7); a collection or a request may say otherwise."""
     refusal_threshold: float = Field(default=0.31, ge=-1, le=1)
     """Where that is not known: no passage with this re-ranking score or more."""
     refusal_similarity: float = Field(default=0.81, ge=-1, le=1)

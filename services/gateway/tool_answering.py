@@ -37,7 +37,7 @@ from services.gateway.events import (
 from services.gateway.marking import Marking
 from services.gateway.messages import folded, messages_for
 from services.gateway.peers import Generation, Peers
-from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
+from services.gateway.retrieval import Query, Retriever, Stopwatch
 from services.gateway.search_tool import SearchArguments
 from services.gateway.second_opinion import Opinions
 
@@ -260,25 +260,19 @@ class _Research:
             return
         tool_searches_total.labels("made").inc()
         yield Searching(wanted.query, self._texts.searching.replace("{query}", wanted.query))
-        query = replace(self._query, question=wanted.query, limit=wanted.limit)
-        self._embedding, results = await self._retriever.retrieve(
-            query, stopwatch=self._stopwatch, deadline=self._deadline
-        )
-        yield Retrieved(len(results))
-        passages: tuple[RankedPassage, ...] = tuple(RankedPassage(each) for each in results)
-        degradation: Degradation | None = None
-        if query.mode is Mode.RERANKED and self._embedding is not None:
-            passages, degradation = await self._retriever.rank(
-                query, self._embedding, results, stopwatch=self._stopwatch, deadline=self._deadline
-            )
-            if degradation is not None:
-                yield degradation
-        passages = passages[: query.limit]
+        query = replace(self._query, question=wanted.query, limit=wanted.limit, embedded=True, neighbours=0)
+        found = await self._retriever.find(query, stopwatch=self._stopwatch, deadline=self._deadline)
+        self._embedding, passages = found.embedding, found.passages
+        if found.narrowed is not None:
+            yield found.narrowed
+        yield Retrieved(found.candidates)
+        for degraded in found.degradations:
+            yield degraded
         refused = refuse(await self._judged(passages, query), self._options, text=self._refusal)
         self._join(() if refused is not None else passages)
         if self._refused is not None:
             self._refused = refused
-        yield Reranked(tuple(self._passages), "" if degradation is None else degradation.reason)
+        yield Reranked(tuple(self._passages), found.not_reranked)
 
     async def _judged(self, passages: tuple[RankedPassage, ...], query: Query) -> tuple[RankedPassage, ...]:
         """Return the passages scored for the question instead of what the model made of it.

@@ -13,10 +13,12 @@ import numpy as np
 
 from services.chassis import channels
 from services.chassis.channels import Deadline
-from services.chassis.errors import InvalidArgument, ServiceError
+from services.chassis.errors import FailedPrecondition, InvalidArgument, ServiceError
 from services.chassis.ids import new_id
 from services.chassis.postgres import Database
 from services.chassis.serving import received, require, tenant_of
+from services.gateway.point_import import Line, PointImporter
+from services.gateway.point_messages import points_response, wanted_points
 from services.index import collections, manifests, pagination, spaces, transfer
 from services.index.batches import IndexedChunk
 from services.index.manifests import BuildManifest
@@ -26,8 +28,8 @@ from sourcier.ingest.v1 import transfer_pb2 as internal_pb2
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
-_Request = transfer_pb2.ImportCollectionRequest
-_Queue = asyncio.Queue[_Request | ServiceError | None]
+_Queue = asyncio.Queue[Any]
+"""Of a client's messages, then None, or the error that ended them."""
 
 PEER = "ingest"
 IMPORT_SECONDS_MAX = 24 * 3600.0
@@ -36,9 +38,12 @@ IMPORT_SECONDS_MAX = 24 * 3600.0
 class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
     """The public face of exports and imports."""
 
-    def __init__(self, database: Database, ingest: internal_grpc.TransferServiceStub) -> None:
+    def __init__(
+        self, database: Database, ingest: internal_grpc.TransferServiceStub, points: PointImporter | None = None
+    ) -> None:
         self._database = database
         self._ingest = ingest
+        self._points = points
 
     async def ExportCollection(
         self, request: transfer_pb2.ExportCollectionRequest, context: Context
@@ -85,6 +90,25 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
             )
         return transfer_pb2.ImportCollectionResponse.FromString(response.SerializeToString())
 
+    async def ImportPoints(
+        self, request_iterator: AsyncIterator[transfer_pb2.ImportPointsRequest], context: Context
+    ) -> transfer_pb2.ImportPointsResponse:
+        """Take in the points of another system's index."""
+        requests = received(request_iterator, context)
+        first = await anext(requests, None)
+        if first is None or first.WhichOneof("part") != "header":
+            raise InvalidArgument("the first message of an import of points is its header", field="header")
+        if self._points is None:
+            raise FailedPrecondition("this gateway has no embed service to read points with")
+        wanted = wanted_points(first.header)
+        remaining = context.time_remaining()
+        async with _reading(requests) as following:
+            imported = await self._points.run(
+                wanted, _lines(following), tenant=tenant_of(context), cap_seconds=IMPORT_SECONDS_MAX,
+                deadline=Deadline.after(IMPORT_SECONDS_MAX if remaining is None else remaining),
+            )
+        return points_response(wanted, imported)
+
     async def _chunks(
         self, document: TransferredDocument, *, tenant: str, vectors_table: str
     ) -> AsyncIterator[list[IndexedChunk]]:
@@ -99,7 +123,7 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
 
 
 @asynccontextmanager
-async def _reading(requests: AsyncIterator[_Request]) -> AsyncIterator[_Queue]:
+async def _reading(requests: AsyncIterator[Any]) -> AsyncIterator[_Queue]:
     """Read what the client sends into a queue of one, and let go of the client's stream on the way out.
 
     A call that its peer ended goes on waiting for its next message; it must not wait in the client's stream, which is
@@ -123,13 +147,26 @@ async def _reading(requests: AsyncIterator[_Request]) -> AsyncIterator[_Queue]:
         await asyncio.wait((reader,))
 
 
-async def _relayed(first: _Request, following: _Queue) -> AsyncGenerator[internal_pb2.ImportCollectionRequest, None]:
-    request: _Request | ServiceError | None = first
-    while request is not None:
+async def _relayed(
+    first: transfer_pb2.ImportCollectionRequest, following: _Queue
+) -> AsyncGenerator[internal_pb2.ImportCollectionRequest, None]:
+    yield _internal(first)
+    async for request in _followed(following):
+        yield _internal(request)
+
+
+async def _followed(following: _Queue) -> AsyncGenerator[Any, None]:
+    while (request := await following.get()) is not None:
         if isinstance(request, ServiceError):
             raise request
-        yield _internal(request)
-        request = await following.get()
+        yield request
+
+
+async def _lines(following: _Queue) -> AsyncGenerator[list[Line], None]:
+    async for request in _followed(following):
+        if request.WhichOneof("part") != "lines":
+            raise InvalidArgument("only the first message of an import of points is a header", field="header")
+        yield [Line(line.number, line.text) for line in request.lines.lines]
 
 
 def _internal(request: transfer_pb2.ImportCollectionRequest) -> internal_pb2.ImportCollectionRequest:

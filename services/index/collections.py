@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from services.chassis.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from services.chassis.ids import new_id
@@ -14,6 +15,7 @@ from services.chassis.postgres import TENANT_PATTERN, Connection
 from services.index import pagination
 from services.index.lexical_entries import SHOW_ALL_ENTRIES
 from services.index.pagination import Page
+from services.index.retrieval_settings import RetrievalSettings
 from services.index.spaces import ensure_partition, get_space, vectors_tables
 
 DEFAULT_COLLECTION = "default"
@@ -48,6 +50,8 @@ class Collection:
     """Days a document is kept after it was indexed last; 0 keeps it until it is deleted."""
     document_count: int = 0
     chunk_count: int = 0
+    retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
+    """How its passages are searched for, where a request does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +78,12 @@ class CollectionUpdate:
 
 async def create_collection(
     connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str = "bulk",
-    retention_days: int = 0,
+    retention_days: int = 0, retrieval: RetrievalSettings | None = None,
 ) -> Collection:
     """Create a collection; raise `AlreadyExists` or `InvalidArgument`."""
     created = await _insert(
         connection, tenant=tenant, name=name, space_id=space_id, chunking=chunking, lane=lane,
-        retention_days=retention_days,
+        retention_days=retention_days, retrieval=retrieval,
     )
     if not created:
         raise AlreadyExists(f"There is already a collection {name!r}.", field="name")
@@ -116,6 +120,13 @@ async def list_collections(
     return pagination.make_page(found, page_size=page_size, key=lambda collection: collection.collection_id)
 
 
+async def retrieval_of(connection: Connection, *, tenant: str, name: str) -> RetrievalSettings:
+    """Return how a collection's passages are searched for; nothing said where there is no such collection."""
+    cursor = await connection.execute(SELECT_RETRIEVAL, {"tenant": tenant, "name": name or DEFAULT_COLLECTION})
+    row = await cursor.fetchone()
+    return RetrievalSettings() if row is None else RetrievalSettings.stored(row[0])
+
+
 async def lock_collection(connection: Connection, *, tenant: str, name: str) -> Collection:
     """Return a collection whose settings nobody else changes before this transaction ends; raise `NotFound`."""
     await connection.execute(LOCK_SETTINGS, {"tenant": tenant, "name": name or DEFAULT_COLLECTION})
@@ -124,15 +135,15 @@ async def lock_collection(connection: Connection, *, tenant: str, name: str) -> 
 
 async def update_collection(
     connection: Connection, *, tenant: str, name: str, chunking: Chunking, retention_days: int,
-    configuration_digest: str,
+    configuration_digest: str, retrieval: RetrievalSettings | None = None,
 ) -> CollectionUpdate:
-    """Cut and keep a collection's documents otherwise from now on; raise `NotFound` or `InvalidArgument`.
+    """Cut, keep and search a collection's documents otherwise from now on; raise `NotFound` or `InvalidArgument`.
 
     Those it holds stay as they are cut; how long they are kept is the same for all.
     """
     values = {
         "tenant": tenant, "name": name, "digest": configuration_digest,
-        "retention_days": _checked_retention(retention_days), **asdict(chunking),
+        "retention_days": _checked_retention(retention_days), "retrieval": _stored(retrieval), **asdict(chunking),
     }
     cursor = await connection.execute(UPDATE, values)
     row = await cursor.fetchone()
@@ -174,7 +185,7 @@ async def delete_collection(connection: Connection, *, tenant: str, name: str) -
 
 async def _insert(
     connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str,
-    retention_days: int,
+    retention_days: int, retrieval: RetrievalSettings | None = None,
 ) -> bool:
     if not TENANT_PATTERN.fullmatch(tenant):
         raise InvalidArgument("A tenant is 1 to 40 characters of a-z, 0-9 and hyphen.", field="tenant")
@@ -197,6 +208,7 @@ async def _insert(
         "overlap": chunking.overlap,
         "maximum": chunking.maximum,
         "retention_days": retention_days,
+        "retrieval": _stored(retrieval or RetrievalSettings()),
     }
     cursor = await connection.execute(INSERT, values)
     return cursor.rowcount == 1
@@ -210,6 +222,10 @@ async def _refuse_used(connection: Connection, name: str, values: dict[str, Any]
             f"The collection {name!r} is what {', '.join(map(repr, agents))} answers from; delete the agent first, or "
             "give it another collection (`sourcier agents update`).", field="name",
         )
+
+
+def _stored(retrieval: RetrievalSettings | None) -> Jsonb | None:
+    return None if retrieval is None else Jsonb(retrieval.checked(prefix="retrieval.").said)
 
 
 def _checked_retention(retention_days: int) -> int:
@@ -232,7 +248,7 @@ async def _select(
 def _collection(
     collection_id: str, tenant: str, number: int, name: str, space_id: str, lane: str, created_at: datetime, *rest: Any
 ) -> Collection:
-    *chunking, retention_days, document_count, chunk_count = rest
+    *chunking, retention_days, retrieval, document_count, chunk_count = rest
     return Collection(
         collection_id=collection_id,
         tenant=tenant,
@@ -245,6 +261,7 @@ def _collection(
         retention_days=retention_days,
         document_count=document_count,
         chunk_count=chunk_count,
+        retrieval=RetrievalSettings.stored(retrieval),
     )
 
 
@@ -252,15 +269,15 @@ INSERT_TENANT = "insert into tenants (tenant) values (%s) on conflict do nothing
 
 INSERT = """
 insert into collections (collection_id, tenant, name, space_id, lane, chunking_method, chunking_unit, chunking_target,
-                         chunking_overlap, chunking_maximum, retention_days)
+                         chunking_overlap, chunking_maximum, retention_days, retrieval)
 values (%(collection_id)s, %(tenant)s, %(name)s, %(space_id)s, %(lane)s, %(method)s, %(unit)s, %(target)s,
-        %(overlap)s, %(maximum)s, %(retention_days)s)
+        %(overlap)s, %(maximum)s, %(retention_days)s, %(retrieval)s)
 on conflict (tenant, name) do nothing
 """
 
 SELECT = """
 select collection_id, tenant, number, name, space_id, lane, created_at,
-       chunking_method, chunking_unit, chunking_target, chunking_overlap, chunking_maximum, retention_days,
+       chunking_method, chunking_unit, chunking_target, chunking_overlap, chunking_maximum, retention_days, retrieval,
        held.documents, held.chunks
 from collections as collection
 cross join lateral (
@@ -277,6 +294,8 @@ order by collection_id
 limit %(limit)s
 """
 
+SELECT_RETRIEVAL = "select retrieval from collections where tenant = %(tenant)s and name = %(name)s"
+
 # Two changes at once are one after the other; documents are accepted meanwhile, which a lock `for update` would stop.
 LOCK_SETTINGS = """
 select from collections where tenant = %(tenant)s and name = %(name)s for no key update
@@ -285,7 +304,8 @@ select from collections where tenant = %(tenant)s and name = %(name)s for no key
 UPDATE = """
 update collections
 set chunking_method = %(method)s, chunking_unit = %(unit)s, chunking_target = %(target)s,
-    chunking_overlap = %(overlap)s, chunking_maximum = %(maximum)s, retention_days = %(retention_days)s
+    chunking_overlap = %(overlap)s, chunking_maximum = %(maximum)s, retention_days = %(retention_days)s,
+    retrieval = coalesce(%(retrieval)s::jsonb, retrieval)
 where tenant = %(tenant)s and name = %(name)s
 returning collection_id
 """

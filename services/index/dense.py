@@ -9,7 +9,6 @@ from psycopg import sql
 
 from services.chassis.postgres import Connection
 from services.chassis.postgres_types import half_vector
-from services.index.filters import MATCHING_CONDITION
 from services.index.scope import Scope
 from services.index.spaces import EXACT_ROWS_MAX
 
@@ -50,8 +49,8 @@ async def search_dense(
 
 
 async def _fetch(connection: Connection, scope: Scope, statement: str, values: dict[str, Any]) -> list[Hit]:
-    condition = "" if scope.filters.empty else MATCHING_CONDITION
-    query = sql.SQL(statement).format(table=sql.Identifier(scope.vectors_table), condition=sql.SQL(condition))
+    condition = sql.SQL(scope.filters.condition)
+    query = sql.SQL(statement).format(table=sql.Identifier(scope.vectors_table), condition=condition)
     cursor = await connection.execute(query, values)
     return [Hit(chunk_id, 1.0 - distance) for chunk_id, distance in await cursor.fetchall()]
 

@@ -16,6 +16,7 @@ from services.chassis.errors import InvalidArgument
 
 DOCUMENTS_MAX = 1_000
 METADATA_KEYS_MAX = 20
+CHUNK_TYPES_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,8 @@ class Filters:
     """Any of these; empty for all."""
     metadata: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     """Each key with exactly this value."""
+    chunk_types: tuple[str, ...] = ()
+    """Passages made of any of these; empty for all."""
 
     def __post_init__(self) -> None:
         """Raise `InvalidArgument` for what cannot be a filter."""
@@ -40,11 +43,20 @@ class Filters:
                 raise InvalidArgument(f"{document_id!r} is not a document's id.", field="document_ids") from error
         if len(self.metadata) > METADATA_KEYS_MAX:
             raise InvalidArgument(f"A filter names at most {METADATA_KEYS_MAX} metadata keys.", field="metadata")
+        if len(self.chunk_types) > CHUNK_TYPES_MAX:
+            raise InvalidArgument(f"A filter names at most {CHUNK_TYPES_MAX} types of chunks.", field="chunk_types")
 
     @property
     def empty(self) -> bool:
-        """Return whether every document meets the conditions."""
-        return not (self.document_ids or self.categories or self.metadata)
+        """Return whether every passage meets the conditions."""
+        return not (self.document_ids or self.categories or self.metadata or self.chunk_types)
+
+    @property
+    def condition(self) -> str:
+        """What a statement adds on rows with a `document_id` and a `chunk_id`, with the values of `parameters`."""
+        if self.empty:
+            return ""
+        return MATCHING_CONDITION + (CHUNK_TYPES_CONDITION if self.chunk_types else "")
 
     def parameters(self, collection_ids: Sequence[str] = ()) -> dict[str, Any]:
         """Return the values of `CONDITIONS`, and of `MATCHING_CONDITION` within collections."""
@@ -53,24 +65,27 @@ class Filters:
             "document_ids": list(self.document_ids) or None,
             "categories": list(self.categories) or None,
             "metadata": Jsonb(dict(self.metadata)),
+            "chunk_types": list(self.chunk_types),
         }
 
 
 def filters_from(conditions: Mapping[str, object]) -> Filters:
-    """Read filters by name: `document_ids`, `categories` and `metadata.<key>`; raise `InvalidArgument` for others."""
+    """Read filters by name: `document_ids`, `categories`, `chunk_types`, `metadata.<key>`; others are refused."""
     metadata: dict[str, str | int | float | bool] = {}
     lists: dict[str, tuple[str, ...]] = {}
     for name, value in conditions.items():
         key = name.removeprefix("metadata.")
         if key != name and key and isinstance(value, str | int | float | bool):
             metadata[key] = value
-        elif name in ("document_ids", "categories") and isinstance(value, list | tuple):
+        elif name in ("document_ids", "categories", "chunk_types") and isinstance(value, list | tuple):
             lists[name] = tuple(str(each) for each in value)
         else:
-            message = f"There is no filter {name!r} of this type; there are document_ids, categories, metadata.<key>."
+            message = (f"There is no filter {name!r} of this type; there are document_ids, categories, chunk_types, "
+                       "metadata.<key>.")
             raise InvalidArgument(message, field=name)
     return Filters(
-        document_ids=lists.get("document_ids", ()), categories=lists.get("categories", ()), metadata=metadata
+        document_ids=lists.get("document_ids", ()), categories=lists.get("categories", ()), metadata=metadata,
+        chunk_types=lists.get("chunk_types", ()),
     )
 
 
@@ -89,3 +104,12 @@ MATCHING_CONDITION = f"""
   )
 """
 """On what has a `document_id`."""
+
+CHUNK_TYPES_CONDITION = """
+  and chunk_id in (
+      select chunk_id from chunks
+      where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[])
+        and kind = any(%(chunk_types)s::text[])
+  )
+"""
+"""On what has a `chunk_id`."""

@@ -10,7 +10,6 @@ from services.chassis.postgres import Connection
 from services.chassis.postgres_types import sparse_vector
 from services.index.bm25 import DIMENSION, question_weights
 from services.index.dense import Hit
-from services.index.filters import MATCHING_CONDITION
 from services.index.lexical_entries import SHOW_CANDIDATES, candidates_query
 from services.index.scope import Scope
 
@@ -42,7 +41,7 @@ async def search_lexical(connection: Connection, scope: Scope, *, stems: Sequenc
         "scanned_max": SCANNED_MAX,
         "limit": limit,
     } | scope.filters.parameters(scope.collection_ids)
-    query = sql.SQL(SEARCH).format(condition=sql.SQL("" if scope.filters.empty else MATCHING_CONDITION))
+    query = sql.SQL(SEARCH).format(condition=sql.SQL(scope.filters.condition))
     candidates = candidates_query(rare, collection_numbers=scope.collection_numbers)
     async with connection.pipeline():
         await connection.execute(SHOW_CANDIDATES, (candidates,))

@@ -100,7 +100,7 @@ def _only_one(spaces: set[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 async def _count_matching(connection: Connection, values: dict[str, Any]) -> int:
-    cursor = await connection.execute(COUNT_MATCHING, values)
+    cursor = await connection.execute(COUNT_CHUNK_TYPES if values["chunk_types"] else COUNT_MATCHING, values)
     row = await cursor.fetchone()
     return 0 if row is None else int(row[0])
 
@@ -139,4 +139,16 @@ from documents
 where tenant = %(tenant)s
   and collection_id in (select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s))
   and {CONDITIONS}
+"""
+
+COUNT_CHUNK_TYPES = f"""
+select count(*)::int
+from chunks
+where tenant = %(tenant)s and kind = any(%(chunk_types)s::text[])
+  and document_id in (
+      select document_id from documents
+      where tenant = %(tenant)s
+        and collection_id in (select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s))
+        and {CONDITIONS}
+  )
 """

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from services.chassis.errors import InvalidArgument
 from services.chassis.postgres import Connection, Database
 from services.index.analyser import analyse_question
+from services.index.categories import list_categories
 from services.index.dense import Hit, search_dense
 from services.index.filters import Filters
 from services.index.fusion import fuse
 from services.index.lexical import search_lexical
+from services.index.neighbours import neighbours_of
 from services.index.passages import Passage, get_passages
 from services.index.scope import Scope, find_scope, find_space
 from services.index.unit_search import UnitMatch, nearest_units, units_of
@@ -66,6 +68,8 @@ class SearchRequest:
     """Never use an approximate index."""
     with_codes: bool = False
     """Return the passages' token codes."""
+    heads: int = 0
+    """So many first places of each fused list are among the results in any case."""
     space_id: str = ""
     """Search in this space, beside the one that the collections answer from; empty for that one."""
     method: str = ""
@@ -136,7 +140,9 @@ async def fused(
         matches = await _unit_matches(connection, request, scope, vector, limit=depth)
         found = [hits for hits in (dense_hits, lexical_hits, matches) if hits]
         if len(found) > 1:
-            scores = dict(fuse([[hit.chunk_id for hit in hits] for hits in found], limit=request.limit))
+            scores = dict(fuse(
+                [[hit.chunk_id for hit in hits] for hits in found], limit=request.limit, heads=request.heads
+            ))
         else:
             scores = {hit.chunk_id: _score(hit) for hits in found for hit in hits[: request.limit]}
         return await _results(
@@ -148,6 +154,24 @@ async def space_of(database: Database, request: SearchRequest) -> str:
     """Return the id of the space that a search would be in; raise `NotFound`, `SpaceMismatch`."""
     async with database.transaction(tenant=request.tenant, read_only=True) as connection:
         return await find_space(connection, tenant=request.tenant, collections=request.collections)
+
+
+async def categories(database: Database, request: SearchRequest) -> list[str]:
+    """Return the categories that a search could be narrowed to, the most common first."""
+    async with database.transaction(tenant=request.tenant, read_only=True) as connection:
+        return await list_categories(connection, tenant=request.tenant, collections=request.collections)
+
+
+async def neighbours(
+    database: Database, request: SearchRequest, *, found: Sequence[Passage], count: int
+) -> dict[str, tuple[Passage, ...]]:
+    """Return the chunks around passages by their chunk ids, with token codes where the request wants them."""
+    async with database.transaction(tenant=request.tenant, read_only=True) as connection:
+        scope = await _scope(connection, request) if request.with_codes else None
+        return await neighbours_of(
+            connection, tenant=request.tenant, passages=found, count=count,
+            vectors_table=None if scope is None else scope.vectors_table,
+        )
 
 
 async def passages(database: Database, *, tenant: str, chunk_ids: Sequence[str]) -> list[Passage]:

@@ -118,13 +118,18 @@ def _indexed(chunk: _StoredChunk, document: TransferredDocument) -> IndexedChunk
 
 
 async def target_collection(
-    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, export_id: str
+    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, export_id: str,
+    beside_others: bool = False,
 ) -> Collection:
     """Return the collection to import into, made where there is none.
+
+    With `beside_others` it has to exist; what it holds and how that was cut are its own affair, its space is not.
 
     Raises `AlreadyExists` where it holds documents that are not of this export, `FailedPrecondition` where its space or
     its chunking is another one.
     """
+    if beside_others:
+        return await _beside_others(connection, tenant=tenant, name=name, space_id=space_id)
     found = await collections.ensure_collection(
         connection, tenant=tenant, name=name, space_id=space_id, chunking=chunking
     )
@@ -137,6 +142,16 @@ async def target_collection(
         differing = "space" if found.space_id != space_id else "chunking"
         raise FailedPrecondition(
             f"The collection {name!r} has another {differing} than the export; {way_out}.", field="collection"
+        )
+    return found
+
+
+async def _beside_others(connection: Connection, *, tenant: str, name: str, space_id: str) -> Collection:
+    found = await collections.get_collection(connection, tenant=tenant, name=name)
+    if found.space_id != space_id:
+        raise SpaceMismatch(
+            f"The collection {name!r} is of the space {found.space_id}, what is imported of {space_id}; import it into "
+            "a collection of that space, or embed it anew.", field="manifest.space_id", space_id=found.space_id,
         )
     return found
 

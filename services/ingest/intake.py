@@ -12,6 +12,7 @@ from services.chassis.objects import ObjectStore
 from services.chassis.postgres import Connection, Database
 from services.index import collections, versions
 from services.index.collections import DEFAULT_COLLECTION, Chunking, Collection
+from services.index.retrieval_settings import RetrievalSettings
 from services.index.versions import Acceptance, NewVersion
 from services.ingest.chunking.configuration import ChunkingConfiguration
 from services.ingest.relay import Relay
@@ -51,14 +52,15 @@ class Intake:
         self.document_bytes_max = document_bytes_max
 
     async def create_collection(
-        self, *, tenant: str, name: str, configuration: ChunkingConfiguration, retention_days: int = 0
+        self, *, tenant: str, name: str, configuration: ChunkingConfiguration, retention_days: int = 0,
+        retrieval: RetrievalSettings | None = None,
     ) -> Collection:
         """Create a collection whose chunks fit the model; raise InvalidArgument or AlreadyExists."""
         configuration.validate(self._passage_limit)
         async with self._database.transaction(tenant=tenant) as connection:
             return await collections.create_collection(
                 connection, tenant=tenant, name=name, space_id=self._space_id, chunking=_chunking(configuration),
-                retention_days=retention_days,
+                retention_days=retention_days, retrieval=retrieval,
             )
 
     async def accept(self, header: Header, pieces: AsyncIterator[bytes]) -> Acceptance:

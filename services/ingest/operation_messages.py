@@ -6,6 +6,7 @@ from typing import Final
 
 from services.index.collections import Chunking
 from services.index.dead_letters import DeadLetter
+from services.index.retrieval_settings import RetrievalSettings
 from services.ingest.chunking.configuration import ChunkingConfiguration
 from services.ingest.operations import LetterFilter
 from services.ingest.reconciler import ReconciliationProgress
@@ -37,6 +38,11 @@ def dead_letter_message(letter: DeadLetter) -> ingest_pb2.DeadLetter:
 def letter_filter(message: ingest_pb2.DeadLetterFilter) -> LetterFilter:
     """Return what a caller means; an absent filter narrows nothing."""
     return LetterFilter(stage=message.stage, reason=message.reason, collection=message.collection)
+
+
+def retrieval_settings(message: ingest_pb2.RetrievalSettings) -> RetrievalSettings:
+    """Return what a message says of how passages are searched for: what is set, and nothing else."""
+    return RetrievalSettings(**{field.name: value for field, value in message.ListFields()})
 
 
 def chunking_configuration(message: ingest_pb2.Chunking) -> ChunkingConfiguration:

@@ -18,6 +18,7 @@ from services.index import collections, dead_letters, pagination, reprocessing
 from services.index.collections import Chunking, Collection, CollectionUpdate
 from services.index.dead_letters import DeadLetter, Selection
 from services.index.pagination import Page
+from services.index.retrieval_settings import NOTHING_SAID, RetrievalSettings
 from services.ingest.chunking.configuration import ChunkingConfiguration
 from services.ingest.counted_spaces import CountedSpaces
 from services.ingest.reconciler import Reconciler, ReconciliationProgress
@@ -71,17 +72,20 @@ class Operations:
         self._spaces = spaces
 
     async def update_collection(
-        self, *, tenant: str, name: str, configuration: ChunkingConfiguration | None, retention_days: int | None
+        self, *, tenant: str, name: str, configuration: ChunkingConfiguration | None, retention_days: int | None,
+        retrieval: RetrievalSettings = NOTHING_SAID, reset_retrieval: Sequence[str] = (),
     ) -> CollectionUpdate:
-        """Cut or keep a collection's documents otherwise from now on; what is None stays as it is.
+        """Cut, keep or search a collection's documents otherwise from now on; what is None stays as it is.
 
         Raises InvalidArgument, NotFound, or SpaceMismatch where the lengths cannot be checked here.
         """
         async with self._database.transaction(tenant=tenant) as connection:
             held = await collections.lock_collection(connection, tenant=tenant, name=name)
-            if configuration is None and retention_days is None:
+            searched = held.retrieval.changed(retrieval, reset=reset_retrieval)
+            if configuration is None and retention_days is None and not (retrieval.said or reset_retrieval):
                 raise InvalidArgument(
-                    "neither chunking nor retention_days is given; give what is to change", field="retention_days"
+                    "neither chunking nor retention_days nor retrieval is given; give what is to change",
+                    field="retention_days",
                 )
             if configuration is None:
                 configuration = _configuration(held)
@@ -95,7 +99,7 @@ class Operations:
             return await collections.update_collection(
                 connection, tenant=tenant, name=held.name, chunking=chunking,
                 retention_days=held.retention_days if retention_days is None else retention_days,
-                configuration_digest=configuration.digest(),
+                configuration_digest=configuration.digest(), retrieval=searched,
             )
 
     async def list_dead_letters(

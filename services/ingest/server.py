@@ -26,6 +26,7 @@ from services.ingest.operation_messages import (
     dead_letter_message,
     letter_filter,
     progress_message,
+    retrieval_settings,
 )
 from services.ingest.operations import Operations
 from services.ingest.parts import Parts
@@ -132,7 +133,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         """Create a collection."""
         created = await self._intake.create_collection(
             tenant=tenant_of(context), name=request.name, configuration=chunking_configuration(request.chunking),
-            retention_days=request.retention_days,
+            retention_days=request.retention_days, retrieval=retrieval_settings(request.retrieval),
         )
         return ingest_pb2.CreateCollectionResponse(
             collection_id=created.collection_id, space_id=created.space_id,
@@ -160,6 +161,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
             tenant=tenant_of(context), name=request.name,
             configuration=chunking_configuration(request.chunking) if request.HasField("chunking") else None,
             retention_days=request.retention_days if request.HasField("retention_days") else None,
+            retrieval=retrieval_settings(request.retrieval), reset_retrieval=request.reset_retrieval,
         )
         return ingest_pb2.UpdateCollectionResponse(
             chunking=chunking_message(updated.chunking), outdated_count=updated.outdated_count,

@@ -81,7 +81,7 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
             )
             collection = await transfer.target_collection(
                 connection, tenant=tenant, name=header.collection or manifest.collection, space_id=manifest.space_id,
-                chunking=chunking, export_id=manifest.export_id,
+                chunking=chunking, export_id=manifest.export_id, beside_others=header.beside_others,
             )
         return _Target(collection, manifest.export_id, manifest.dimension)
 

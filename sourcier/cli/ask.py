@@ -9,6 +9,7 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.retrieval import how_to_search
 from sourcier.cli.text import json_line, moment, place, printable
 from sourcier.errors import SourcierError
 
@@ -38,6 +39,7 @@ _WARNINGS = {
 @click.option("--category", "categories", multiple=True, help="Only documents of this category; may be repeated.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only documents with this fact; may be repeated.")
 @click.option("--document", "document_ids", multiple=True, metavar="ID", help="Only this document; may be repeated.")
+@how_to_search
 @click.option("--passages", type=click.IntRange(1, 20), help="Passages given to the model.")
 @click.option("--candidates", type=click.IntRange(1, 100), help="Candidates that are re-ranked.")
 @click.option("--rerank/--no-rerank", default=None, help="Whether to re-rank; the service decides by default.")
@@ -144,6 +146,8 @@ class AnswerWriter:
                 self._analysed(event.analysed)
             case "searching":
                 self._step(event.searching.message)
+            case "narrowed":
+                (self._warn if event.narrowed.widened else self._step)(event.narrowed.message)
             case "retrieved":
                 self._step(f"{event.retrieved.candidates} candidates")
             case "reranked":

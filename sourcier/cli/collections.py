@@ -6,17 +6,19 @@ import functools
 import shlex
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.retrieval import read_settings, searched, told
 from sourcier.cli.text import counted, json_line, moment, printable, write_table
 
 if TYPE_CHECKING:
     from sourcier.client import Client
     from sourcier.gateway.v1 import knowledge_pb2, spaces_pb2
+    from sourcier.options import CollectionRetrieval
 
 
 @click.group()
@@ -57,18 +59,23 @@ keeps = click.option(
 @click.argument("name")
 @cuts
 @keeps
+@searched
 @click.option("--if-missing", is_flag=True, help="Succeed when there is one of that name.")
 @connects
 def create(
-    name: str, chunking: knowledge_pb2.Chunking | None, retention_days: int | None, if_missing: bool,
-    connection: Connection,
+    name: str, chunking: knowledge_pb2.Chunking | None, retention_days: int | None, retrieval: tuple[str, ...],
+    if_missing: bool, connection: Connection,
 ) -> None:
     """Create a collection; lengths left out are the method's own."""
+    settings, _ = read_settings(retrieval)
+
     async def use(client: Client) -> knowledge_pb2.Collection | None:
         from sourcier.errors import AlreadyExists
 
         try:
-            return await client.create_collection(name, chunking=chunking, retention_days=retention_days or 0)
+            return await client.create_collection(
+                name, chunking=chunking, retention_days=retention_days or 0, retrieval=_retrieval(settings)
+            )
         except AlreadyExists:
             if not if_missing:
                 raise
@@ -85,20 +92,26 @@ def create(
 @click.argument("name")
 @cuts
 @keeps
+@searched
 @connects
 def update(
-    name: str, chunking: knowledge_pb2.Chunking | None, retention_days: int | None, connection: Connection
+    name: str, chunking: knowledge_pb2.Chunking | None, retention_days: int | None, retrieval: tuple[str, ...],
+    connection: Connection,
 ) -> None:
-    """Change how a collection's documents are cut from now on, and how long they are kept.
+    """Change how a collection's documents are cut from now on, how long they are kept, and how they are searched.
 
     Of the options that say how, those left out are the method's own; without any, documents are cut as before. Those
     that it holds stay as they are until they are cut again: sourcier reprocess --from chunk.
     """
-    if chunking is None and retention_days is None:
+    settings, reset = read_settings(retrieval)
+    if chunking is None and retention_days is None and not retrieval:
         raise Failure("nothing to change is given", hint="sourcier collections update --help", exit_code=2)
 
     async def use(client: Client) -> knowledge_pb2.UpdateCollectionResponse:
-        return await client.update_collection(name, chunking=chunking, retention_days=retention_days)
+        return await client.update_collection(
+            name, chunking=chunking, retention_days=retention_days, retrieval=_retrieval(settings),
+            reset_retrieval=reset,
+        )
 
     updated = connection.run(use)
     click.echo(f"updated {name}: {_cut(updated.collection.chunking)}{_told(updated.collection, retention_days)}")
@@ -120,9 +133,9 @@ def list_collections(as_json: bool, connection: Connection) -> None:
         for collection in found:
             click.echo(json_line(collection))
         return
-    write_table(("NAME", "DOCUMENTS", "CHUNKS", "CUT", "KEPT", "CREATED"), [
+    write_table(("NAME", "DOCUMENTS", "CHUNKS", "CUT", "KEPT", "SEARCHED", "CREATED"), [
         (each.name, str(each.document_count), str(each.chunk_count), _cut(each.chunking), _kept(each.retention_days),
-         moment(each.created_at))
+         told(each.retrieval) or "by default", moment(each.created_at))
         for each in found
     ])
 
@@ -132,14 +145,14 @@ def list_collections(as_json: bool, connection: Connection) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
 @connects
 def show(name: str, as_json: bool, connection: Connection) -> None:
-    """Show what a collection's index was made of and with, its build manifest, and how long documents are kept."""
-    async def use(client: Client) -> tuple[spaces_pb2.BuildManifest, int]:
+    """Show what a collection's index was made of and with, how long documents are kept, and how they are searched."""
+    async def use(client: Client) -> tuple[spaces_pb2.BuildManifest, knowledge_pb2.Collection | None]:
         manifest = await client.build_manifest(name)
         async with aclosing(client.collections()) as found:
-            kept = [each.retention_days async for each in found if each.name == manifest.collection]
-        return manifest, kept[0] if kept else 0
+            held = [each async for each in found if each.name == manifest.collection]
+        return manifest, held[0] if held else None
 
-    manifest, retention_days = connection.run(use)
+    manifest, held = connection.run(use)
     if as_json:
         click.echo(json_line(manifest))
         return
@@ -150,7 +163,8 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
         ("documents", f"{manifest.document_count:,}"), ("chunks", f"{manifest.chunk_count:,}"),
         ("corpus", manifest.corpus_sha256), ("cut", cut), ("parser", manifest.parser_version),
         ("model", f"{manifest.model}, revision {manifest.revision}"), ("dimension", str(manifest.dimension)),
-        ("space", manifest.space_id), ("kept", _kept(retention_days)),
+        ("space", manifest.space_id), ("kept", _kept(held.retention_days if held else 0)),
+        ("searched", (told(held.retrieval) if held else "") or "by default"),
     ):
         click.echo(f"{label:<12} {printable(value)}")
 
@@ -169,6 +183,10 @@ def delete(name: str, yes: bool, connection: Connection) -> None:
 
     deleted = connection.run(use)
     click.echo(f"deleted {name} and {deleted.document_count} documents" if deleted.existed else f"there was no {name}")
+
+
+def _retrieval(settings: dict[str, Any]) -> CollectionRetrieval | None:
+    return cast("CollectionRetrieval", settings) if settings else None
 
 
 def _cut(chunking: knowledge_pb2.Chunking) -> str:

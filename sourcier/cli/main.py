@@ -46,6 +46,7 @@ COMMANDS = {
     "spaces": ("sourcier.cli.spaces:spaces", "Move a collection to another embedding model while it answers."),
     "export": ("sourcier.cli.transfer:export_collection", "Write a collection into a folder, vectors included."),
     "import": ("sourcier.cli.transfer:import_collection", "Take in a collection that was exported."),
+    "import-points": ("sourcier.cli.points:import_points", "Take in the points of another system's vector index."),
     "models": ("sourcier.cli.models:models", "List, fetch and verify models."),
 }
 

@@ -10,6 +10,7 @@ import click
 from sourcier.cli.ask import ask_options
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.retrieval import how_to_search
 from sourcier.cli.text import one_line, place, printable
 
 if TYPE_CHECKING:
@@ -19,17 +20,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("question", nargs=-1, required=True)
-@click.option("-n", "--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="Most passages.")
-@click.option("-m", "--mode", type=click.Choice(["dense", "lexical", "fused", "reranked"]), default="reranked",
-              show_default=True, help="How passages are ranked.")
+@click.option("-n", "--limit", type=click.IntRange(1, 100),
+              help="Most passages; the collection's own number, or 5, by default.")
+@click.option("-m", "--mode", type=click.Choice(["dense", "lexical", "fused", "reranked"]),
+              help="How passages are ranked; the collection's own way, or reranked, by default.")
 @click.option("--candidates", type=click.IntRange(1, 100), help="Candidates that are re-ranked.")
-@click.option("--exact", is_flag=True, help="Compare with every vector instead of asking the index.")
+@click.option("--exact/--no-exact", default=None, help="Compare with every vector instead of asking the index.")
 @click.option("-c", "--collection", default="", help="Where to search; `default` by default.")
 @click.option("--category", "categories", multiple=True, help="Only documents of this category; may be repeated.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only documents with this fact; may be repeated.")
 @click.option("--document", "document_ids", multiple=True, metavar="ID", help="Only this document; may be repeated.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(["text", "qa_pair", "source_material", "classic"]),
               help="By what passages are found: `text` by default; may be repeated.")
+@how_to_search
 @click.option("--full", is_flag=True, help="Show whole passages.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
 @connects
@@ -46,6 +49,9 @@ def search(question: tuple[str, ...], full: bool, as_json: bool, connection: Con
     found = connection.run(use)
     for degradation in found.degradations:
         click.secho(f"warning: {degradation.stage}: {printable(degradation.reason)}", fg="yellow", err=True)
+    if found.narrowed.message and not as_json:
+        click.secho(printable(found.narrowed.message), fg="yellow" if found.narrowed.widened else None,
+                    dim=not found.narrowed.widened, err=True)
     for passage in found.passages:
         if as_json:
             click.echo(json.dumps(record(passage), ensure_ascii=False))
@@ -60,7 +66,10 @@ def record(passage: answer_pb2.Passage) -> dict[str, Any]:
     return {
         "rank": passage.rank, "score": passage.score, "document_id": passage.document_id, "title": passage.title,
         "source": passage.source, "page": passage.page, "chunk_id": passage.chunk_id,
-        "chunk_index": passage.chunk_index, "text": passage.text,
+        "chunk_index": passage.chunk_index, "text": passage.text, "category": passage.category, "kind": passage.kind,
+        "duplicates": list(passage.duplicates),
+        "neighbours": [{"chunk_id": each.chunk_id, "chunk_index": each.chunk_index, "page": each.page,
+                        "text": each.text} for each in passage.neighbours],
     }
 
 
@@ -70,4 +79,10 @@ def write(passage: answer_pb2.Passage, *, full: bool) -> None:
                 bold=True)
     if passage.heading_path:
         click.secho("   " + one_line(" > ".join(passage.heading_path)), dim=True)
-    click.echo("   " + (printable(passage.text).replace("\n", "\n   ") if full else one_line(passage.text)) + "\n")
+    click.echo("   " + (printable(passage.text).replace("\n", "\n   ") if full else one_line(passage.text)))
+    for near in passage.neighbours:
+        side = "after" if near.chunk_index > passage.chunk_index else "before"
+        click.secho(f"   {side}: " + (printable(near.text) if full else one_line(near.text)), dim=True)
+    if passage.duplicates:
+        click.secho("   the same is said in " + ", ".join(passage.duplicates), dim=True)
+    click.echo()

@@ -35,6 +35,7 @@ from services.gateway.learned_vectors import LearnedVectors
 from services.gateway.marking import Marking
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
+from services.gateway.retrieval_options import RetrievalPlanner
 from services.gateway.rewriting import Rewriter
 from services.gateway.server import AnswerServer
 from services.gateway.settings import GatewaySettings
@@ -108,7 +109,8 @@ async def gateway(pipeline: Pipeline, embed_url: str) -> AsyncIterator[str]:
             pipeline.database, settings.dialogue,
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                   AnswerServer(retriever, dialogue, settings, answers, Agents(pipeline.database)),
+                   AnswerServer(retriever, dialogue, settings, answers, Agents(pipeline.database),
+                                RetrievalPlanner(pipeline.database, settings)),
                    "sourcier.gateway.v1.AnswerService")
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(pipeline.database, peers),
                    "sourcier.gateway.v1.SpaceService")

@@ -28,7 +28,7 @@ class _SearchMode:
 class _SearchModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SearchMode.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     SEARCH_MODE_UNSPECIFIED: _SearchMode.ValueType  # 0
-    """Not set: `SEARCH_MODE_RERANKED`."""
+    """Not set: the collection's, else the service's, which is `SEARCH_MODE_RERANKED` unless it was changed."""
     SEARCH_MODE_DENSE: _SearchMode.ValueType  # 1
     """By the distance of vectors alone."""
     SEARCH_MODE_LEXICAL: _SearchMode.ValueType  # 2
@@ -42,7 +42,7 @@ class SearchMode(_SearchMode, metaclass=_SearchModeEnumTypeWrapper):
     """How passages are ranked."""
 
 SEARCH_MODE_UNSPECIFIED: SearchMode.ValueType  # 0
-"""Not set: `SEARCH_MODE_RERANKED`."""
+"""Not set: the collection's, else the service's, which is `SEARCH_MODE_RERANKED` unless it was changed."""
 SEARCH_MODE_DENSE: SearchMode.ValueType  # 1
 """By the distance of vectors alone."""
 SEARCH_MODE_LEXICAL: SearchMode.ValueType  # 2
@@ -292,6 +292,7 @@ class SearchFilter(_message.Message):
     CATEGORIES_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
     KINDS_FIELD_NUMBER: _builtins.int
+    CHUNK_TYPES_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name; empty is `default`."""
     @_builtins.property
@@ -312,6 +313,10 @@ class SearchFilter(_message.Message):
         indexing method asks for beside it.
         """
 
+    @_builtins.property
+    def chunk_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only passages made of one of these: `text`, or what else passages are made of."""
+
     def __init__(
         self,
         *,
@@ -320,10 +325,11 @@ class SearchFilter(_message.Message):
         categories: _abc.Iterable[_builtins.str] | None = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         kinds: _abc.Iterable[Global___PassageKind.ValueType] | None = ...,
+        chunk_types: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "collection", b"collection", "document_ids", b"document_ids", "kinds", b"kinds", "metadata", b"metadata"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "chunk_types", b"chunk_types", "collection", b"collection", "document_ids", b"document_ids", "kinds", b"kinds", "metadata", b"metadata"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -331,7 +337,7 @@ Global___SearchFilter: _TypeAlias = SearchFilter  # noqa: Y015
 
 @_typing.final
 class SearchRequest(_message.Message):
-    """A question to search for."""
+    """A question to search for. What is left out of how it is searched for is the collection's setting, else the service's."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -341,16 +347,31 @@ class SearchRequest(_message.Message):
     MODE_FIELD_NUMBER: _builtins.int
     CANDIDATES_FIELD_NUMBER: _builtins.int
     EXACT_FIELD_NUMBER: _builtins.int
+    RESULT_THRESHOLD_FIELD_NUMBER: _builtins.int
+    SUPPRESS_DUPLICATES_FIELD_NUMBER: _builtins.int
+    NEIGHBOURS_FIELD_NUMBER: _builtins.int
+    DETECT_CATEGORIES_FIELD_NUMBER: _builtins.int
+    NEIGHBOUR_TOKENS_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     limit: _builtins.int
-    """Most passages to return, 1 to 100; 0 is 5."""
+    """Most passages to return, 1 to 100; 0 is the collection's, else 5."""
     mode: Global___SearchMode.ValueType
     """How to rank."""
     candidates: _builtins.int
-    """How many candidates are re-ranked, `limit` to 100; 0 is 20."""
+    """How many candidates are re-ranked, `limit` to 100; 0 is the collection's, else 20."""
     exact: _builtins.bool
     """Compare with every vector instead of asking the index."""
+    result_threshold: _builtins.float
+    """Passages of a lower cosine similarity are left out, −1 to 1."""
+    suppress_duplicates: _builtins.bool
+    """Whether passages that say the same count once; the best one names the documents of the others."""
+    neighbours: _builtins.int
+    """Chunks before and after each passage, of its section, that come with it, 0 to 5."""
+    detect_categories: _builtins.bool
+    """Whether categories that the question names narrow the search."""
+    neighbour_tokens: _builtins.int
+    """Most tokens of all neighbours together, 1 to 8,000."""
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
@@ -363,13 +384,41 @@ class SearchRequest(_message.Message):
         limit: _builtins.int = ...,
         mode: Global___SearchMode.ValueType = ...,
         candidates: _builtins.int = ...,
-        exact: _builtins.bool = ...,
+        exact: _builtins.bool | None = ...,
+        result_threshold: _builtins.float | None = ...,
+        suppress_duplicates: _builtins.bool | None = ...,
+        neighbours: _builtins.int | None = ...,
+        detect_categories: _builtins.bool | None = ...,
+        neighbour_tokens: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories", "_exact", b"_exact", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_result_threshold", b"_result_threshold", "_suppress_duplicates", b"_suppress_duplicates", "detect_categories", b"detect_categories", "exact", b"exact", "filter", b"filter", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "result_threshold", b"result_threshold", "suppress_duplicates", b"suppress_duplicates"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates", "exact", b"exact", "filter", b"filter", "limit", b"limit", "mode", b"mode", "question", b"question"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories", "_exact", b"_exact", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_result_threshold", b"_result_threshold", "_suppress_duplicates", b"_suppress_duplicates", "candidates", b"candidates", "detect_categories", b"detect_categories", "exact", b"exact", "filter", b"filter", "limit", b"limit", "mode", b"mode", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "question", b"question", "result_threshold", b"result_threshold", "suppress_duplicates", b"suppress_duplicates"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__detect_categories: _TypeAlias = _typing.Literal["detect_categories"]  # noqa: Y015
+    _WhichOneofArgType__detect_categories: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories"]  # noqa: Y015
+    _WhichOneofReturnType__exact: _TypeAlias = _typing.Literal["exact"]  # noqa: Y015
+    _WhichOneofArgType__exact: _TypeAlias = _typing.Literal["_exact", b"_exact"]  # noqa: Y015
+    _WhichOneofReturnType__neighbour_tokens: _TypeAlias = _typing.Literal["neighbour_tokens"]  # noqa: Y015
+    _WhichOneofArgType__neighbour_tokens: _TypeAlias = _typing.Literal["_neighbour_tokens", b"_neighbour_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__neighbours: _TypeAlias = _typing.Literal["neighbours"]  # noqa: Y015
+    _WhichOneofArgType__neighbours: _TypeAlias = _typing.Literal["_neighbours", b"_neighbours"]  # noqa: Y015
+    _WhichOneofReturnType__result_threshold: _TypeAlias = _typing.Literal["result_threshold"]  # noqa: Y015
+    _WhichOneofArgType__result_threshold: _TypeAlias = _typing.Literal["_result_threshold", b"_result_threshold"]  # noqa: Y015
+    _WhichOneofReturnType__suppress_duplicates: _TypeAlias = _typing.Literal["suppress_duplicates"]  # noqa: Y015
+    _WhichOneofArgType__suppress_duplicates: _TypeAlias = _typing.Literal["_suppress_duplicates", b"_suppress_duplicates"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__detect_categories) -> _WhichOneofReturnType__detect_categories | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__exact) -> _WhichOneofReturnType__exact | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__neighbour_tokens) -> _WhichOneofReturnType__neighbour_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__neighbours) -> _WhichOneofReturnType__neighbours | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__result_threshold) -> _WhichOneofReturnType__result_threshold | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__suppress_duplicates) -> _WhichOneofReturnType__suppress_duplicates | None: ...
 
 Global___SearchRequest: _TypeAlias = SearchRequest  # noqa: Y015
 
@@ -382,6 +431,7 @@ class SearchResponse(_message.Message):
     PASSAGES_FIELD_NUMBER: _builtins.int
     DEGRADATIONS_FIELD_NUMBER: _builtins.int
     DURATIONS_FIELD_NUMBER: _builtins.int
+    NARROWED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Passage]:
         """The passages."""
@@ -394,20 +444,103 @@ class SearchResponse(_message.Message):
     def durations(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageDuration]:
         """The time each stage took."""
 
+    @_builtins.property
+    def narrowed(self) -> Global___Narrowed:
+        """The categories that the search was narrowed to, and what came of it; absent where it was not."""
+
     def __init__(
         self,
         *,
         passages: _abc.Iterable[Global___Passage] | None = ...,
         degradations: _abc.Iterable[Global___Degradation] | None = ...,
         durations: _abc.Iterable[Global___StageDuration] | None = ...,
+        narrowed: Global___Narrowed | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["narrowed", b"narrowed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["degradations", b"degradations", "durations", b"durations", "passages", b"passages"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["degradations", b"degradations", "durations", b"durations", "narrowed", b"narrowed", "passages", b"passages"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchResponse: _TypeAlias = SearchResponse  # noqa: Y015
+
+@_typing.final
+class Narrowed(_message.Message):
+    """A search narrowed to the categories that its question names."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CATEGORIES_FIELD_NUMBER: _builtins.int
+    WIDENED_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    widened: _builtins.bool
+    """True where nothing close enough was found in them, and everything was searched instead."""
+    message: _builtins.str
+    """What was done, in the question's language."""
+    @_builtins.property
+    def categories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The categories, as the documents have them."""
+
+    def __init__(
+        self,
+        *,
+        categories: _abc.Iterable[_builtins.str] | None = ...,
+        widened: _builtins.bool = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "message", b"message", "widened", b"widened"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Narrowed: _TypeAlias = Narrowed  # noqa: Y015
+
+@_typing.final
+class Neighbour(_message.Message):
+    """A chunk that stands before or after a passage."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNK_ID_FIELD_NUMBER: _builtins.int
+    CHUNK_INDEX_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    START_CHARACTER_FIELD_NUMBER: _builtins.int
+    END_CHARACTER_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    TOKEN_COUNT_FIELD_NUMBER: _builtins.int
+    chunk_id: _builtins.str
+    """The chunk's id."""
+    chunk_index: _builtins.int
+    """Its place in the document, from 0."""
+    page: _builtins.int
+    """The page, from 1; 0 where the format has no pages."""
+    start_character: _builtins.int
+    """Offset of the first character in the document's text, from 0."""
+    end_character: _builtins.int
+    """Offset after the last character."""
+    text: _builtins.str
+    """The whole chunk."""
+    token_count: _builtins.int
+    """Tokens as the embedding model counts them."""
+    def __init__(
+        self,
+        *,
+        chunk_id: _builtins.str = ...,
+        chunk_index: _builtins.int = ...,
+        page: _builtins.int = ...,
+        start_character: _builtins.int = ...,
+        end_character: _builtins.int = ...,
+        text: _builtins.str = ...,
+        token_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "end_character", b"end_character", "page", b"page", "start_character", b"start_character", "text", b"text", "token_count", b"token_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Neighbour: _TypeAlias = Neighbour  # noqa: Y015
 
 @_typing.final
 class Passage(_message.Message):
@@ -460,6 +593,10 @@ class Passage(_message.Message):
     MATCHED_QUESTION_FIELD_NUMBER: _builtins.int
     MATCHED_ANSWER_FIELD_NUMBER: _builtins.int
     MATCH_SIMILARITY_FIELD_NUMBER: _builtins.int
+    DUPLICATES_FIELD_NUMBER: _builtins.int
+    NEIGHBOURS_FIELD_NUMBER: _builtins.int
+    CHUNK_TYPE_FIELD_NUMBER: _builtins.int
+    IS_IMAGE_CHUNK_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """Place in the result, from 1."""
     chunk_id: _builtins.str
@@ -504,6 +641,10 @@ class Passage(_message.Message):
     """That question's answer."""
     match_similarity: _builtins.float
     """Cosine similarity of the question with what it was found by, −1 to 1; unset where that is its own text."""
+    chunk_type: _builtins.str
+    """What the passage was made of: `text`, `image`, …"""
+    is_image_chunk: _builtins.bool
+    """Whether it describes an image."""
     @_builtins.property
     def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The headings above the passage, outermost first."""
@@ -515,6 +656,18 @@ class Passage(_message.Message):
     @_builtins.property
     def keywords(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The same in keywords."""
+
+    @_builtins.property
+    def duplicates(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Documents whose passages say the same and were left out, best first, each once; the passage's own where it repeats
+        itself.
+        """
+
+    @_builtins.property
+    def neighbours(self) -> _containers.RepeatedCompositeFieldContainer[Global___Neighbour]:
+        """Chunks around the passage that the language model reads with it under the same marker, in the document's order;
+        a citation that rests on one names its chunk.
+        """
 
     def __init__(
         self,
@@ -544,10 +697,14 @@ class Passage(_message.Message):
         matched_question: _builtins.str = ...,
         matched_answer: _builtins.str = ...,
         match_similarity: _builtins.float | None = ...,
+        duplicates: _abc.Iterable[_builtins.str] | None = ...,
+        neighbours: _abc.Iterable[Global___Neighbour] | None = ...,
+        chunk_type: _builtins.str = ...,
+        is_image_chunk: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "rerank_score", b"rerank_score", "similarity", b"similarity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "end_character", b"end_character", "heading_path", b"heading_path", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "page", b"page", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "document_id", b"document_id", "duplicates", b"duplicates", "end_character", b"end_character", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lexical_score: _TypeAlias = _typing.Literal["lexical_score"]  # noqa: Y015
     _WhichOneofArgType__lexical_score: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score"]  # noqa: Y015
@@ -577,8 +734,8 @@ class Degradation(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """The stage: `dense`, `rerank`, `citation`, `rewrite`, `conversation`, `resume`, `direct`, `deployment`, `judge`,
-    `entailment`, `tools`, `analyse`.
+    """The stage: `dense`, `rerank`, `categories`, `neighbours`, `citation`, `rewrite`, `conversation`, `resume`, `direct`,
+    `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`.
     """
     reason: _builtins.str
     """What happened and what was done instead."""
@@ -647,6 +804,11 @@ class AskRequest(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
     DIRECT_ANSWERS_FIELD_NUMBER: _builtins.int
+    RESULT_THRESHOLD_FIELD_NUMBER: _builtins.int
+    SUPPRESS_DUPLICATES_FIELD_NUMBER: _builtins.int
+    NEIGHBOURS_FIELD_NUMBER: _builtins.int
+    DETECT_CATEGORIES_FIELD_NUMBER: _builtins.int
+    NEIGHBOUR_TOKENS_FIELD_NUMBER: _builtins.int
     JUDGE_FIELD_NUMBER: _builtins.int
     JUDGE_QUESTION_FIELD_NUMBER: _builtins.int
     MODE_FIELD_NUMBER: _builtins.int
@@ -655,11 +817,11 @@ class AskRequest(_message.Message):
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     passages: _builtins.int
-    """Passages given to the model, 1 to 20; 0 is 5."""
+    """Passages given to the model, 1 to 20; 0 is the collection's, else 5."""
     candidates: _builtins.int
-    """How many candidates are re-ranked, 1 to 100; 0 is 20."""
+    """How many candidates are re-ranked, 1 to 100; 0 is the collection's, else 20."""
     rerank: _builtins.bool
-    """Whether to re-rank; unset leaves it to the service's setting."""
+    """Whether to re-rank; unset leaves it to the conversation, the collection and the service, in this order."""
     tokens_max: _builtins.int
     """Most tokens of the answer; 0 is the service's setting."""
     temperature: _builtins.float
@@ -684,6 +846,16 @@ class AskRequest(_message.Message):
     """Whether an answer that was validated for this very question is given without the language model; unset leaves it to
     the service's setting. It takes an agent.
     """
+    result_threshold: _builtins.float
+    """As in `SearchRequest`."""
+    suppress_duplicates: _builtins.bool
+    """As in `SearchRequest`."""
+    neighbours: _builtins.int
+    """Chunks before and after each passage, of its section, that the language model reads with it, 0 to 5."""
+    detect_categories: _builtins.bool
+    """As in `SearchRequest`."""
+    neighbour_tokens: _builtins.int
+    """As in `SearchRequest`."""
     judge: _builtins.bool
     """Whether the language model, asked as a judge, has to confirm each sentence as well, whatever it costs; unset leaves
     it to the service's setting.
@@ -730,20 +902,27 @@ class AskRequest(_message.Message):
         agent: _builtins.str = ...,
         deployment: _builtins.str = ...,
         direct_answers: _builtins.bool | None = ...,
+        result_threshold: _builtins.float | None = ...,
+        suppress_duplicates: _builtins.bool | None = ...,
+        neighbours: _builtins.int | None = ...,
+        detect_categories: _builtins.bool | None = ...,
+        neighbour_tokens: _builtins.int | None = ...,
         judge: _builtins.bool | None = ...,
         judge_question: _builtins.bool | None = ...,
         mode: Global___AnswerMode.ValueType = ...,
         analyse: _builtins.bool | None = ...,
         answerability_threshold: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_answerability_threshold", b"_answerability_threshold", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "analyse", b"analyse", "answerability_threshold", b"answerability_threshold", "direct_answers", b"direct_answers", "filter", b"filter", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "rerank", b"rerank", "seed", b"seed", "temperature", b"temperature"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_answerability_threshold", b"_answerability_threshold", "_detect_categories", b"_detect_categories", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_rerank", b"_rerank", "_result_threshold", b"_result_threshold", "_seed", b"_seed", "_suppress_duplicates", b"_suppress_duplicates", "_temperature", b"_temperature", "analyse", b"analyse", "answerability_threshold", b"answerability_threshold", "detect_categories", b"detect_categories", "direct_answers", b"direct_answers", "filter", b"filter", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "rerank", b"rerank", "result_threshold", b"result_threshold", "seed", b"seed", "suppress_duplicates", b"suppress_duplicates", "temperature", b"temperature"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_answerability_threshold", b"_answerability_threshold", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_rerank", b"_rerank", "_seed", b"_seed", "_temperature", b"_temperature", "agent", b"agent", "analyse", b"analyse", "answerability_threshold", b"answerability_threshold", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "mode", b"mode", "passages", b"passages", "question", b"question", "rerank", b"rerank", "seed", b"seed", "strictness", b"strictness", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_answerability_threshold", b"_answerability_threshold", "_detect_categories", b"_detect_categories", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_rerank", b"_rerank", "_result_threshold", b"_result_threshold", "_seed", b"_seed", "_suppress_duplicates", b"_suppress_duplicates", "_temperature", b"_temperature", "agent", b"agent", "analyse", b"analyse", "answerability_threshold", b"answerability_threshold", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "detect_categories", b"detect_categories", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "mode", b"mode", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "passages", b"passages", "question", b"question", "rerank", b"rerank", "result_threshold", b"result_threshold", "seed", b"seed", "strictness", b"strictness", "suppress_duplicates", b"suppress_duplicates", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__analyse: _TypeAlias = _typing.Literal["analyse"]  # noqa: Y015
     _WhichOneofArgType__analyse: _TypeAlias = _typing.Literal["_analyse", b"_analyse"]  # noqa: Y015
     _WhichOneofReturnType__answerability_threshold: _TypeAlias = _typing.Literal["answerability_threshold"]  # noqa: Y015
     _WhichOneofArgType__answerability_threshold: _TypeAlias = _typing.Literal["_answerability_threshold", b"_answerability_threshold"]  # noqa: Y015
+    _WhichOneofReturnType__detect_categories: _TypeAlias = _typing.Literal["detect_categories"]  # noqa: Y015
+    _WhichOneofArgType__detect_categories: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories"]  # noqa: Y015
     _WhichOneofReturnType__direct_answers: _TypeAlias = _typing.Literal["direct_answers"]  # noqa: Y015
     _WhichOneofArgType__direct_answers: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers"]  # noqa: Y015
     _WhichOneofReturnType__judge: _TypeAlias = _typing.Literal["judge"]  # noqa: Y015
@@ -752,16 +931,26 @@ class AskRequest(_message.Message):
     _WhichOneofArgType__judge_question: _TypeAlias = _typing.Literal["_judge_question", b"_judge_question"]  # noqa: Y015
     _WhichOneofReturnType__keep: _TypeAlias = _typing.Literal["keep"]  # noqa: Y015
     _WhichOneofArgType__keep: _TypeAlias = _typing.Literal["_keep", b"_keep"]  # noqa: Y015
+    _WhichOneofReturnType__neighbour_tokens: _TypeAlias = _typing.Literal["neighbour_tokens"]  # noqa: Y015
+    _WhichOneofArgType__neighbour_tokens: _TypeAlias = _typing.Literal["_neighbour_tokens", b"_neighbour_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__neighbours: _TypeAlias = _typing.Literal["neighbours"]  # noqa: Y015
+    _WhichOneofArgType__neighbours: _TypeAlias = _typing.Literal["_neighbours", b"_neighbours"]  # noqa: Y015
     _WhichOneofReturnType__rerank: _TypeAlias = _typing.Literal["rerank"]  # noqa: Y015
     _WhichOneofArgType__rerank: _TypeAlias = _typing.Literal["_rerank", b"_rerank"]  # noqa: Y015
+    _WhichOneofReturnType__result_threshold: _TypeAlias = _typing.Literal["result_threshold"]  # noqa: Y015
+    _WhichOneofArgType__result_threshold: _TypeAlias = _typing.Literal["_result_threshold", b"_result_threshold"]  # noqa: Y015
     _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
+    _WhichOneofReturnType__suppress_duplicates: _TypeAlias = _typing.Literal["suppress_duplicates"]  # noqa: Y015
+    _WhichOneofArgType__suppress_duplicates: _TypeAlias = _typing.Literal["_suppress_duplicates", b"_suppress_duplicates"]  # noqa: Y015
     _WhichOneofReturnType__temperature: _TypeAlias = _typing.Literal["temperature"]  # noqa: Y015
     _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__analyse) -> _WhichOneofReturnType__analyse | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__answerability_threshold) -> _WhichOneofReturnType__answerability_threshold | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__detect_categories) -> _WhichOneofReturnType__detect_categories | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__direct_answers) -> _WhichOneofReturnType__direct_answers | None: ...
     @_typing.overload
@@ -771,9 +960,17 @@ class AskRequest(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__keep) -> _WhichOneofReturnType__keep | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__neighbour_tokens) -> _WhichOneofReturnType__neighbour_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__neighbours) -> _WhichOneofReturnType__neighbours | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rerank) -> _WhichOneofReturnType__rerank | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__result_threshold) -> _WhichOneofReturnType__result_threshold | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__seed) -> _WhichOneofReturnType__seed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__suppress_duplicates) -> _WhichOneofReturnType__suppress_duplicates | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__temperature) -> _WhichOneofReturnType__temperature | None: ...
 
@@ -947,6 +1144,7 @@ class AskEvent(_message.Message):
     WITHHELD_FIELD_NUMBER: _builtins.int
     DIRECT_ANSWER_FIELD_NUMBER: _builtins.int
     ANALYSED_FIELD_NUMBER: _builtins.int
+    NARROWED_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """The answer's id (UUIDv7), the same in all its events."""
     sequence: _builtins.int
@@ -1015,6 +1213,10 @@ class AskEvent(_message.Message):
     def analysed(self) -> Global___Analysed:
         """The language model analysed the question; what it came to is searched for."""
 
+    @_builtins.property
+    def narrowed(self) -> Global___Narrowed:
+        """The question names categories, and the search was narrowed to them."""
+
     def __init__(
         self,
         *,
@@ -1036,12 +1238,13 @@ class AskEvent(_message.Message):
         withheld: Global___Withheld | None = ...,
         direct_answer: Global___DirectAnswer | None = ...,
         analysed: Global___Analysed | None = ...,
+        narrowed: Global___Narrowed | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed", "narrowed"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

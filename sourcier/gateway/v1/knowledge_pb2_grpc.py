@@ -123,7 +123,8 @@ class KnowledgeServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateCollection(self, request, context):
-        """Changes how a collection's documents are cut from now on, and how long they are kept; what is absent stays as it is.
+        """Changes how a collection's documents are cut from now on, how long they are kept, and how they are searched; what is
+        absent stays as it is.
         Those it holds stay as they are until they are cut again (`OperationsService.Reprocess`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -23,7 +23,8 @@ class KnowledgeServiceStub:
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteCollectionRequest, _knowledge_pb2.DeleteCollectionResponse]
     """Deletes a collection with all its documents; deleting what does not exist succeeds."""
     UpdateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateCollectionRequest, _knowledge_pb2.UpdateCollectionResponse]
-    """Changes how a collection's documents are cut from now on, and how long they are kept; what is absent stays as it is.
+    """Changes how a collection's documents are cut from now on, how long they are kept, and how they are searched; what is
+    absent stays as it is.
     Those it holds stay as they are until they are cut again (`OperationsService.Reprocess`).
     """
     UploadDocument: _aio.StreamUnaryMultiCallable[_knowledge_pb2.UploadDocumentRequest, _knowledge_pb2.UploadDocumentResponse]
@@ -76,7 +77,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.UpdateCollectionRequest,
         context: _aio.ServicerContext[_knowledge_pb2.UpdateCollectionRequest, _abc.Awaitable[_knowledge_pb2.UpdateCollectionResponse]],
     ) -> _abc.Awaitable[_knowledge_pb2.UpdateCollectionResponse]:
-        """Changes how a collection's documents are cut from now on, and how long they are kept; what is absent stays as it is.
+        """Changes how a collection's documents are cut from now on, how long they are kept, and how they are searched; what is
+        absent stays as it is.
         Those it holds stay as they are until they are cut again (`OperationsService.Reprocess`).
         """
 

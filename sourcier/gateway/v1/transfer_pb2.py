@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"sourcier/gateway/v1/transfer.proto\x12\x13sourcier.gateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"-\n\x17\x45xportCollectionRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"\xcf\x01\n\x18\x45xportCollectionResponse\x12\x39\n\x08manifest\x18\x01 \x01(\x0b\x32%.sourcier.gateway.v1.TransferManifestH\x00\x12\x39\n\x08\x64ocument\x18\x02 \x01(\x0b\x32%.sourcier.gateway.v1.TransferDocumentH\x00\x12\x35\n\x06\x63hunks\x18\x03 \x01(\x0b\x32#.sourcier.gateway.v1.TransferChunksH\x00\x42\x06\n\x04part\"[\n\x0cImportHeader\x12\x37\n\x08manifest\x18\x01 \x01(\x0b\x32%.sourcier.gateway.v1.TransferManifest\x12\x12\n\ncollection\x18\x02 \x01(\t\"\xc8\x01\n\x17ImportCollectionRequest\x12\x33\n\x06header\x18\x01 \x01(\x0b\x32!.sourcier.gateway.v1.ImportHeaderH\x00\x12\x39\n\x08\x64ocument\x18\x02 \x01(\x0b\x32%.sourcier.gateway.v1.TransferDocumentH\x00\x12\x35\n\x06\x63hunks\x18\x03 \x01(\x0b\x32#.sourcier.gateway.v1.TransferChunksH\x00\x42\x06\n\x04part\"r\n\x18ImportCollectionResponse\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x16\n\x0e\x64ocument_count\x18\x02 \x01(\r\x12\x13\n\x0b\x63hunk_count\x18\x03 \x01(\x04\x12\x15\n\rskipped_count\x18\x04 \x01(\r\"\x89\x03\n\x10TransferManifest\x12\x11\n\texport_id\x18\x01 \x01(\t\x12/\n\x0b\x65xported_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncollection\x18\x03 \x01(\t\x12\x16\n\x0eparser_version\x18\x04 \x01(\t\x12\x17\n\x0f\x63hunking_method\x18\x05 \x01(\t\x12\x15\n\rchunking_unit\x18\x06 \x01(\t\x12\x17\n\x0f\x63hunking_target\x18\x07 \x01(\r\x12\x18\n\x10\x63hunking_overlap\x18\x08 \x01(\r\x12\x18\n\x10\x63hunking_maximum\x18\t \x01(\r\x12\x10\n\x08space_id\x18\n \x01(\t\x12\r\n\x05model\x18\x0b \x01(\t\x12\x10\n\x08revision\x18\x0c \x01(\t\x12\x11\n\tdimension\x18\r \x01(\r\x12\x16\n\x0e\x64ocument_count\x18\x0e \x01(\x04\x12\x13\n\x0b\x63hunk_count\x18\x0f \x01(\x04\x12\x15\n\rcorpus_sha256\x18\x10 \x01(\t\"\xfc\x02\n\x10TransferDocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x13\n\x0bgiven_title\x18\x04 \x01(\t\x12\x10\n\x08\x66ilename\x18\x05 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x06 \x01(\t\x12\x12\n\nsize_bytes\x18\x07 \x01(\x04\x12\x16\n\x0e\x63ontent_sha256\x18\x08 \x01(\x0c\x12\x1c\n\x14\x63onfiguration_digest\x18\t \x01(\t\x12\x0e\n\x06method\x18\n \x01(\t\x12\x45\n\x08metadata\x18\x0b \x03(\x0b\x32\x33.sourcier.gateway.v1.TransferDocument.MetadataEntry\x12\x10\n\x08\x63\x61tegory\x18\x0c \x01(\t\x12\x13\n\x0b\x63hunk_count\x18\r \x01(\r\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"D\n\x0eTransferChunks\x12\x32\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\".sourcier.gateway.v1.TransferChunk\"\xec\x01\n\rTransferChunk\x12\x10\n\x08\x63hunk_id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\r\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x17\n\x0fstart_character\x18\x04 \x01(\r\x12\x15\n\rend_character\x18\x05 \x01(\r\x12\x13\n\x0btoken_count\x18\x06 \x01(\r\x12\x0c\n\x04page\x18\x07 \x01(\r\x12\x14\n\x0cheading_path\x18\x08 \x03(\t\x12\x10\n\x08language\x18\t \x01(\t\x12\x0c\n\x04kind\x18\n \x01(\t\x12\x0e\n\x06vector\x18\x0b \x01(\x0c\x12\x13\n\x0btoken_codes\x18\x0c \x01(\x0c\x32\xf7\x01\n\x0fTransferService\x12q\n\x10\x45xportCollection\x12,.sourcier.gateway.v1.ExportCollectionRequest\x1a-.sourcier.gateway.v1.ExportCollectionResponse0\x01\x12q\n\x10ImportCollection\x12,.sourcier.gateway.v1.ImportCollectionRequest\x1a-.sourcier.gateway.v1.ImportCollectionResponse(\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"sourcier/gateway/v1/transfer.proto\x12\x13sourcier.gateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"e\n\x0cPointsHeader\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x32\n\x07vectors\x18\x02 \x01(\x0e\x32!.sourcier.gateway.v1.PointVectors\x12\r\n\x05model\x18\x03 \x01(\t\")\n\tPointLine\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04text\x18\x02 \x01(\t\";\n\nPointLines\x12-\n\x05lines\x18\x01 \x03(\x0b\x32\x1e.sourcier.gateway.v1.PointLine\"\x84\x01\n\x13ImportPointsRequest\x12\x33\n\x06header\x18\x01 \x01(\x0b\x32!.sourcier.gateway.v1.PointsHeaderH\x00\x12\x30\n\x05lines\x18\x02 \x01(\x0b\x32\x1f.sourcier.gateway.v1.PointLinesH\x00\x42\x06\n\x04part\".\n\x0cRejectedLine\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\xd5\x01\n\x14ImportPointsResponse\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x12\n\nline_count\x18\x02 \x01(\x04\x12\x16\n\x0eimported_count\x18\x03 \x01(\x04\x12\x15\n\rskipped_count\x18\x04 \x01(\x04\x12\x16\n\x0erejected_count\x18\x05 \x01(\x04\x12\x33\n\x08rejected\x18\x06 \x03(\x0b\x32!.sourcier.gateway.v1.RejectedLine\x12\x19\n\x11kept_vector_count\x18\x07 \x01(\x04\"-\n\x17\x45xportCollectionRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"\xcf\x01\n\x18\x45xportCollectionResponse\x12\x39\n\x08manifest\x18\x01 \x01(\x0b\x32%.sourcier.gateway.v1.TransferManifestH\x00\x12\x39\n\x08\x64ocument\x18\x02 \x01(\x0b\x32%.sourcier.gateway.v1.TransferDocumentH\x00\x12\x35\n\x06\x63hunks\x18\x03 \x01(\x0b\x32#.sourcier.gateway.v1.TransferChunksH\x00\x42\x06\n\x04part\"r\n\x0cImportHeader\x12\x37\n\x08manifest\x18\x01 \x01(\x0b\x32%.sourcier.gateway.v1.TransferManifest\x12\x12\n\ncollection\x18\x02 \x01(\t\x12\x15\n\rbeside_others\x18\x03 \x01(\x08\"\xc8\x01\n\x17ImportCollectionRequest\x12\x33\n\x06header\x18\x01 \x01(\x0b\x32!.sourcier.gateway.v1.ImportHeaderH\x00\x12\x39\n\x08\x64ocument\x18\x02 \x01(\x0b\x32%.sourcier.gateway.v1.TransferDocumentH\x00\x12\x35\n\x06\x63hunks\x18\x03 \x01(\x0b\x32#.sourcier.gateway.v1.TransferChunksH\x00\x42\x06\n\x04part\"r\n\x18ImportCollectionResponse\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x16\n\x0e\x64ocument_count\x18\x02 \x01(\r\x12\x13\n\x0b\x63hunk_count\x18\x03 \x01(\x04\x12\x15\n\rskipped_count\x18\x04 \x01(\r\"\x89\x03\n\x10TransferManifest\x12\x11\n\texport_id\x18\x01 \x01(\t\x12/\n\x0b\x65xported_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncollection\x18\x03 \x01(\t\x12\x16\n\x0eparser_version\x18\x04 \x01(\t\x12\x17\n\x0f\x63hunking_method\x18\x05 \x01(\t\x12\x15\n\rchunking_unit\x18\x06 \x01(\t\x12\x17\n\x0f\x63hunking_target\x18\x07 \x01(\r\x12\x18\n\x10\x63hunking_overlap\x18\x08 \x01(\r\x12\x18\n\x10\x63hunking_maximum\x18\t \x01(\r\x12\x10\n\x08space_id\x18\n \x01(\t\x12\r\n\x05model\x18\x0b \x01(\t\x12\x10\n\x08revision\x18\x0c \x01(\t\x12\x11\n\tdimension\x18\r \x01(\r\x12\x16\n\x0e\x64ocument_count\x18\x0e \x01(\x04\x12\x13\n\x0b\x63hunk_count\x18\x0f \x01(\x04\x12\x15\n\rcorpus_sha256\x18\x10 \x01(\t\"\xfc\x02\n\x10TransferDocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x13\n\x0bgiven_title\x18\x04 \x01(\t\x12\x10\n\x08\x66ilename\x18\x05 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x06 \x01(\t\x12\x12\n\nsize_bytes\x18\x07 \x01(\x04\x12\x16\n\x0e\x63ontent_sha256\x18\x08 \x01(\x0c\x12\x1c\n\x14\x63onfiguration_digest\x18\t \x01(\t\x12\x0e\n\x06method\x18\n \x01(\t\x12\x45\n\x08metadata\x18\x0b \x03(\x0b\x32\x33.sourcier.gateway.v1.TransferDocument.MetadataEntry\x12\x10\n\x08\x63\x61tegory\x18\x0c \x01(\t\x12\x13\n\x0b\x63hunk_count\x18\r \x01(\r\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"D\n\x0eTransferChunks\x12\x32\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\".sourcier.gateway.v1.TransferChunk\"\xec\x01\n\rTransferChunk\x12\x10\n\x08\x63hunk_id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\r\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x17\n\x0fstart_character\x18\x04 \x01(\r\x12\x15\n\rend_character\x18\x05 \x01(\r\x12\x13\n\x0btoken_count\x18\x06 \x01(\r\x12\x0c\n\x04page\x18\x07 \x01(\r\x12\x14\n\x0cheading_path\x18\x08 \x03(\t\x12\x10\n\x08language\x18\t \x01(\t\x12\x0c\n\x04kind\x18\n \x01(\t\x12\x0e\n\x06vector\x18\x0b \x01(\x0c\x12\x13\n\x0btoken_codes\x18\x0c \x01(\x0c*^\n\x0cPointVectors\x12\x1d\n\x19POINT_VECTORS_UNSPECIFIED\x10\x00\x12\x17\n\x13POINT_VECTORS_EMBED\x10\x01\x12\x16\n\x12POINT_VECTORS_KEEP\x10\x02\x32\xde\x02\n\x0fTransferService\x12q\n\x10\x45xportCollection\x12,.sourcier.gateway.v1.ExportCollectionRequest\x1a-.sourcier.gateway.v1.ExportCollectionResponse0\x01\x12q\n\x10ImportCollection\x12,.sourcier.gateway.v1.ImportCollectionRequest\x1a-.sourcier.gateway.v1.ImportCollectionResponse(\x01\x12\x65\n\x0cImportPoints\x12(.sourcier.gateway.v1.ImportPointsRequest\x1a).sourcier.gateway.v1.ImportPointsResponse(\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,26 +34,40 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_TRANSFERDOCUMENT_METADATAENTRY']._loaded_options = None
   _globals['_TRANSFERDOCUMENT_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_EXPORTCOLLECTIONREQUEST']._serialized_start=92
-  _globals['_EXPORTCOLLECTIONREQUEST']._serialized_end=137
-  _globals['_EXPORTCOLLECTIONRESPONSE']._serialized_start=140
-  _globals['_EXPORTCOLLECTIONRESPONSE']._serialized_end=347
-  _globals['_IMPORTHEADER']._serialized_start=349
-  _globals['_IMPORTHEADER']._serialized_end=440
-  _globals['_IMPORTCOLLECTIONREQUEST']._serialized_start=443
-  _globals['_IMPORTCOLLECTIONREQUEST']._serialized_end=643
-  _globals['_IMPORTCOLLECTIONRESPONSE']._serialized_start=645
-  _globals['_IMPORTCOLLECTIONRESPONSE']._serialized_end=759
-  _globals['_TRANSFERMANIFEST']._serialized_start=762
-  _globals['_TRANSFERMANIFEST']._serialized_end=1155
-  _globals['_TRANSFERDOCUMENT']._serialized_start=1158
-  _globals['_TRANSFERDOCUMENT']._serialized_end=1538
-  _globals['_TRANSFERDOCUMENT_METADATAENTRY']._serialized_start=1491
-  _globals['_TRANSFERDOCUMENT_METADATAENTRY']._serialized_end=1538
-  _globals['_TRANSFERCHUNKS']._serialized_start=1540
-  _globals['_TRANSFERCHUNKS']._serialized_end=1608
-  _globals['_TRANSFERCHUNK']._serialized_start=1611
-  _globals['_TRANSFERCHUNK']._serialized_end=1847
-  _globals['_TRANSFERSERVICE']._serialized_start=1850
-  _globals['_TRANSFERSERVICE']._serialized_end=2097
+  _globals['_POINTVECTORS']._serialized_start=2478
+  _globals['_POINTVECTORS']._serialized_end=2572
+  _globals['_POINTSHEADER']._serialized_start=92
+  _globals['_POINTSHEADER']._serialized_end=193
+  _globals['_POINTLINE']._serialized_start=195
+  _globals['_POINTLINE']._serialized_end=236
+  _globals['_POINTLINES']._serialized_start=238
+  _globals['_POINTLINES']._serialized_end=297
+  _globals['_IMPORTPOINTSREQUEST']._serialized_start=300
+  _globals['_IMPORTPOINTSREQUEST']._serialized_end=432
+  _globals['_REJECTEDLINE']._serialized_start=434
+  _globals['_REJECTEDLINE']._serialized_end=480
+  _globals['_IMPORTPOINTSRESPONSE']._serialized_start=483
+  _globals['_IMPORTPOINTSRESPONSE']._serialized_end=696
+  _globals['_EXPORTCOLLECTIONREQUEST']._serialized_start=698
+  _globals['_EXPORTCOLLECTIONREQUEST']._serialized_end=743
+  _globals['_EXPORTCOLLECTIONRESPONSE']._serialized_start=746
+  _globals['_EXPORTCOLLECTIONRESPONSE']._serialized_end=953
+  _globals['_IMPORTHEADER']._serialized_start=955
+  _globals['_IMPORTHEADER']._serialized_end=1069
+  _globals['_IMPORTCOLLECTIONREQUEST']._serialized_start=1072
+  _globals['_IMPORTCOLLECTIONREQUEST']._serialized_end=1272
+  _globals['_IMPORTCOLLECTIONRESPONSE']._serialized_start=1274
+  _globals['_IMPORTCOLLECTIONRESPONSE']._serialized_end=1388
+  _globals['_TRANSFERMANIFEST']._serialized_start=1391
+  _globals['_TRANSFERMANIFEST']._serialized_end=1784
+  _globals['_TRANSFERDOCUMENT']._serialized_start=1787
+  _globals['_TRANSFERDOCUMENT']._serialized_end=2167
+  _globals['_TRANSFERDOCUMENT_METADATAENTRY']._serialized_start=2120
+  _globals['_TRANSFERDOCUMENT_METADATAENTRY']._serialized_end=2167
+  _globals['_TRANSFERCHUNKS']._serialized_start=2169
+  _globals['_TRANSFERCHUNKS']._serialized_end=2237
+  _globals['_TRANSFERCHUNK']._serialized_start=2240
+  _globals['_TRANSFERCHUNK']._serialized_end=2476
+  _globals['_TRANSFERSERVICE']._serialized_start=2575
+  _globals['_TRANSFERSERVICE']._serialized_end=2925
 # @@protoc_insertion_point(module_scope)

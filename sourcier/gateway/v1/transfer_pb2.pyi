@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -18,6 +19,216 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _PointVectors:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PointVectorsEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PointVectors.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    POINT_VECTORS_UNSPECIFIED: _PointVectors.ValueType  # 0
+    """Not set: `POINT_VECTORS_EMBED`."""
+    POINT_VECTORS_EMBED: _PointVectors.ValueType  # 1
+    """They are not read: each text is embedded anew by the collection's model."""
+    POINT_VECTORS_KEEP: _PointVectors.ValueType  # 2
+    """They are kept, for the header's `model` is the collection's; a point without one is embedded."""
+
+class PointVectors(_PointVectors, metaclass=_PointVectorsEnumTypeWrapper):
+    """What becomes of the vectors that points come with."""
+
+POINT_VECTORS_UNSPECIFIED: PointVectors.ValueType  # 0
+"""Not set: `POINT_VECTORS_EMBED`."""
+POINT_VECTORS_EMBED: PointVectors.ValueType  # 1
+"""They are not read: each text is embedded anew by the collection's model."""
+POINT_VECTORS_KEEP: PointVectors.ValueType  # 2
+"""They are kept, for the header's `model` is the collection's; a point without one is embedded."""
+Global___PointVectors: _TypeAlias = PointVectors  # noqa: Y015
+
+@_typing.final
+class PointsHeader(_message.Message):
+    """The first message of an import of points."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    VECTORS_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection to take them into, created where there is none; required."""
+    vectors: Global___PointVectors.ValueType
+    """What becomes of their vectors."""
+    model: _builtins.str
+    """The model that made the vectors, as `sourcier spaces list` names it; required with `POINT_VECTORS_KEEP`."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        vectors: Global___PointVectors.ValueType = ...,
+        model: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "model", b"model", "vectors", b"vectors"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PointsHeader: _TypeAlias = PointsHeader  # noqa: Y015
+
+@_typing.final
+class PointLine(_message.Message):
+    """A line of a file of points."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Its number in the file, from 1."""
+    text: _builtins.str
+    """One JSON object; at most 1 MiB. Empty lines are not sent."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PointLine: _TypeAlias = PointLine  # noqa: Y015
+
+@_typing.final
+class PointLines(_message.Message):
+    """Some lines."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[Global___PointLine]:
+        """The lines, at most 3 MiB together."""
+
+    def __init__(
+        self,
+        *,
+        lines: _abc.Iterable[Global___PointLine] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PointLines: _TypeAlias = PointLines  # noqa: Y015
+
+@_typing.final
+class ImportPointsRequest(_message.Message):
+    """A part of an import of points."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HEADER_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def header(self) -> Global___PointsHeader:
+        """What is imported; the first message and no other."""
+
+    @_builtins.property
+    def lines(self) -> Global___PointLines:
+        """The next lines."""
+
+    def __init__(
+        self,
+        *,
+        header: Global___PointsHeader | None = ...,
+        lines: Global___PointLines | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["header", b"header", "lines", b"lines", "part", b"part"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["header", b"header", "lines", b"lines", "part", b"part"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["header", "lines"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___ImportPointsRequest: _TypeAlias = ImportPointsRequest  # noqa: Y015
+
+@_typing.final
+class RejectedLine(_message.Message):
+    """A line that was not taken in."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Its number in the file, from 1."""
+    reason: _builtins.str
+    """What is wrong with it."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RejectedLine: _TypeAlias = RejectedLine  # noqa: Y015
+
+@_typing.final
+class ImportPointsResponse(_message.Message):
+    """What became of an import of points: `line_count` is the sum of the three counts after it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    LINE_COUNT_FIELD_NUMBER: _builtins.int
+    IMPORTED_COUNT_FIELD_NUMBER: _builtins.int
+    SKIPPED_COUNT_FIELD_NUMBER: _builtins.int
+    REJECTED_COUNT_FIELD_NUMBER: _builtins.int
+    REJECTED_FIELD_NUMBER: _builtins.int
+    KEPT_VECTOR_COUNT_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name."""
+    line_count: _builtins.int
+    """Lines that were received."""
+    imported_count: _builtins.int
+    """Points that were taken in."""
+    skipped_count: _builtins.int
+    """Points that were there already, and stay as they are."""
+    rejected_count: _builtins.int
+    """Lines that were not taken in."""
+    kept_vector_count: _builtins.int
+    """Points whose own vector was kept."""
+    @_builtins.property
+    def rejected(self) -> _containers.RepeatedCompositeFieldContainer[Global___RejectedLine]:
+        """The first 1,000 of them."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        line_count: _builtins.int = ...,
+        imported_count: _builtins.int = ...,
+        skipped_count: _builtins.int = ...,
+        rejected_count: _builtins.int = ...,
+        rejected: _abc.Iterable[Global___RejectedLine] | None = ...,
+        kept_vector_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "imported_count", b"imported_count", "kept_vector_count", b"kept_vector_count", "line_count", b"line_count", "rejected", b"rejected", "rejected_count", b"rejected_count", "skipped_count", b"skipped_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportPointsResponse: _TypeAlias = ImportPointsResponse  # noqa: Y015
 
 @_typing.final
 class ExportCollectionRequest(_message.Message):
@@ -87,8 +298,13 @@ class ImportHeader(_message.Message):
 
     MANIFEST_FIELD_NUMBER: _builtins.int
     COLLECTION_FIELD_NUMBER: _builtins.int
+    BESIDE_OTHERS_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection to take it into, created where there is none; empty is the name it was exported under."""
+    beside_others: _builtins.bool
+    """Take the documents in beside those that the collection holds, however those were cut; it has to exist, in the space
+    that the manifest names.
+    """
     @_builtins.property
     def manifest(self) -> Global___TransferManifest:
         """What was exported."""
@@ -98,10 +314,11 @@ class ImportHeader(_message.Message):
         *,
         manifest: Global___TransferManifest | None = ...,
         collection: _builtins.str = ...,
+        beside_others: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["manifest", b"manifest"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "manifest", b"manifest"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beside_others", b"beside_others", "collection", b"collection", "manifest", b"manifest"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

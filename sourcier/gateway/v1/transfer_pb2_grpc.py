@@ -47,6 +47,11 @@ class TransferServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportCollectionRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportCollectionResponse.FromString,
                 _registered_method=True)
+        self.ImportPoints = channel.stream_unary(
+                '/sourcier.gateway.v1.TransferService/ImportPoints',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportPointsRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportPointsResponse.FromString,
+                _registered_method=True)
 
 
 class TransferServiceServicer(object):
@@ -69,6 +74,14 @@ class TransferServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ImportPoints(self, request_iterator, context):
+        """Takes in the points of another system's vector index: one JSON object a line, of either known form. A line that
+        cannot be taken is told with its number, and stops no other; what is there already is never overwritten.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TransferServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -81,6 +94,11 @@ def add_TransferServiceServicer_to_server(servicer, server):
                     servicer.ImportCollection,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportCollectionRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportCollectionResponse.SerializeToString,
+            ),
+            'ImportPoints': grpc.stream_unary_rpc_method_handler(
+                    servicer.ImportPoints,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportPointsRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportPointsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -140,6 +158,33 @@ class TransferService(object):
             '/sourcier.gateway.v1.TransferService/ImportCollection',
             sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportCollectionRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportCollectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ImportPoints(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/sourcier.gateway.v1.TransferService/ImportPoints',
+            sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportPointsRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_transfer__pb2.ImportPointsResponse.FromString,
             options,
             channel_credentials,
             insecure,

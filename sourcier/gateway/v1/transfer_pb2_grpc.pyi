@@ -23,6 +23,10 @@ class TransferServiceStub:
     """Streams a collection: its manifest, then each document followed by its chunks, both in order."""
     ImportCollection: _aio.StreamUnaryMultiCallable[_transfer_pb2.ImportCollectionRequest, _transfer_pb2.ImportCollectionResponse]
     """Takes in what an export streamed. Cut off and sent again, it goes on: documents that are there are skipped."""
+    ImportPoints: _aio.StreamUnaryMultiCallable[_transfer_pb2.ImportPointsRequest, _transfer_pb2.ImportPointsResponse]
+    """Takes in the points of another system's vector index: one JSON object a line, of either known form. A line that
+    cannot be taken is told with its number, and stops no other; what is there already is never overwritten.
+    """
 
 class TransferServiceServicer(metaclass=_abc_1.ABCMeta):
     """Takes collections out of an installation and into another, vectors included: no document is read or embedded again.
@@ -45,5 +49,15 @@ class TransferServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_abc.AsyncIterator[_transfer_pb2.ImportCollectionRequest], _abc.Awaitable[_transfer_pb2.ImportCollectionResponse]],
     ) -> _abc.Awaitable[_transfer_pb2.ImportCollectionResponse]:
         """Takes in what an export streamed. Cut off and sent again, it goes on: documents that are there are skipped."""
+
+    @_abc_1.abstractmethod
+    def ImportPoints(
+        self,
+        request_iterator: _abc.AsyncIterator[_transfer_pb2.ImportPointsRequest],
+        context: _aio.ServicerContext[_abc.AsyncIterator[_transfer_pb2.ImportPointsRequest], _abc.Awaitable[_transfer_pb2.ImportPointsResponse]],
+    ) -> _abc.Awaitable[_transfer_pb2.ImportPointsResponse]:
+        """Takes in the points of another system's vector index: one JSON object a line, of either known form. A line that
+        cannot be taken is told with its number, and stops no other; what is there already is never overwritten.
+        """
 
 def add_TransferServiceServicer_to_server(servicer: TransferServiceServicer, server: _aio.Server) -> None: ...

@@ -90,6 +90,8 @@ class UpdateCollectionRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
     RETENTION_DAYS_FIELD_NUMBER: _builtins.int
+    RETRIEVAL_FIELD_NUMBER: _builtins.int
+    RESET_RETRIEVAL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The collection's name."""
     retention_days: _builtins.int
@@ -98,16 +100,26 @@ class UpdateCollectionRequest(_message.Message):
     def chunking(self) -> Global___Chunking:
         """How its documents are cut from now on; all fields are set anew, empty ones to the method's own. Absent: as before."""
 
+    @_builtins.property
+    def retrieval(self) -> Global___RetrievalSettings:
+        """How its passages are searched for: what is set changes, what is not stays."""
+
+    @_builtins.property
+    def reset_retrieval(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of fields of `RetrievalSettings` that are left to the service again."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         chunking: Global___Chunking | None = ...,
         retention_days: _builtins.int | None = ...,
+        retrieval: Global___RetrievalSettings | None = ...,
+        reset_retrieval: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days", "chunking", b"chunking", "retention_days", b"retention_days"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days", "chunking", b"chunking", "retention_days", b"retention_days", "retrieval", b"retrieval"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days", "chunking", b"chunking", "name", b"name", "retention_days", b"retention_days"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days", "chunking", b"chunking", "name", b"name", "reset_retrieval", b"reset_retrieval", "retention_days", b"retention_days", "retrieval", b"retrieval"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__retention_days: _TypeAlias = _typing.Literal["retention_days"]  # noqa: Y015
     _WhichOneofArgType__retention_days: _TypeAlias = _typing.Literal["_retention_days", b"_retention_days"]  # noqa: Y015
@@ -1136,6 +1148,111 @@ class Chunking(_message.Message):
 Global___Chunking: _TypeAlias = Chunking  # noqa: Y015
 
 @_typing.final
+class RetrievalSettings(_message.Message):
+    """How passages of a collection are searched for, where a request does not say; what is unset is left to the service."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIMIT_FIELD_NUMBER: _builtins.int
+    PASSAGES_FIELD_NUMBER: _builtins.int
+    CANDIDATES_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    RERANK_FIELD_NUMBER: _builtins.int
+    RESULT_THRESHOLD_FIELD_NUMBER: _builtins.int
+    EXACT_FIELD_NUMBER: _builtins.int
+    SUPPRESS_DUPLICATES_FIELD_NUMBER: _builtins.int
+    NEIGHBOURS_FIELD_NUMBER: _builtins.int
+    NEIGHBOUR_TOKENS_FIELD_NUMBER: _builtins.int
+    DETECT_CATEGORIES_FIELD_NUMBER: _builtins.int
+    limit: _builtins.int
+    """Most passages that a search returns, 1 to 100."""
+    passages: _builtins.int
+    """Passages given to the language model, 1 to 20."""
+    candidates: _builtins.int
+    """How many candidates are re-ranked, 1 to 100."""
+    mode: _builtins.str
+    """How passages are ranked: `dense`, `lexical`, `fused` or `reranked`."""
+    rerank: _builtins.bool
+    """Whether to re-rank; refused beside a `mode` that says otherwise."""
+    result_threshold: _builtins.float
+    """Passages of a lower cosine similarity are left out, −1 to 1."""
+    exact: _builtins.bool
+    """Compare with every vector instead of asking the index."""
+    suppress_duplicates: _builtins.bool
+    """Whether passages that say the same count once."""
+    neighbours: _builtins.int
+    """Chunks before and after each passage, of its section, that come with it, 0 to 5."""
+    neighbour_tokens: _builtins.int
+    """Most tokens of all neighbours together, 1 to 8,000."""
+    detect_categories: _builtins.bool
+    """Whether categories that a question names narrow the search."""
+    def __init__(
+        self,
+        *,
+        limit: _builtins.int | None = ...,
+        passages: _builtins.int | None = ...,
+        candidates: _builtins.int | None = ...,
+        mode: _builtins.str | None = ...,
+        rerank: _builtins.bool | None = ...,
+        result_threshold: _builtins.float | None = ...,
+        exact: _builtins.bool | None = ...,
+        suppress_duplicates: _builtins.bool | None = ...,
+        neighbours: _builtins.int | None = ...,
+        neighbour_tokens: _builtins.int | None = ...,
+        detect_categories: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_detect_categories", b"_detect_categories", "_exact", b"_exact", "_limit", b"_limit", "_mode", b"_mode", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_passages", b"_passages", "_rerank", b"_rerank", "_result_threshold", b"_result_threshold", "_suppress_duplicates", b"_suppress_duplicates", "candidates", b"candidates", "detect_categories", b"detect_categories", "exact", b"exact", "limit", b"limit", "mode", b"mode", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "passages", b"passages", "rerank", b"rerank", "result_threshold", b"result_threshold", "suppress_duplicates", b"suppress_duplicates"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_detect_categories", b"_detect_categories", "_exact", b"_exact", "_limit", b"_limit", "_mode", b"_mode", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_passages", b"_passages", "_rerank", b"_rerank", "_result_threshold", b"_result_threshold", "_suppress_duplicates", b"_suppress_duplicates", "candidates", b"candidates", "detect_categories", b"detect_categories", "exact", b"exact", "limit", b"limit", "mode", b"mode", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "passages", b"passages", "rerank", b"rerank", "result_threshold", b"result_threshold", "suppress_duplicates", b"suppress_duplicates"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
+    _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
+    _WhichOneofReturnType__detect_categories: _TypeAlias = _typing.Literal["detect_categories"]  # noqa: Y015
+    _WhichOneofArgType__detect_categories: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories"]  # noqa: Y015
+    _WhichOneofReturnType__exact: _TypeAlias = _typing.Literal["exact"]  # noqa: Y015
+    _WhichOneofArgType__exact: _TypeAlias = _typing.Literal["_exact", b"_exact"]  # noqa: Y015
+    _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
+    _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
+    _WhichOneofReturnType__mode: _TypeAlias = _typing.Literal["mode"]  # noqa: Y015
+    _WhichOneofArgType__mode: _TypeAlias = _typing.Literal["_mode", b"_mode"]  # noqa: Y015
+    _WhichOneofReturnType__neighbour_tokens: _TypeAlias = _typing.Literal["neighbour_tokens"]  # noqa: Y015
+    _WhichOneofArgType__neighbour_tokens: _TypeAlias = _typing.Literal["_neighbour_tokens", b"_neighbour_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__neighbours: _TypeAlias = _typing.Literal["neighbours"]  # noqa: Y015
+    _WhichOneofArgType__neighbours: _TypeAlias = _typing.Literal["_neighbours", b"_neighbours"]  # noqa: Y015
+    _WhichOneofReturnType__passages: _TypeAlias = _typing.Literal["passages"]  # noqa: Y015
+    _WhichOneofArgType__passages: _TypeAlias = _typing.Literal["_passages", b"_passages"]  # noqa: Y015
+    _WhichOneofReturnType__rerank: _TypeAlias = _typing.Literal["rerank"]  # noqa: Y015
+    _WhichOneofArgType__rerank: _TypeAlias = _typing.Literal["_rerank", b"_rerank"]  # noqa: Y015
+    _WhichOneofReturnType__result_threshold: _TypeAlias = _typing.Literal["result_threshold"]  # noqa: Y015
+    _WhichOneofArgType__result_threshold: _TypeAlias = _typing.Literal["_result_threshold", b"_result_threshold"]  # noqa: Y015
+    _WhichOneofReturnType__suppress_duplicates: _TypeAlias = _typing.Literal["suppress_duplicates"]  # noqa: Y015
+    _WhichOneofArgType__suppress_duplicates: _TypeAlias = _typing.Literal["_suppress_duplicates", b"_suppress_duplicates"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__candidates) -> _WhichOneofReturnType__candidates | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__detect_categories) -> _WhichOneofReturnType__detect_categories | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__exact) -> _WhichOneofReturnType__exact | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__limit) -> _WhichOneofReturnType__limit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__mode) -> _WhichOneofReturnType__mode | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__neighbour_tokens) -> _WhichOneofReturnType__neighbour_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__neighbours) -> _WhichOneofReturnType__neighbours | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__passages) -> _WhichOneofReturnType__passages | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rerank) -> _WhichOneofReturnType__rerank | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__result_threshold) -> _WhichOneofReturnType__result_threshold | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__suppress_duplicates) -> _WhichOneofReturnType__suppress_duplicates | None: ...
+
+Global___RetrievalSettings: _TypeAlias = RetrievalSettings  # noqa: Y015
+
+@_typing.final
 class CreateCollectionRequest(_message.Message):
     """A collection to create."""
 
@@ -1144,6 +1261,7 @@ class CreateCollectionRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
     RETENTION_DAYS_FIELD_NUMBER: _builtins.int
+    RETRIEVAL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, 1 to 100 characters, unique for the tenant."""
     retention_days: _builtins.int
@@ -1152,16 +1270,21 @@ class CreateCollectionRequest(_message.Message):
     def chunking(self) -> Global___Chunking:
         """How its documents are cut; absent is the hybrid method with its own lengths."""
 
+    @_builtins.property
+    def retrieval(self) -> Global___RetrievalSettings:
+        """How its passages are searched for, where a request does not say; absent leaves it to the service."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         chunking: Global___Chunking | None = ...,
         retention_days: _builtins.int = ...,
+        retrieval: Global___RetrievalSettings | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "retrieval", b"retrieval"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "name", b"name", "retention_days", b"retention_days"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "name", b"name", "retention_days", b"retention_days", "retrieval", b"retrieval"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

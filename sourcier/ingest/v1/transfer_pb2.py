@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!sourcier/ingest/v1/transfer.proto\x12\x12sourcier.ingest.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"Z\n\x0cImportHeader\x12\x36\n\x08manifest\x18\x01 \x01(\x0b\x32$.sourcier.ingest.v1.TransferManifest\x12\x12\n\ncollection\x18\x02 \x01(\t\"\xc5\x01\n\x17ImportCollectionRequest\x12\x32\n\x06header\x18\x01 \x01(\x0b\x32 .sourcier.ingest.v1.ImportHeaderH\x00\x12\x38\n\x08\x64ocument\x18\x02 \x01(\x0b\x32$.sourcier.ingest.v1.TransferDocumentH\x00\x12\x34\n\x06\x63hunks\x18\x03 \x01(\x0b\x32\".sourcier.ingest.v1.TransferChunksH\x00\x42\x06\n\x04part\"r\n\x18ImportCollectionResponse\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x16\n\x0e\x64ocument_count\x18\x02 \x01(\r\x12\x13\n\x0b\x63hunk_count\x18\x03 \x01(\x04\x12\x15\n\rskipped_count\x18\x04 \x01(\r\"\x89\x03\n\x10TransferManifest\x12\x11\n\texport_id\x18\x01 \x01(\t\x12/\n\x0b\x65xported_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncollection\x18\x03 \x01(\t\x12\x16\n\x0eparser_version\x18\x04 \x01(\t\x12\x17\n\x0f\x63hunking_method\x18\x05 \x01(\t\x12\x15\n\rchunking_unit\x18\x06 \x01(\t\x12\x17\n\x0f\x63hunking_target\x18\x07 \x01(\r\x12\x18\n\x10\x63hunking_overlap\x18\x08 \x01(\r\x12\x18\n\x10\x63hunking_maximum\x18\t \x01(\r\x12\x10\n\x08space_id\x18\n \x01(\t\x12\r\n\x05model\x18\x0b \x01(\t\x12\x10\n\x08revision\x18\x0c \x01(\t\x12\x11\n\tdimension\x18\r \x01(\r\x12\x16\n\x0e\x64ocument_count\x18\x0e \x01(\x04\x12\x13\n\x0b\x63hunk_count\x18\x0f \x01(\x04\x12\x15\n\rcorpus_sha256\x18\x10 \x01(\t\"\xfb\x02\n\x10TransferDocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x13\n\x0bgiven_title\x18\x04 \x01(\t\x12\x10\n\x08\x66ilename\x18\x05 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x06 \x01(\t\x12\x12\n\nsize_bytes\x18\x07 \x01(\x04\x12\x16\n\x0e\x63ontent_sha256\x18\x08 \x01(\x0c\x12\x1c\n\x14\x63onfiguration_digest\x18\t \x01(\t\x12\x0e\n\x06method\x18\n \x01(\t\x12\x44\n\x08metadata\x18\x0b \x03(\x0b\x32\x32.sourcier.ingest.v1.TransferDocument.MetadataEntry\x12\x10\n\x08\x63\x61tegory\x18\x0c \x01(\t\x12\x13\n\x0b\x63hunk_count\x18\r \x01(\r\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"C\n\x0eTransferChunks\x12\x31\n\x06\x63hunks\x18\x01 \x03(\x0b\x32!.sourcier.ingest.v1.TransferChunk\"\xec\x01\n\rTransferChunk\x12\x10\n\x08\x63hunk_id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\r\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x17\n\x0fstart_character\x18\x04 \x01(\r\x12\x15\n\rend_character\x18\x05 \x01(\r\x12\x13\n\x0btoken_count\x18\x06 \x01(\r\x12\x0c\n\x04page\x18\x07 \x01(\r\x12\x14\n\x0cheading_path\x18\x08 \x03(\t\x12\x10\n\x08language\x18\t \x01(\t\x12\x0c\n\x04kind\x18\n \x01(\t\x12\x0e\n\x06vector\x18\x0b \x01(\x0c\x12\x13\n\x0btoken_codes\x18\x0c \x01(\x0c\x32\x82\x01\n\x0fTransferService\x12o\n\x10ImportCollection\x12+.sourcier.ingest.v1.ImportCollectionRequest\x1a,.sourcier.ingest.v1.ImportCollectionResponse(\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!sourcier/ingest/v1/transfer.proto\x12\x12sourcier.ingest.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"q\n\x0cImportHeader\x12\x36\n\x08manifest\x18\x01 \x01(\x0b\x32$.sourcier.ingest.v1.TransferManifest\x12\x12\n\ncollection\x18\x02 \x01(\t\x12\x15\n\rbeside_others\x18\x03 \x01(\x08\"\xc5\x01\n\x17ImportCollectionRequest\x12\x32\n\x06header\x18\x01 \x01(\x0b\x32 .sourcier.ingest.v1.ImportHeaderH\x00\x12\x38\n\x08\x64ocument\x18\x02 \x01(\x0b\x32$.sourcier.ingest.v1.TransferDocumentH\x00\x12\x34\n\x06\x63hunks\x18\x03 \x01(\x0b\x32\".sourcier.ingest.v1.TransferChunksH\x00\x42\x06\n\x04part\"r\n\x18ImportCollectionResponse\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x16\n\x0e\x64ocument_count\x18\x02 \x01(\r\x12\x13\n\x0b\x63hunk_count\x18\x03 \x01(\x04\x12\x15\n\rskipped_count\x18\x04 \x01(\r\"\x89\x03\n\x10TransferManifest\x12\x11\n\texport_id\x18\x01 \x01(\t\x12/\n\x0b\x65xported_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncollection\x18\x03 \x01(\t\x12\x16\n\x0eparser_version\x18\x04 \x01(\t\x12\x17\n\x0f\x63hunking_method\x18\x05 \x01(\t\x12\x15\n\rchunking_unit\x18\x06 \x01(\t\x12\x17\n\x0f\x63hunking_target\x18\x07 \x01(\r\x12\x18\n\x10\x63hunking_overlap\x18\x08 \x01(\r\x12\x18\n\x10\x63hunking_maximum\x18\t \x01(\r\x12\x10\n\x08space_id\x18\n \x01(\t\x12\r\n\x05model\x18\x0b \x01(\t\x12\x10\n\x08revision\x18\x0c \x01(\t\x12\x11\n\tdimension\x18\r \x01(\r\x12\x16\n\x0e\x64ocument_count\x18\x0e \x01(\x04\x12\x13\n\x0b\x63hunk_count\x18\x0f \x01(\x04\x12\x15\n\rcorpus_sha256\x18\x10 \x01(\t\"\xfb\x02\n\x10TransferDocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x13\n\x0bgiven_title\x18\x04 \x01(\t\x12\x10\n\x08\x66ilename\x18\x05 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x06 \x01(\t\x12\x12\n\nsize_bytes\x18\x07 \x01(\x04\x12\x16\n\x0e\x63ontent_sha256\x18\x08 \x01(\x0c\x12\x1c\n\x14\x63onfiguration_digest\x18\t \x01(\t\x12\x0e\n\x06method\x18\n \x01(\t\x12\x44\n\x08metadata\x18\x0b \x03(\x0b\x32\x32.sourcier.ingest.v1.TransferDocument.MetadataEntry\x12\x10\n\x08\x63\x61tegory\x18\x0c \x01(\t\x12\x13\n\x0b\x63hunk_count\x18\r \x01(\r\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"C\n\x0eTransferChunks\x12\x31\n\x06\x63hunks\x18\x01 \x03(\x0b\x32!.sourcier.ingest.v1.TransferChunk\"\xec\x01\n\rTransferChunk\x12\x10\n\x08\x63hunk_id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\r\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x17\n\x0fstart_character\x18\x04 \x01(\r\x12\x15\n\rend_character\x18\x05 \x01(\r\x12\x13\n\x0btoken_count\x18\x06 \x01(\r\x12\x0c\n\x04page\x18\x07 \x01(\r\x12\x14\n\x0cheading_path\x18\x08 \x03(\t\x12\x10\n\x08language\x18\t \x01(\t\x12\x0c\n\x04kind\x18\n \x01(\t\x12\x0e\n\x06vector\x18\x0b \x01(\x0c\x12\x13\n\x0btoken_codes\x18\x0c \x01(\x0c\x32\x82\x01\n\x0fTransferService\x12o\n\x10ImportCollection\x12+.sourcier.ingest.v1.ImportCollectionRequest\x1a,.sourcier.ingest.v1.ImportCollectionResponse(\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,21 +35,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRANSFERDOCUMENT_METADATAENTRY']._loaded_options = None
   _globals['_TRANSFERDOCUMENT_METADATAENTRY']._serialized_options = b'8\001'
   _globals['_IMPORTHEADER']._serialized_start=90
-  _globals['_IMPORTHEADER']._serialized_end=180
-  _globals['_IMPORTCOLLECTIONREQUEST']._serialized_start=183
-  _globals['_IMPORTCOLLECTIONREQUEST']._serialized_end=380
-  _globals['_IMPORTCOLLECTIONRESPONSE']._serialized_start=382
-  _globals['_IMPORTCOLLECTIONRESPONSE']._serialized_end=496
-  _globals['_TRANSFERMANIFEST']._serialized_start=499
-  _globals['_TRANSFERMANIFEST']._serialized_end=892
-  _globals['_TRANSFERDOCUMENT']._serialized_start=895
-  _globals['_TRANSFERDOCUMENT']._serialized_end=1274
-  _globals['_TRANSFERDOCUMENT_METADATAENTRY']._serialized_start=1227
-  _globals['_TRANSFERDOCUMENT_METADATAENTRY']._serialized_end=1274
-  _globals['_TRANSFERCHUNKS']._serialized_start=1276
-  _globals['_TRANSFERCHUNKS']._serialized_end=1343
-  _globals['_TRANSFERCHUNK']._serialized_start=1346
-  _globals['_TRANSFERCHUNK']._serialized_end=1582
-  _globals['_TRANSFERSERVICE']._serialized_start=1585
-  _globals['_TRANSFERSERVICE']._serialized_end=1715
+  _globals['_IMPORTHEADER']._serialized_end=203
+  _globals['_IMPORTCOLLECTIONREQUEST']._serialized_start=206
+  _globals['_IMPORTCOLLECTIONREQUEST']._serialized_end=403
+  _globals['_IMPORTCOLLECTIONRESPONSE']._serialized_start=405
+  _globals['_IMPORTCOLLECTIONRESPONSE']._serialized_end=519
+  _globals['_TRANSFERMANIFEST']._serialized_start=522
+  _globals['_TRANSFERMANIFEST']._serialized_end=915
+  _globals['_TRANSFERDOCUMENT']._serialized_start=918
+  _globals['_TRANSFERDOCUMENT']._serialized_end=1297
+  _globals['_TRANSFERDOCUMENT_METADATAENTRY']._serialized_start=1250
+  _globals['_TRANSFERDOCUMENT_METADATAENTRY']._serialized_end=1297
+  _globals['_TRANSFERCHUNKS']._serialized_start=1299
+  _globals['_TRANSFERCHUNKS']._serialized_end=1366
+  _globals['_TRANSFERCHUNK']._serialized_start=1369
+  _globals['_TRANSFERCHUNK']._serialized_end=1605
+  _globals['_TRANSFERSERVICE']._serialized_start=1608
+  _globals['_TRANSFERSERVICE']._serialized_end=1738
 # @@protoc_insertion_point(module_scope)

@@ -27,8 +27,13 @@ class ImportHeader(_message.Message):
 
     MANIFEST_FIELD_NUMBER: _builtins.int
     COLLECTION_FIELD_NUMBER: _builtins.int
+    BESIDE_OTHERS_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection to take it into, created where there is none; empty is the name it was exported under."""
+    beside_others: _builtins.bool
+    """Take the documents in beside those that the collection holds, however those were cut; it has to exist, in the space
+    that the manifest names.
+    """
     @_builtins.property
     def manifest(self) -> Global___TransferManifest:
         """What was exported."""
@@ -38,10 +43,11 @@ class ImportHeader(_message.Message):
         *,
         manifest: Global___TransferManifest | None = ...,
         collection: _builtins.str = ...,
+        beside_others: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["manifest", b"manifest"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "manifest", b"manifest"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beside_others", b"beside_others", "collection", b"collection", "manifest", b"manifest"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

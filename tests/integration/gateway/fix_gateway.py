@@ -31,9 +31,11 @@ from services.gateway.entailment import Entailment
 from services.gateway.judge import Judge
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.marking import Marking
+from services.gateway.narrowing import Closeness
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
+from services.gateway.retrieval_options import RetrievalPlanner
 from services.gateway.rewriting import Rewriter
 from services.gateway.second_opinion import Opinions
 from services.gateway.server import AnswerServer
@@ -422,6 +424,7 @@ async def gateway(
             retriever = Retriever(
                 database, peers, result_threshold=configured.result_threshold,
                 search_seconds_max=configured.search_seconds_max,
+                closeness=Closeness(configured.refusal_threshold, configured.refusal_similarity),
             )
             direct = DirectAnswers(
                 database, peers, similarity_min=configured.direct_similarity,
@@ -438,7 +441,8 @@ async def gateway(
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
-                       AnswerServer(retriever, dialogue, configured, answers, Agents(database)),
+                       AnswerServer(retriever, dialogue, configured, answers, Agents(database),
+                                    RetrievalPlanner(database, configured)),
                        "sourcier.gateway.v1.AnswerService")
             server.add(curation_pb2_grpc.add_CurationServiceServicer_to_server,
                        CurationServer(database, peers, responses_max=configured.learned_responses_max),

@@ -153,7 +153,7 @@ async def test_two_changes_at_once_are_both_made(serve: Serve) -> None:
 @pytest.mark.parametrize(("made", "fields", "told"), [
     (False, {"retention_days": 36_501}, "retention_days cannot be 36501: use 1 to 36,500 days, or 0"),
     (True, {"retention_days": 40_000}, "retention_days cannot be 40000: use 1 to 36,500 days, or 0"),
-    (True, {}, "neither chunking nor retention_days is given; give what is to change"),
+    (True, {}, "neither chunking nor retention_days nor retrieval is given; give what is to change"),
 ])
 async def test_what_is_refused_names_field_value_and_way_out(
     serve: Serve, made: bool, fields: dict[str, int], told: str

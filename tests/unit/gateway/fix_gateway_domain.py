@@ -18,7 +18,7 @@ from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage, Usage
 from services.gateway.peers import Generation, RerankCandidate, SamplingOptions
 from services.gateway.prompt import Prompt
-from services.gateway.retrieval import Mode, Query, Stopwatch
+from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
 from services.index.filters import Filters
 from services.index.passages import Passage
 from services.index.search import SearchResult
@@ -122,7 +122,7 @@ class FakePeers:
 
 
 @dataclass
-class FakeRetriever:
+class FakeRetriever(Retriever):
     """Finds what it is told."""
 
     results: Sequence[SearchResult] = (result(1, text=TELEWORK), result(2, text=TELEWORK))

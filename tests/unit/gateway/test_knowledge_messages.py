@@ -40,7 +40,8 @@ def values(enum: EnumDescriptor) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", [
-    "Job", "DocumentHeader", "Chunking", "JobError", "StageTime", "CreateCollectionRequest", "UpdateCollectionRequest",
+    "Job", "DocumentHeader", "Chunking", "RetrievalSettings",
+    "JobError", "StageTime", "CreateCollectionRequest", "UpdateCollectionRequest",
 ])
 def test_messages_that_are_relayed_are_alike(name: str) -> None:
     public, internal = (module.DESCRIPTOR.message_types_by_name[name] for module in (knowledge_pb2, ingest_pb2))
@@ -70,6 +71,10 @@ def test_what_is_relayed_arrives_whole() -> None:
     assert not internal_creation(creation(chunking=chunking(method="page"))).chunking.HasField("overlap")
     assert internal_creation(creation(chunking=chunking(overlap=0))).chunking.HasField("overlap")
     assert internal_creation(creation(name="a", retention_days=30)).retention_days == 30
+    searched = knowledge_pb2.RetrievalSettings(limit=3, rerank=False)
+    assert {field.name for field, _ in internal_creation(creation(retrieval=searched)).retrieval.ListFields()} == {
+        "limit", "rerank",
+    }
 
 
 @pytest.mark.parametrize("given", [

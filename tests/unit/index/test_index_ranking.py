@@ -53,6 +53,19 @@ def test_fusion_loses_and_doubles_nothing(rankings: list[list[str]], limit: int)
     assert set(fused) <= expected
 
 
+def test_what_is_first_in_one_list_alone_is_among_the_candidates() -> None:
+    # Forty that are mediocre in both lists have larger sums than the one that only full text knows, and knows best.
+    crowd = [f"crowd-{number}" for number in range(40)]
+    rankings = [crowd, ["rare", *crowd]]
+    assert "rare" not in dict(fuse(rankings, limit=20))
+    kept = fuse(rankings, limit=20, heads=3)
+    assert "rare" in dict(kept)
+    assert len(kept) == 20
+    assert [score for _, score in kept] == sorted((score for _, score in kept), reverse=True)
+    # Without room for all of them the best sums stand, as without heads.
+    assert fuse(rankings, limit=2, heads=3) == fuse(rankings, limit=2)
+
+
 def test_the_rarest_stems_fill_the_budget_and_one_is_always_kept() -> None:
     frequencies = {"a": 5_000, "b": 10, "c": 400}
     assert rarest_stems(["a", "b", "c"], frequencies=frequencies, candidates_max=1_000) == ["b", "c"]

@@ -1,0 +1,33 @@
+"""The categories of a collection's passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from services.chassis.postgres import Connection
+
+CATEGORIES_MAX = 500
+"""Beyond so many, a collection's categories are the most common ones."""
+
+
+async def list_categories(connection: Connection, *, tenant: str, collections: Sequence[str]) -> list[str]:
+    """Return the categories that searches can be narrowed to, the most common first.
+
+    They are the documents' own; whatever else gives passages a category is to be added to this statement and to
+    `filters.CONDITIONS`, which must agree.
+    """
+    values = {"tenant": tenant, "names": list(collections), "limit": CATEGORIES_MAX}
+    cursor = await connection.execute(SELECT, values)
+    return [str(category) for (category,) in await cursor.fetchall()]
+
+
+SELECT = """
+select category
+from documents
+where tenant = %(tenant)s
+  and collection_id in (select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s))
+  and current_version is not null and category <> ''
+group by category
+order by count(*) desc, category
+limit %(limit)s
+"""

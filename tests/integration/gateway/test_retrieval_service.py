@@ -1,0 +1,203 @@
+"""How passages are searched for, over real gRPC and PostgreSQL: who decides, what is narrowed, joined and left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+
+from services.chassis import telemetry
+from services.chassis.postgres import Database
+from services.index import collections
+from services.index.retrieval_settings import RetrievalSettings
+from sourcier.gateway.v1 import answer_pb2
+from tests.integration.gateway.conftest import EXPENSES, TELEWORK
+from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
+from tests.integration.index.writer import CHUNKING, Writer
+
+QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
+
+
+async def settle(database: Database, **settings: Any) -> None:
+    """Have the default collection searched so."""
+    async with database.transaction(tenant="acme") as connection:
+        await collections.update_collection(
+            connection, tenant="acme", name="default", chunking=CHUNKING, retention_days=0, configuration_digest="1",
+            retrieval=RetrievalSettings(**settings),
+        )
+
+
+def passages_of(events: list[answer_pb2.AskEvent]) -> list[answer_pb2.Passage]:
+    return list(next(event.reranked.passages for event in events if event.HasField("reranked")))
+
+
+async def refused(served: Gateway, **fields: Any) -> grpc.aio.AioRpcError:
+    with pytest.raises(grpc.aio.AioRpcError) as told:
+        await served.search(QUESTION, **fields)
+    assert told.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    return told.value
+
+
+async def test_the_request_goes_before_the_collection_and_that_before_the_service(handbook: Database) -> None:
+    async with gateway(handbook, Scenario(), rerank=True, passages=3) as served:
+        assert len((await served.search(QUESTION)).passages) == 3
+        assert (await served.search(QUESTION)).passages[0].HasField("rerank_score")
+        await settle(handbook, limit=2, passages=1, mode="dense")
+        by_collection = (await served.search(QUESTION)).passages
+        assert len(by_collection) == 2
+        assert not by_collection[0].HasField("rerank_score")
+        assert not by_collection[0].HasField("lexical_score")
+        asked, _ = await served.ask(QUESTION)
+        assert len(passages_of(asked)) == 1
+        by_request = (await served.search(QUESTION, limit=1, mode=answer_pb2.SEARCH_MODE_LEXICAL)).passages
+        assert len(by_request) == 1
+        assert not by_request[0].HasField("similarity")
+        asked, _ = await served.ask(QUESTION, passages=2, rerank=True)
+        assert [passage.HasField("rerank_score") for passage in passages_of(asked)] == [True, True]
+        await settle(handbook, result_threshold=1.0)
+        assert all(not each.HasField("similarity") for each in (await served.search(QUESTION)).passages)
+        assert any(each.HasField("similarity") for each in
+                   (await served.search(QUESTION, result_threshold=-1.0)).passages)
+
+
+async def test_a_collection_searched_by_words_alone_is_answered_from(handbook: Database) -> None:
+    await settle(handbook, mode="lexical")
+    async with gateway(handbook, Scenario()) as served:
+        events, error = await served.ask(QUESTION)
+    assert error is None
+    assert events[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_ANSWERED
+    assert not any(each.HasField("similarity") for each in passages_of(events))
+
+
+async def test_a_collections_candidates_keep_no_request_from_what_it_asks_for(handbook: Database) -> None:
+    await settle(handbook, candidates=2)
+    async with gateway(handbook, Scenario()) as served:
+        assert len((await served.search(QUESTION, limit=3)).passages) == 3
+        told = await refused(served, limit=3, candidates=2)
+    assert "candidates" in str(told.details())
+
+
+@pytest.mark.parametrize(("fields", "words"), [
+    ({"limit": 101}, "limit cannot be 101: use 1 to 100"),
+    ({"candidates": 101}, "candidates cannot be 101: use 1 to 100"),
+    ({"result_threshold": 2.0}, "result_threshold cannot be 2: use -1 to 1"),
+    ({"neighbours": 9}, "neighbours cannot be 9: use 0 to 5"),
+    ({"neighbour_tokens": 9_000}, "neighbour_tokens cannot be 9000: use 1 to 8,000"),
+    ({"mode": 17}, "mode 17 is not known"),
+    ({"filter": {"chunk_types": ["x"] * 21}}, "at most 20 types"),
+])
+async def test_what_cannot_be_asked_for_is_told(handbook: Database, fields: dict[str, Any], words: str) -> None:
+    async with gateway(handbook, Scenario()) as served:
+        assert words in str((await refused(served, **fields)).details())
+
+
+async def test_passages_that_say_the_same_count_once(handbook: Database) -> None:
+    writer = Writer(handbook)
+    copies = [(await writer.index(f"copie-{n}.txt", [TELEWORK.upper()], title="Télétravail")).document_id
+              for n in range(24)]
+    other = await writer.index("autre.md", [TELEWORK.replace("deux", "trois")], title="Autre")
+    async with gateway(handbook, Scenario()) as served:
+        found = (await served.search(QUESTION, limit=4, candidates=40)).passages
+        shallow = (await served.search(QUESTION, limit=4, candidates=4)).passages
+        kept = (await served.search(QUESTION, limit=4, suppress_duplicates=False)).passages
+    # Twenty-five say the same, and others fill the result; also where the first candidates are copies, and no more.
+    assert len(found) == len(shallow) == 4
+    assert len({each.text.lower() for each in shallow}) == 4
+    same = [each for each in found if each.duplicates]
+    assert len(same) == 1
+    assert set(same[0].duplicates) | {same[0].document_id} >= set(copies)
+    assert other.document_id in {each.document_id for each in found}
+    assert not any(each.duplicates for each in kept)
+    assert len({each.text.lower() for each in kept}) < 4
+
+
+async def test_neighbours_are_read_with_a_passage_and_cited_by_their_own_place(database: Database) -> None:
+    writer = Writer(database)
+    following = "L'accord du responsable est donné pour une année entière."
+    await writer.index("telework.md", ["Avant-propos du guide.", TELEWORK, following, "Fin."], title="Télétravail")
+    await writer.index("expenses.md", [EXPENSES], title="Frais")
+    scenario = Scenario(deltas=(f"{following[:-1]} [1].",))
+    async with gateway(database, scenario) as served:
+        events, error = await served.ask(QUESTION, passages=1, neighbours=1)
+        found = (await served.search(QUESTION, limit=1, neighbours=5, neighbour_tokens=9)).passages[0]
+    assert error is None
+    (passage,) = passages_of(events)
+    assert passage.text == TELEWORK
+    assert [each.chunk_index for each in passage.neighbours] == [0, 2]
+    prompt = scenario.generations[0].messages[-1].content
+    assert prompt.index("Avant-propos") < prompt.index("deux jours") < prompt.index("année entière")
+    assert "[Source 2]" not in prompt
+    (citation,) = [event.citation for event in events if event.HasField("citation")]
+    near = passage.neighbours[1]
+    assert (citation.marker, citation.chunk_id, citation.chunk_index) == (1, near.chunk_id, 2)
+    assert near.text[citation.passage_start : citation.passage_end] == following
+    assert (citation.start_character, citation.end_character) == (near.start_character, near.end_character)
+    # Nine tokens afford the nearest chunk that fits, on either side.
+    assert sum(each.token_count for each in found.neighbours) <= 9
+    assert found.neighbours
+
+
+async def test_a_category_that_the_question_names_narrows_the_search(handbook: Database) -> None:
+    await Writer(handbook).index("travel.md", [EXPENSES.replace("repas", "transport")], category="Déplacements")
+    question = "Quels frais de repas sont remboursés dans la finnance ?"
+    async with gateway(handbook, Scenario(deltas=(f"{EXPENSES} [1]",))) as served:
+        everything = await served.search(question)
+        narrowed = await served.search(question, detect_categories=True)
+        given = await served.search(question, detect_categories=True, filter={"categories": ["Déplacements"]})
+        unnamed = await served.search(QUESTION, detect_categories=True)
+        await settle(handbook, detect_categories=True)
+        events, error = await served.ask(question)
+        switched_off = await served.search(question, detect_categories=False)
+    assert error is None
+    assert len(everything.passages) > 1
+    assert not everything.HasField("narrowed")
+    assert [passage.category for passage in narrowed.passages] == ["finance"]
+    assert (list(narrowed.narrowed.categories), narrowed.narrowed.widened) == (["finance"], False)
+    assert [passage.category for passage in given.passages] == ["Déplacements"]
+    assert not given.HasField("narrowed")
+    assert not unnamed.HasField("narrowed")
+    assert len(switched_off.passages) == len(everything.passages)
+    kinds = [event.WhichOneof("event") for event in events]
+    assert kinds[1:5] == ["searching", "narrowed", "retrieved", "reranked"]
+    assert "finance" in events[2].narrowed.message
+
+
+async def test_a_narrowed_search_that_finds_nothing_close_is_widened_visibly(
+    handbook: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    counted = telemetry.degradations_total.labels("categories", "NOTHING_CLOSE")
+    before = counted._value.get()
+    question = f"Pour la finance : {QUESTION}"
+    async with gateway(handbook, Scenario()) as served:
+        found = await served.search(question, detect_categories=True)
+        events, _ = await served.ask(question, detect_categories=True)
+    assert found.narrowed.widened
+    assert found.passages[0].text == TELEWORK
+    told = next(event.narrowed for event in events if event.HasField("narrowed"))
+    assert told.widened
+    assert "tout le corpus" in told.message
+    assert events[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_ANSWERED
+    assert counted._value.get() == before + 2
+    assert "everything was searched" in caplog.text
+
+
+async def test_a_result_carries_all_that_is_known_of_its_passage(handbook: Database) -> None:
+    async with gateway(handbook, Scenario()) as served:
+        found = (await served.search("frais de repas remboursés", limit=1)).passages[0]
+        none = await served.search("frais de repas remboursés", filter={"chunk_types": ["image"]})
+        some = await served.search("frais de repas remboursés", filter={"chunk_types": ["text", "image"]})
+    assert (found.rank, found.title, found.source, found.chunk_index, found.page) == (1, "Frais", "expenses.md", 0, 1)
+    assert (found.kind, found.is_image_chunk, found.category) == ("text", False, "finance")
+    assert (list(found.heading_path), dict(found.metadata)) == (["Heading", "Sub-heading"], {"team": "paie"})
+    assert found.text == EXPENSES
+    assert (found.start_character, found.end_character) == (0, len(EXPENSES))
+    assert found.chunk_id
+    assert found.document_id
+    assert found.version_id
+    assert found.token_count
+    for score in ("similarity", "lexical_score", "rerank_score"):
+        assert found.HasField(score)
+    assert not none.passages
+    assert len(some.passages) == 3

@@ -1,0 +1,112 @@
+"""Passages that say the same count once; those that differ in a word that matters never do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eval import datasets
+from services.gateway.events import RankedPassage
+from services.gateway.near_duplicates import says, without_duplicates
+from services.gateway.spelling import within_one_edit
+from services.index.analyser import analyse_passage
+from tests.unit.gateway.fix_gateway_domain import result
+
+DATA = Path(__file__).parents[4] / "shared" / "data" / "retrieval" / "piaf-shared"
+TEXT = (
+    "La demande de télétravail est adressée au responsable du service au moins un mois avant la date souhaitée. "
+    "Elle peut être refusée par écrit, avec une raison, et le salarié dispose de 15 jours pour contester ce refus "
+    "auprès de la direction de Lyon."
+)
+
+
+def under(title: str, *headings: str, text: str, number: int = 1) -> RankedPassage:
+    found = result(number, text=text)
+    return RankedPassage(replace(found, passage=replace(found.passage, title=title, heading_path=headings)))
+
+
+@pytest.mark.parametrize("other", [
+    TEXT,
+    TEXT.upper(),
+    TEXT.replace(" ", "\n"),
+    TEXT.replace("télétravail", "télé-\ntravail"),
+    TEXT.replace("é", "e").replace("ê", "e"),
+    TEXT.replace("responsable", "responsabel"),
+    TEXT.replace("adressée au", "adressée à la").replace("du service", "service"),
+    TEXT.split(". ")[0] + ".",
+])
+def test_the_same_in_other_letters_is_the_same(other: str) -> None:
+    assert says(TEXT, other)
+
+
+@pytest.mark.parametrize("change", [
+    ("15 jours", "30 jours"), ("de Lyon", "de Paris"), ("peut être", "ne peut être"), ("un mois", "deux mois"),
+    ("avant la date", "après la date"), ("par écrit", "oralement"), ("refusée", "acceptée"), ("peut", "doit"),
+    ("15 jours", "1 5 jours de plus"),
+])
+def test_a_word_that_matters_makes_two_passages(change: tuple[str, str]) -> None:
+    other = TEXT.replace(*change)
+    assert other != TEXT
+    assert not says(TEXT, other)
+    assert not says(other, TEXT)
+
+
+def test_a_passage_that_says_more_is_no_duplicate_and_one_that_says_less_is() -> None:
+    longer = f"{TEXT} Une réponse est donnée par la direction dans un délai de deux mois au plus."
+    assert says(longer, TEXT)
+    assert not says(TEXT, longer)
+
+
+@pytest.mark.parametrize(("one", "other", "same"), [
+    ("", "", True), ("…", "!", True), ("", "mot", False), ("mot", "", False),
+])
+def test_texts_without_words(one: str, other: str, same: bool) -> None:
+    assert says(one, other) is same
+
+
+def test_the_best_one_stands_for_all_and_names_their_documents() -> None:
+    texts = [TEXT, TEXT.upper(), "Autre chose.", TEXT.lower(), TEXT.replace("15", "30"), "Autre chose !"]
+    ranked = [under("Guide", number=number, text=text) for number, text in enumerate(texts, start=1)]
+    kept = without_duplicates(ranked, limit=2)
+    assert [each.passage.text for each in kept] == [TEXT, "Autre chose."]
+    documents = [each.passage.document_id for each in ranked]
+    # What comes after the limit is looked at, too: nothing that is left out as a duplicate goes unnamed.
+    assert kept[0].duplicates == tuple(dict.fromkeys([documents[1], documents[3]]))
+    assert kept[1].duplicates == (documents[5],)
+    assert [each.passage.text for each in without_duplicates(ranked, limit=9)][2] == texts[4]
+
+
+def test_a_short_passage_is_the_same_under_the_same_headings_alone() -> None:
+    short = "La durée est de deux ans."
+    passages = [under("Guide", "Garantie", text=short), under("Guide", "Préavis", text=short),
+                under("Guide", "GARANTIE", text=short), under("Autre guide", "Garantie", text=short)]
+    assert [each.passage for each in without_duplicates(passages, limit=9)] == [
+        passages[0].passage, passages[1].passage, passages[3].passage,
+    ]
+    # A long one speaks for itself: the same text in two files is the same.
+    long = [under("Guide", "Garantie", text=TEXT), under("Copie", "Préavis", text=TEXT)]
+    assert len(without_duplicates(long, limit=9)) == 1
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), [
+    ("juridique", "juridique", True), ("juridique", "juridiqe", True), ("juridique", "juirdique", True),
+    ("juridique", "juridiques", True), ("juridique", "jurisique", True), ("juridique", "juridiq", False),
+    ("juridique", "jruidiqeu", False), ("", "a", True), ("", "ab", False),
+])
+def test_one_slip_of_the_finger(one: str, other: str, expected: bool) -> None:
+    assert within_one_edit(one, other) is expected
+    assert within_one_edit(other, one) is expected
+
+
+@pytest.mark.skipif(not DATA.exists(), reason=f"the test set {DATA.name} is not in ../shared/data")
+def test_no_passage_of_a_real_set_is_left_out() -> None:
+    passages = datasets.load(DATA).passages
+    stems = [frozenset(analyse_passage(passage.text).frequencies) for passage in passages]
+    # Words that nearly all differ need not be compared one by one.
+    close = [
+        (one, other) for one, held in enumerate(stems) for other, words in enumerate(stems)
+        if one != other and 2 * len(held & words) >= len(words)
+    ]
+    assert [(one, other) for one, other in close if says(passages[one].text, passages[other].text)] == []
