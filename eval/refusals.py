@@ -182,9 +182,13 @@ def fitted(situations: Sequence[Situation], *, name: str) -> str:
     vectors = ("late_interaction", "lead")
     return "\n".join((
         _fitted("COMPARABLE", alike, (*vectors, *words)),
-        _fitted("FOREIGN", between, (*vectors, "similarity", "figures")),
+        *(_fitted("FOREIGN", pairs, (*vectors, "similarity", "figures")) for pairs in [between] if _answered(pairs)),
         _fitted("UNRANKED", alike, words),
     ))
+
+
+def _answered(situations: Sequence[Situation]) -> bool:
+    return any(each.state == PRESENT for each in situations)
 
 
 def _fitted(model: str, chosen: Sequence[Situation], names: Sequence[str]) -> str:

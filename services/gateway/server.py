@@ -65,7 +65,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         options = await self._planner.for_search(
             request, tenant=query.tenant, collection=query.collection, deadline=Deadline.of(context)
         )
-        found = await self._retriever.find(planned(query, options), deadline=Deadline.of(context))
+        found = await self._retriever.find(
+            planned(query, options, kinds=request.filter.kinds), deadline=Deadline.of(context)
+        )
         return answer_pb2.SearchResponse(
             passages=passage_messages(found.passages),
             degradations=[answer_pb2.Degradation(stage=entry.stage, reason=entry.reason)
@@ -85,7 +87,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         query = planned(query, await self._planner.for_question(
             request, preferred=turn.rerank, tenant=query.tenant, collection=query.collection,
             deadline=Deadline.of(context),
-        ))
+        ), kinds=request.filter.kinds)
         options = self._options(request, query.agent)
         remaining = context.time_remaining()
         deadline = Deadline.after(settings.ask_seconds_max if remaining is None else remaining)

@@ -189,7 +189,7 @@ async def test_a_result_carries_all_that_is_known_of_its_passage(handbook: Datab
         none = await served.search("frais de repas remboursés", filter={"chunk_types": ["image"]})
         some = await served.search("frais de repas remboursés", filter={"chunk_types": ["text", "image"]})
     assert (found.rank, found.title, found.source, found.chunk_index, found.page) == (1, "Frais", "expenses.md", 0, 1)
-    assert (found.kind, found.is_image_chunk, found.category) == ("text", False, "finance")
+    assert (found.chunk_type, found.is_image_chunk, found.category) == ("text", False, "finance")
     assert (list(found.heading_path), dict(found.metadata)) == (["Heading", "Sub-heading"], {"team": "paie"})
     assert found.text == EXPENSES
     assert (found.start_character, found.end_character) == (0, len(EXPENSES))
