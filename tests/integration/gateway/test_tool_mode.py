@@ -136,7 +136,8 @@ async def test_an_answer_without_a_search_is_not_accepted_and_the_model_is_remin
     assert degraded(events) == []
     reminded = served.scenario.generations[1].messages
     assert [message.role for message in reminded] == [pb.ROLE_SYSTEM, pb.ROLE_USER]
-    assert reminded[1].content == f"{QUESTION}\n\nRappel : appelle d'abord l'outil search_knowledge_base."
+    assert reminded[1].content.startswith(f"{QUESTION}\n\nRappel : ne réponds pas encore.")
+    assert reminded[1].content.endswith('{"name": "search_knowledge_base", "arguments": {"query": "…"}}')
 
 
 async def test_a_model_that_never_searches_is_searched_for_in_sight(
