@@ -22,7 +22,7 @@ from services.ingest.chunking.configuration import ChunkingConfiguration
 
 SHOWN = ("ndcg@10", "recall@5", "recall@20")
 GATEWAY = Fusion()
-"""What the index does."""
+"""What the index does, but for the heads, which the table of fusions measures."""
 CANDIDATES = 50
 LIMIT = 20
 Ranker = Callable[[OfflineSearch, int], list[int]]
