@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -202,10 +202,11 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         )
 
 
-def planned(query: Query, options: RetrievalOptions) -> Query:
-    """Return the question as it is to be searched for."""
+def planned(query: Query, options: RetrievalOptions, *, kinds: Sequence[int]) -> Query:
+    """Return the question as it is to be searched for; raise InvalidArgument for kinds that this mode cannot find."""
+    mode = Mode(options.mode)
     return replace(
-        query, mode=Mode(options.mode), limit=options.limit, candidates=options.candidates, exact=options.exact,
+        query, mode=mode, kinds=passage_kinds(kinds, mode=mode), limit=options.limit, candidates=options.candidates, exact=options.exact,
         result_threshold=options.result_threshold, suppress_duplicates=options.suppress_duplicates,
         neighbours=options.neighbours, neighbour_tokens=options.neighbour_tokens,
         detect_categories=options.detect_categories,
