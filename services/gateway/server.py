@@ -26,6 +26,7 @@ from services.gateway.peers import SamplingOptions
 from services.gateway.retrieval import Mode, Query, Retriever
 from services.gateway.retrieval_options import DEFAULT_LIMIT, RetrievalOptions, RetrievalPlanner
 from services.gateway.settings import GatewaySettings
+from services.gateway.unit_messages import passage_kinds
 from services.index.collections import DEFAULT_COLLECTION
 from services.index.filters import Filters
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
@@ -206,7 +207,8 @@ def planned(query: Query, options: RetrievalOptions, *, kinds: Sequence[int]) ->
     """Return the question as it is to be searched for; raise InvalidArgument for kinds that this mode cannot find."""
     mode = Mode(options.mode)
     return replace(
-        query, mode=mode, kinds=passage_kinds(kinds, mode=mode), limit=options.limit, candidates=options.candidates, exact=options.exact,
+        query, mode=mode, kinds=passage_kinds(kinds, mode=mode), limit=options.limit,
+        candidates=options.candidates, exact=options.exact,
         result_threshold=options.result_threshold, suppress_duplicates=options.suppress_duplicates,
         neighbours=options.neighbours, neighbour_tokens=options.neighbour_tokens,
         detect_categories=options.detect_categories,

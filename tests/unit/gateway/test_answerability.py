@@ -122,7 +122,8 @@ def test_each_model_is_for_what_it_can_tell() -> None:
     assert model_of(replace(MIDDLING, late_interaction=None, lead=None, shared=0.1)) is FOREIGN_UNRANKED
     assert not FOREIGN.weights.keys() & {"lexical_lead", "window", "names"}
     assert not UNRANKED.weights.keys() & {"late_interaction", "lead"}
-    assert all(weight >= 0 for model in (COMPARABLE, FOREIGN, UNRANKED, FOREIGN_UNRANKED) for weight in model.weights.values())
+    models = (COMPARABLE, FOREIGN, UNRANKED, FOREIGN_UNRANKED)
+    assert all(weight >= 0 for model in models for weight in model.weights.values())
 
 
 def test_nothing_found_or_a_question_without_words_gives_signs_all_the_same() -> None:
