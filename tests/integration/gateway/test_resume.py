@@ -51,7 +51,7 @@ async def until(condition: Any, *, seconds: float = 15) -> None:
 async def test_twenty_broken_connections_cost_no_word(
     handbook: Database, nats_url: str, subject_prefix: str
 ) -> None:
-    scenario = Scenario(deltas=SENTENCE * 14, pace_seconds=0.02)
+    scenario = Scenario(deltas=SENTENCE * 30, pace_seconds=0.02)
     async with replicas(handbook, scenario, nats_url, subject_prefix) as served:
         stayed = served[0].start(QUESTION)
         begun = await first_events(stayed, 1)
@@ -74,7 +74,7 @@ async def test_twenty_broken_connections_cost_no_word(
     assert breaks >= 20
     check_stream(resumed)
     assert [event.SerializeToString() for event in resumed] == [event.SerializeToString() for event in begun + rest]
-    assert text(resumed).strip() == "".join(SENTENCE * 14).strip()
+    assert text(resumed).strip() == "".join(SENTENCE * 30).strip()
     assert len(scenario.generations) == 1
 
 
