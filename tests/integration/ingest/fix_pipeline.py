@@ -61,7 +61,7 @@ class PlainParsers:
             yield Path(folder)
 
     async def parse_artefact(
-        self, path: Path, *, filename: str, content_type: str = "", title: str = ""
+        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1
     ) -> ParsedArtefact:
         """Read a text."""
         self.read.append(filename)
