@@ -63,10 +63,14 @@ def search(question: tuple[str, ...], full: bool, as_json: bool, connection: Con
 
 def record(passage: answer_pb2.Passage) -> dict[str, Any]:
     """Return what a program gets of a passage; page is 0 where the format has none."""
+    from sourcier.gateway.v1.answer_pb2 import PassageKind
+
     return {
         "rank": passage.rank, "score": passage.score, "document_id": passage.document_id, "title": passage.title,
         "source": passage.source, "page": passage.page, "chunk_id": passage.chunk_id,
-        "chunk_index": passage.chunk_index, "text": passage.text, "category": passage.category, "kind": passage.kind,
+        "chunk_index": passage.chunk_index, "text": passage.text, "category": passage.category,
+        "kind": PassageKind.Name(passage.kind).removeprefix("PASSAGE_KIND_").lower(),
+        "chunk_type": passage.chunk_type,
         "duplicates": list(passage.duplicates),
         "neighbours": [{"chunk_id": each.chunk_id, "chunk_index": each.chunk_index, "page": each.page,
                         "text": each.text} for each in passage.neighbours],
