@@ -116,7 +116,7 @@ class Citer:
                 self._lead_in, self._fragments = self._lead_in + self._fragments, ""
             return
         check = await self._scorer.check(end.sentence, cited, deadline=self._deadline)
-        obeys = self._grounds.repeats_order(end.sentence)
+        obeys = self._grounds.obeys(end.sentence)
         sources = [] if obeys else self._sources(cited, check)
         if sources:
             sources = await self._confirmed(end.sentence, sources)

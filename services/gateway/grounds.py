@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from services.gateway import links
+from services.gateway.frames import says, told
 from services.gateway.markers import Part, SentenceEnd, Text
 from services.gateway.orders import blanked, orders, without_orders
 from services.gateway.support import is_lead_in
@@ -70,18 +71,34 @@ class Grounds:
         ]
         if not words:
             return True
-        held = frozenset().union(*(wording.stems for wording in self._informing))
+        grounds = self._informing if says(fragment) else self._telling_nothing
+        held = frozenset().union(*(wording.stems for wording in grounds))
         share = sum(bool(word & held) for word in words) / len(words)
         return share >= ANNOUNCED_MIN if is_lead_in(fragment) else share == 1
 
-    def repeats_order(self, sentence: str) -> bool:
-        """Return whether a sentence says what an order wants said, and no passage says as much otherwise."""
-        if not self._ordering.text:
-            return False
+    @cached_property
+    def _told(self) -> Wording:
+        texts = [text for each in self._passages for text in (each.text, each.title, *each.heading_path)]
+        return Wording("\n".join(text[start:end] for text in texts for start, end in told(text)))
+
+    @cached_property
+    def _telling_nothing(self) -> list[Wording]:
+        """The passages without what they tell their reader to say."""
+        return [
+            Wording(
+                _telling_nothing(passage.text), "\n".join(map(_telling_nothing, (passage.title, *passage.heading_path)))
+            )
+            for passage in map(informing, self._passages)
+        ]
+
+    def obeys(self, sentence: str) -> bool:
+        """Return whether a sentence says what an order wants said, and no passage says as much otherwise.
+
+        What people are told to say is no order to a model; but who states it has left out that it was only to be said.
+        """
         words = content_words(sentence)
-        ordered = self._ordering.share(words)
-        return bool(words) and ordered >= REPEATED_MIN and ordered > max(
-            (wording.share(words) for wording in self._informing), default=0.0
+        return _said_alone(words, self._ordering, self._informing) or (
+            not says(sentence) and _said_alone(words, self._told, self._telling_nothing)
         )
 
     def cleaned(self, end: SentenceEnd, parts: Sequence[Part]) -> tuple[SentenceEnd, list[Part]]:
@@ -98,3 +115,17 @@ class Grounds:
             if part is not None:
                 kept.append(part)
         return replace(end, sentence=links.without_foreign_links(end.sentence, self._addresses).strip()), kept
+
+
+def _said_alone(words: list[frozenset[str]], ordered: Wording, others: Sequence[Wording]) -> bool:
+    """Return whether the words are those of an order, and of nothing else as much."""
+    if not words or not ordered.text:
+        return False
+    share = ordered.share(words)
+    return share >= REPEATED_MIN and share > max((wording.share(words) for wording in others), default=0.0)
+
+
+def _telling_nothing(text: str) -> str:
+    for start, end in told(text):
+        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    return text

@@ -21,61 +21,62 @@ SHORT_LINE_CHARACTERS = 200
 orders_total = Counter("sourcier_document_orders_total", "Orders to language models left out of prompts.")
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]*")
-_BEGIN = (
-    r"(?:^\W*|[:;>|«»\"“”(*#\]]\s*|\b(?:you must|you should|please|tu dois|required to|stop)\s+)"
+# Whole handbooks are orders: "Répondez sous 24 heures", "Ignore the reminder". Only what speaks to a model is one here:
+# it names the model, its instructions, or what it is asked; an order to a reader stays, whatever its verb.
+_MODEL = (
+    r"(?:i\.?a\.?|intelligences? artificielles?|a\.?i\.?|llms?|gpt|chatbots?|modeles? de langage|language models?"
+    r"|(?:ai|virtual) assistants?|assistants? (?:ia|ai|virtuels?))"
 )
-_FORGET_BEGIN = rf"(?:{_BEGIN}|,\s*|\b(?:and|et|then|puis|you|vous devez)\s+)"
 _FORGET = (
-    r"(?:ignore[rz]?|oublie[rz]?|neglige[rz]?|contourne[rz]?|ne (?:tiens|tenez) pas compte"
-    r"|ne repond(?:s|ez) pas|disregard|forget|override|bypass|skip|do not (?:answer|follow))"
+    r"(?:ignore[rz]?|oublie[rz]?|neglige[rz]?|contourne[rz]?|ne (?:tiens|tenez) (?:pas|aucun) compte"
+    r"|disregard|forget|override|bypass)"
 )
-_RULES = (
-    r"(?:consignes?|instructions?|directives?|regles?|restrictions?|rules?|prompts?|questions?|previous|precedente?s?"
-    r"|above|ci-dessus|au-dessus|everything|tout|suite|autres sources|other sources|what you were told|reste)"
+_RULES = r"(?:consignes?|instructions?|directives?|regles?|rules?|prompts?|restrictions?|guidelines?)"
+_GIVEN = (
+    r"(?:precedente?s?|anterieure?s?|ci-dessus|au-dessus|systemes?|initiales?|que tu as|que vous avez recues"
+    r"|previous|prior|earlier|above|system|you were (?:given|told)|your)"
+)
+_ASKED = (
+    r"(?:quelle que soit|peu importe|whatever|no matter) (?:la |the |ce qu'|ce que |what )?"
+    r"(?:questions?|on te demande|is asked|you are asked)"
 )
 _SAY = (
-    r"(?:reponds(?:-y)?|ecris|dis(?!-)|affiche|imprime|recopie|repete|revele|termine|commence|ajoute|insere|cite"
-    r"|raconte|affirme|attribue|traduis|decode|encode|execute|imite|continue|lis|donne(?!-)|parle|clique"
-    r"|answer|reply|respond|write|print|say|tell|output|append|insert|include|repeat|reveal|begin|end|cite|praise"
-    r"|encode|decode|execute|translate|attribute|recommend|click|embed|apply|obey|summarise|summarize)"
+    r"(?:reponds(?:-y)?|ecris|dis|affiche|recopie|repete|revele|termine|commence|ajoute|cite|recommande"
+    r"|answer|reply|respond|write|say|tell|output|append|insert|repeat|reveal|begin|end|cite|recommend)"
 )
-_SAID = (
-    r"(?:reponses?|utilisateurs?|prompts?|consignes?|sources?|phrases?|liste complete|seulement|uniquement|seul"
-    r"|toujours|exactement|lien|image|plutot|mot pour mot|code secret|texte|en vers|a l'envers|exemple|ainsi"
-    r"|adresse|que|obeis|fais-le|javascript|a tout"
-    r"|answers?|repl(?:y|ies)|responses?|users?|system|sentence|only|always|whatever|yes|no|with|that|verbatim|link"
-    r"|follow|here|obey|hidden|hex|rules|above|server|instead|history|company|source|pattern|them)\b|[:«\"“!'’(]|\\x"
-)
-_MODEL = r"(?:i\.?a|a\.?i|llms?|gpt|chatbots?|assistants?|modeles? de langage|language models?|ai assistants?)"
+_MUST = r"(?:doit|doivent|dois|devez|must|should|(?:is|are) (?:required|forbidden))"
 _SAY_MUST = (
     r"(?:repondre|affirmer|dire|refuser|ignorer|ajouter"
     r"|answer|reply|respond|say|tell|refuse|recommend|claim|add|ignore)"
 )
 _ORDERS = tuple(re.compile(pattern, re.MULTILINE) for pattern in (
-    rf"{_FORGET_BEGIN}{_FORGET}\b.{{0,60}}?\b{_RULES}\b",
-    rf"{_BEGIN}{_SAY}(?=[\s:«])(?!\s*=).{{0,80}}?(?:{_SAID})",
-    rf"\b(?:(?:quelle que soit|whatever) (?:la |the )?question|avant de repondre|before answering)\b"
-    rf".{{0,10}}?\b{_SAY}\b",
-    rf"\b{_MODEL}\b.{{0,60}}?\b(?:doit|doivent|dois|devez|must|should|required|forbidden|interdit)\b"
-    rf".{{0,20}}?\b{_SAY_MUST}\b",
-    rf"\b{_MODEL}\b.{{0,30}}?\b(?:qui (?:lis|lit|lisez)|when you read|reading this|oublie|ignore)\b",
-    rf"\b(?:dear|chere?|note (?:a|pour|to|for)|attention)\b.{{0,24}}?\b{_MODEL}\b",
-    r"\b(?:tu es|you are|you're) (?:(?:maintenant|desormais|now) )?(?:une? (?:pirate|poete|ia|assistant)|dan|\w+bot"
-    r"|an? (?:ai|assistant|pirate|language model)|in (?:debug|developer|admin) mode)\b",
-    r"\b(?:from now on|a partir de maintenant|as a language model|en tant que (?:modele|ia))\b.{0,60}?"
-    r"\b(?:tu|ta|tes|you|your|reponses?|answers?)\b",
-    r"\b(?:debug|admin|developer|jailbreak|dan) mode\b.{0,20}?\b(?:on|active|enabled)|\bin debug mode\b",
-    r"^\W*assistant\s*:\s*(?:je|sure|of course|d'accord|bien sur|tell|answer|reply|oui|yes)\b",
-    r"^\W*syst(?:em|eme)\s*:\s*(?:tu|you|reveal|ignore|reponds)\b",
+    rf"\b{_FORGET}\b.{{0,30}}?\b{_RULES}\b.{{0,20}}?\b{_GIVEN}\b",
+    rf"\b{_FORGET}\b.{{0,20}}?\b{_GIVEN}\b.{{0,20}}?\b{_RULES}\b",
+    rf"\b{_FORGET}\b.{{0,30}}?\b{_RULES}\b.{{0,10}}?\b(?:et|and|puis|then)\b.{{0,5}}\b{_SAY}\b",
+    rf"^\W*{_FORGET} (?:(?:toutes?|les|all|the) )*{_RULES}\W*$",
+    rf"\b{_FORGET}\b.{{0,20}}?\b(?:autres|other) sources\b",
+    r"\b(?:ignore|do not answer|ne reponds pas a) (?:la|the) (?:user's )?question\b"
+    r"(?!.{0,10}\b(?:below|suivante|if|si)\b)",
+    rf"\b{_SAY}\b.{{0,40}}?\b(?:tes|your) (?:consignes|instructions|prompt)\b|\breveal everything\b"
+    r"|\brepeat the conversation\b",
+    rf"\b{_FORGET}\b (?:tes|toutes tes|all your|your|what you were told|tout ce qu'on t'a dit)\b",
+    rf"{_ASKED}.{{0,10}}?\b{_SAY}\b|\b{_SAY}\b.{{0,80}}?\b{_ASKED}",
+    rf"\b{_MODEL}\b.{{0,30}}?\b(?:qui (?:lis|lit|lisez)|when you read|reading this|oublie|ignore|{_SAY})\b",
+    rf"\b{_MODEL}\b.{{0,40}}?\b{_MUST}\b.{{0,20}}?\b{_SAY_MUST}\b.{{0,20}}?"
+    r"\b(?:que|that|toujours|always|the user|l'utilisateur)\b",
+    rf"\b(?:dear|chere?|note (?:a|pour|to|for)|(?:a l')?attention)\b.{{0,24}}?\b{_MODEL}\b",
+    rf"\b(?:si tu es|if you are|as|en tant que) (?:une? |an? )?{_MODEL}\b",
+    r"\b(?:tu es|you are|you're) (?:maintenant |desormais |now )?(?:une? (?:pirate|poete|ia)|dan|\w+bot"
+    r"|an? (?:ai|pirate|language model)|(?:in|en) (?:debug|developer|admin|mode debug) ?(?:mode)?)\b",
+    r"\b(?:jailbreak|dan) mode\b",
+    r"^\W*syst(?:em|eme)\s*:\s*(?:tu es|you are|reveal|revele|ignore|oublie|reponds)\b",
     r"\b(?:new|nouvelle)\b.{0,12}\b(?:directive|instruction|consigne) (?:systeme|system)"
-    r"|\bnew system (?:prompt|instruction)",
-    r"\brefuse\b.{0,16}\b(?:to answer|de repondre|de l'utiliser)\b",
-    rf"\b{_MODEL}\b.{{0,20}}?\b(?:forbidden|not allowed) to\b",
-    r"\binstead of answering\b|\bau lieu de repondre\b|\byour (?:hidden|system|secret) (?:rules|prompt|instructions)\b",
-    # The commonest order in languages that are neither of the two.
-    r"忽略.{0,8}(?:指示|指令|说明)|\bигнорируи\b|\bignorier\w* (?:alle|die)\b|\bantworte (?:nur|auf)\b"
-    r"|\bignora (?:las|todas|le)\b",
+    r"|\bnew system (?:prompt|instruction)|\b(?:your|ton|tes) (?:hidden|system|secrets?|cachees?) "
+    r"(?:rules|prompt|instructions|consignes)\b|\bprompt systeme\b|\bsystem prompt\b",
     r"\bvraie question de l'utilisateur\b|\buser's real question\b",
+    # The commonest order in languages that are neither of the two.
+    r"忽略.{0,8}(?:指示|指令|说明)|\bигнорируи .{0,20}(?:инструкц|указан)"
+    r"|\bignorier\w* .{0,24}(?:anweisung|instruktion)|\bignora\w* .{0,24}(?:instruccion|istruzion)",
 ))
 
 
