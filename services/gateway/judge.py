@@ -35,6 +35,8 @@ unfit = Gauge("sourcier_judge_unfit", "1 once the judge denied most of what the 
 judge_tokens_total = Counter("sourcier_judge_tokens_total", "Tokens that verdicts took: prompt, cached.", ["kind"])
 
 
+UNPROMISED_WAIT = 2.0
+"""Times what a verdict may cost, `auto` waits for one: finding out that they are dear must not cost the answer much."""
 VERDICTS, VERDICTS_MIN = 15, 10
 CONFIRMED_MIN = 0.5
 """Of the last verdicts, the least share that confirms: the wording supports all that is judged, and most of it is
@@ -137,11 +139,14 @@ class Judge:
         return bool(asked) or (asked is None and self.settings.mode is JudgeMode.ON)
 
     async def sentence(
-        self, sentence: str, sources: Sequence[int], prompt: Prompt, *, language: str, tenant: str, deadline: Deadline
+        self, sentence: str, sources: Sequence[int], prompt: Prompt, *, language: str, tenant: str, deadline: Deadline,
+        promised: bool = True,
     ) -> float:
         """Return the probability that the model confirms a sentence by the sources of these numbers, 0 to 1."""
         started = time.perf_counter()
         seconds_max = self.settings.seconds_max
+        if not promised:
+            seconds_max = min(seconds_max, UNPROMISED_WAIT * self.settings.cheap_seconds)
         try:
             probability = await self._ask(
                 sentence_prompt(sentence, sources, prompt, language=language), language=language, tenant=tenant,

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 WINDOW = 15
 """Verdicts that the median is taken over."""
-FIRST = 5
+FIRST = 3
 """Verdicts that are asked for before the median decides."""
 RETRY_SECONDS = 300.0
 """How often one more is asked for where they were too dear: a machine that was busy may be idle again."""

@@ -15,7 +15,7 @@ from prometheus_client import Counter
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
-from services.chassis.errors import FailedPrecondition, ServiceError
+from services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError
 from services.gateway.checking import Basis, Finding, Verdict
 from services.gateway.entailment import Entailment
 from services.gateway.events import Degradation
@@ -138,14 +138,17 @@ class SecondOpinion:
     async def _judged_by_model(self, sentence: str, asked: Sequence[int], *, deadline: Deadline) -> _Opinion | None:
         if "judge" in self._failed or not self._judge.judges_sentences(self._judged):
             return None
+        promised = self._judge.is_promised(self._judged)
         try:
             probability = await self._judge.sentence(
-                sentence, asked, self._prompt, language=self._language, tenant=self._tenant, deadline=deadline
+                sentence, asked, self._prompt, language=self._language, tenant=self._tenant, deadline=deadline,
+                promised=promised,
             )
         except ServiceError as error:
-            if isinstance(error, FailedPrecondition) and not self._judge.is_promised(self._judged):
-                # An engine that tells no probabilities: `auto` promises a judge only where there can be one.
+            if isinstance(error, FailedPrecondition | DeadlineExceeded) and not promised:
+                # What the engine does not tell, or not soon: `auto` promises a judge only where it is cheap.
                 self._failed.add("judge")
+                logger.info("no verdict was had, the wording stands: %s", error)
                 return None
             self._degrade("judge", error, "sentences were checked without the judge")
             return None

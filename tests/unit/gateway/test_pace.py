@@ -32,12 +32,12 @@ def test_the_first_verdicts_are_asked_for_whatever_they_cost() -> None:
 
 @pytest.mark.parametrize(("seconds", "allowed"), [
     ([0.3] * FIRST, True), ([0.31] * FIRST, False), ([0.1, 0.1, 0.1, 9.0, 9.0], True),
-    ([0.1, 0.1, 9.0, 9.0, 9.0], False),
+    ([0.1, 9.0, 9.0], False),
 ])
 def test_the_median_decides(seconds: list[float], allowed: bool) -> None:
     assert pace_after(*seconds).allows() is allowed
     assert judging._value.get() == allowed
-    assert median_seconds._value.get() == sorted(seconds)[FIRST // 2]
+    assert median_seconds._value.get() == sorted(seconds)[len(seconds) // 2]
 
 
 def test_the_median_moves() -> None:

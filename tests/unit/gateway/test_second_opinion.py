@@ -15,7 +15,7 @@ from services.chassis.errors import DeadlineExceeded, FailedPrecondition, Servic
 from services.gateway.checking import Basis, Finding, Verdict
 from services.gateway.entailment import Entailment, EntailmentMode, EntailmentSettings
 from services.gateway.events import Usage
-from services.gateway.judge import VERDICTS_MIN, Judge, JudgeMode, JudgeSettings
+from services.gateway.judge import UNPROMISED_WAIT, VERDICTS_MIN, Judge, JudgeMode, JudgeSettings
 from services.gateway.pace import FIRST
 from services.gateway.prompt import Prompt
 from services.gateway.second_opinion import Opinions, SecondOpinion
@@ -39,6 +39,8 @@ class Models:
     judged: list[str] = field(default_factory=list)
     premises: list[str] = field(default_factory=list)
     looks: int = 0
+    waited: float = 0.0
+    """Most seconds that a verdict was waited for."""
 
     async def score(
         self, prompt: Prompt, choices: Sequence[str], *, tenant: str, deadline: Deadline
@@ -46,6 +48,7 @@ class Models:
         """Tell the probabilities of yes and no."""
         self.judged.append(prompt.user.removeprefix(PROMPT.sources))
         assert deadline.remaining() <= 3.0
+        self.waited = max(self.waited, deadline.remaining())
         if self.error is not None:
             raise self.error
         yes, no = choices
@@ -165,11 +168,11 @@ async def test_a_judge_that_is_dear_is_left_alone_unless_it_is_asked_for() -> No
         assert opinion.degradations == []
 
 
-@pytest.mark.parametrize("error", [
-    Unavailable("the generate service cannot be reached"),
-    DeadlineExceeded("the generate service did not answer in time"),
+@pytest.mark.parametrize(("mode", "error"), [
+    (JudgeMode.ON, Unavailable("the generate service cannot be reached")),
+    (JudgeMode.ON, DeadlineExceeded("the generate service did not answer in time")),
+    (JudgeMode.AUTO, Unavailable("the generate service cannot be reached")),
 ])
-@pytest.mark.parametrize("mode", [JudgeMode.ON, JudgeMode.AUTO])
 async def test_a_judge_that_fails_is_told_once_and_the_wording_stands(mode: JudgeMode, error: ServiceError) -> None:
     models = Models(error=error)
     counter = telemetry.degradations_total.labels("judge", error.reason)
@@ -183,6 +186,16 @@ async def test_a_judge_that_fails_is_told_once_and_the_wording_stands(mode: Judg
     assert error.message in degradation.reason
     assert "without the judge" in degradation.reason
     assert counter._value.get() == before + 1
+
+
+async def test_finding_out_that_verdicts_are_dear_is_no_failure_and_costs_little() -> None:
+    models = Models(error=DeadlineExceeded("the generate service did not answer in time"))
+    opinion = opinion_of(models, judge=JudgeMode.AUTO)
+    for _ in range(2):
+        assert await ask(opinion, p1=verdict()) == {1: verdict()}
+    assert len(models.judged) == 1
+    assert opinion.degradations == []
+    assert models.waited <= UNPROMISED_WAIT * 0.3
 
 
 @pytest.mark.parametrize(("mode", "told"), [(JudgeMode.ON, True), (JudgeMode.AUTO, False)])
