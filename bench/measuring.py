@@ -6,11 +6,23 @@ import json
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A plot of the report: named series of points, and what the axes show."""
+
+    title: str
+    x: str
+    y: str
+    series: Mapping[str, Sequence[tuple[float, float]]]
+    log_x: bool = False
+    log_y: bool = False
 
 
 @dataclass
@@ -23,6 +35,8 @@ class Table:
     samples: dict[str, list[float]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     ratios: list[dict[str, Any]] = field(default_factory=list)
+    limits: list[dict[str, Any]] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
 
     def add(self, contestant: str, value: float) -> None:
         """Keep one sample."""
@@ -41,11 +55,26 @@ class Table:
                             "rounds": rounds})
         return value
 
+    def limit(self, contestant: str, *, at_most: float | None = None, at_least: float | None = None) -> float:
+        """Record the median of a contestant's samples beside a figure it has to keep, and whether it does."""
+        value = self.median(contestant)
+        reached = (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
+        self.limits.append({"contestant": contestant, "value": value, "at_most": at_most, "at_least": at_least,
+                            "reached": reached})
+        return value
+
+    @property
+    def missed(self) -> int:
+        """How many targets and limits were not reached."""
+        return sum(entry["reached"] is False for entry in (*self.ratios, *self.limits))
+
     def write(self, path: Path, *, machine: Mapping[str, Any]) -> None:
         """Append the table to a file of JSON lines, raw samples included."""
         path.parent.mkdir(parents=True, exist_ok=True)
         entry = {"benchmark": self.name, "unit": self.unit, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                 "samples": self.samples, "ratios": self.ratios, "notes": self.notes, "machine": dict(machine)}
+                 "higher_is_better": self.higher_is_better, "samples": self.samples, "ratios": self.ratios,
+                 "limits": self.limits, "curves": [asdict(curve) for curve in self.curves], "notes": self.notes,
+                 "machine": dict(machine)}
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
@@ -63,6 +92,11 @@ class Table:
                 f"{'reached' if entry['reached'] else 'MISSED'}"
             )
             lines.append(f"  {entry['ours']} / {entry['theirs']} = {entry['ratio']:.3f}{target}")
+        for entry in self.limits:
+            bounds = [f"{sign} {entry[key]:g}" for key, sign in (("at_least", "≥"), ("at_most", "≤"))
+                      if entry[key] is not None]
+            lines.append(f"  {entry['contestant']}: {entry['value']:.4g}   target {' and '.join(bounds)}: "
+                         f"{'reached' if entry['reached'] else 'MISSED'}")
         return lines
 
 

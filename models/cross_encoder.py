@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from models.embedding import export_graph, graph_inputs, token_limit
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    run(export, description=__doc__)
+
+
+def run(export_model: Callable[..., None], *, description: str | None) -> None:
+    """Export the model that the command line names."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("source", type=Path)
     parser.add_argument("--target", type=Path, required=True)
     arguments = parser.parse_args()
-    export(arguments.source, target=arguments.target)
+    export_model(arguments.source, target=arguments.target)
 
 
 def export(source: Path, *, target: Path) -> None:
@@ -28,6 +35,11 @@ def export(source: Path, *, target: Path) -> None:
     if labels != 1:
         raise ValueError(f"{config.get('_name_or_path') or source.name} gives {labels} scores for a pair; a "
                          "cross-encoder gives one")
+    export_pairs(source, config, target=target)
+
+
+def export_pairs(source: Path, config: dict[str, Any], *, target: Path, **facts: object) -> None:
+    """Fill `target` with the graph of a model that reads pairs of texts, its tokenizer and its description."""
     target.mkdir(parents=True, exist_ok=True)
     export_graph(source, target=target, task="text-classification")
     description = {
@@ -35,7 +47,7 @@ def export(source: Path, *, target: Path) -> None:
         "exporter": "optimum-onnx",
         "exporter_version": version("optimum-onnx"),
         "variants": {"fp32": "model.onnx"},
-        "facts": {"inputs": graph_inputs(target / "model.onnx"), "output": "logits"},
+        "facts": {"inputs": graph_inputs(target / "model.onnx"), "output": "logits", **facts},
     }
     (target / "export.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Literal, TextIO
 
-import grpc
-
-from sourcier import errors
 from sourcier.calls import Calls
-from sourcier.gateway.v1 import transfer_pb2, transfer_pb2_grpc
-from sourcier.transfer import TRANSFER_SECONDS, SentMessages
+from sourcier.gateway.v1 import transfer_pb2
+from sourcier.transfer import TRANSFER_SECONDS, send_import
 
 MESSAGE_BYTES = 512 * 1024
 LINE_CHARACTERS_MAX = 1024 * 1024
@@ -39,22 +34,10 @@ class PointCalls(Calls):
             collection=collection, vectors=transfer_pb2.PointVectors.Value(f"POINT_VECTORS_{vectors.upper()}"),
             model=model,
         )
-        channel = self._channel
-        request_id = uuid.uuid4().hex
-        # As other uploads, through the blocking API: a refusal that is met in a write keeps its reason.
-        stub: Any = transfer_pb2_grpc.TransferServiceStub(channel.blocking)  # type: ignore[arg-type, unused-ignore]
-        messages = SentMessages(_told(point_requests(file, header), progress))
-        call = stub.ImportPoints.future(messages, timeout=timeout_seconds, metadata=channel.metadata(request_id))
-        messages.begin(call)
-        try:
-            await asyncio.to_thread(messages.over.wait)
-            response: transfer_pb2.ImportPointsResponse = call.result()
-        except grpc.FutureCancelledError:
-            raise messages.failure or errors.Cancelled("the import was cancelled", request_id=request_id) from None
-        except grpc.RpcError as error:
-            raise channel.translate(error, request_id) from error
-        finally:
-            call.cancel()
+        response: transfer_pb2.ImportPointsResponse = await send_import(
+            self._channel, "ImportPoints", _told(point_requests(file, header), progress),
+            timeout_seconds=timeout_seconds,
+        )
         return response
 
 

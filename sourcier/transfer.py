@@ -61,32 +61,33 @@ class TransferCalls(Calls):
         the collection holds other documents or an id is in use.
         """
         reader = await asyncio.to_thread(TransferReader, folder)
-        return await _send(
-            self._channel, reader.requests(collection=collection), progress, timeout_seconds=timeout_seconds
+        response: transfer_pb2.ImportCollectionResponse = await send_import(
+            self._channel, "ImportCollection", _told(reader.requests(collection=collection), progress),
+            timeout_seconds=timeout_seconds,
         )
+        return response
 
 
-async def _send(
-    channel: Channel, requests: Iterator[transfer_pb2.ImportCollectionRequest], progress: Progress | None, *,
-    timeout_seconds: float,
-) -> transfer_pb2.ImportCollectionResponse:
-    """Send an import through gRPC's blocking API, as uploads are: a refusal met in a write keeps its reason."""
+async def send_import(channel: Channel, method: str, requests: Iterator[Any], *, timeout_seconds: float) -> Any:
+    """Send an import through gRPC's blocking API, as uploads are: a refusal met in a write keeps its reason.
+
+    `method` is one of TransferService's that take a stream; its response is returned.
+    """
     request_id = uuid.uuid4().hex
     # The generated types know the asynchronous API alone.
     stub: Any = transfer_pb2_grpc.TransferServiceStub(channel.blocking)  # type: ignore[arg-type, unused-ignore]
-    messages = SentMessages(_told(requests, progress))
-    call = stub.ImportCollection.future(messages, timeout=timeout_seconds, metadata=channel.metadata(request_id))
+    messages = SentMessages(requests)
+    call = getattr(stub, method).future(messages, timeout=timeout_seconds, metadata=channel.metadata(request_id))
     messages.begin(call)
     try:
         await asyncio.to_thread(messages.over.wait)
-        response: transfer_pb2.ImportCollectionResponse = call.result()
+        return call.result()
     except grpc.FutureCancelledError:
         raise messages.failure or errors.Cancelled("the import was cancelled", request_id=request_id) from None
     except grpc.RpcError as error:
         raise channel.translate(error, request_id) from error
     finally:
         call.cancel()
-    return response
 
 
 def _told(

@@ -125,17 +125,26 @@ class Answerer:
             analysis = await analyser.analyse(query, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
             yield analysis.event
             query, usage = analysis.query, analysis.usage
-        if by_tools is not None:
-            answered = by_tools.answer(query, options, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
-            async with aclosing(answered) as events:
-                async for event in events:
-                    if isinstance(event, Finished):
-                        stopwatch.durations["total"] = time.perf_counter() - started_at
-                        event = replace(event, usage=usage.plus(event.usage))
-                    yield event
-            return
-        if analyser is not None:
+        if by_tools is None and analyser is not None:
             yield Searching(query.question, messages.searching)
+        # The answer is in the language of the question that was asked, whatever an analysis made of it.
+        answered = (
+            self._by_search(query, options, messages, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
+            if by_tools is None
+            else by_tools.answer(query, options, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
+        )
+        async with aclosing(answered) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    stopwatch.durations["total"] = time.perf_counter() - started_at
+                    event = replace(event, usage=usage.plus(event.usage))
+                yield event
+
+    async def _by_search(
+        self, query: Query, options: AnswerOptions, messages: Messages, *, answer_id: str, stopwatch: Stopwatch,
+        deadline: Deadline,
+    ) -> AsyncGenerator[Event, None]:
+        """Yield what happens in mode injection, from the search on: the question itself is searched for."""
         found = await self._retriever.find(replace(query, embedded=True), stopwatch=stopwatch, deadline=deadline)
         for step in found.steps:
             yield step
@@ -151,19 +160,18 @@ class Answerer:
         refused = refuse(passages, options, text=refusal, likely=likely)
         if refused is not None:
             yield refused
-            outcome, generation = Outcome.REFUSED, None
-        else:
-            writer = Writer(
-                self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
-                self._opinions,
-            )
-            async with aclosing(writer.write(answer_id)) as written:
-                async for event in written:
-                    yield located(event, writer.joined)
-            outcome, generation = writer.outcome, writer.generation
-        stopwatch.durations["total"] = time.perf_counter() - started_at
+            yield Finished(Outcome.REFUSED, stopwatch.durations, Usage(), "")
+            return
+        writer = Writer(
+            self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
+            self._opinions,
+        )
+        async with aclosing(writer.write(answer_id)) as written:
+            async for event in written:
+                yield located(event, writer.joined)
+        generation = writer.generation
         yield Finished(
-            outcome, stopwatch.durations, usage if generation is None else usage.plus(generation.usage),
+            writer.outcome, stopwatch.durations, Usage() if generation is None else generation.usage,
             "" if generation is None else generation.model,
         )
 

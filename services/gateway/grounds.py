@@ -5,14 +5,14 @@ A model that obeys a document says what no check of wording can catch, for the d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from services.gateway import links
 from services.gateway.frames import says, told
 from services.gateway.markers import Part, SentenceEnd, Text
-from services.gateway.orders import blanked, orders, without_orders
+from services.gateway.orders import blank, blanked, orders, without_orders
 from services.gateway.support import is_lead_in
 from services.gateway.wording import Wording, content_words
 from services.index.passages import Passage
@@ -57,8 +57,7 @@ class Grounds:
 
     @cached_property
     def _ordering(self) -> Wording:
-        texts = [text for each in self._passages for text in (each.text, each.title, *each.heading_path)]
-        return Wording("\n".join(text[start:end] for text in texts for start, end in orders(text)))
+        return self._parts(orders)
 
     @cached_property
     def _addresses(self) -> frozenset[str]:
@@ -78,16 +77,18 @@ class Grounds:
 
     @cached_property
     def _told(self) -> Wording:
+        return self._parts(told)
+
+    def _parts(self, spans_of: Callable[[str], Sequence[tuple[int, int]]]) -> Wording:
+        """Return the spans of all that the passages say, their titles and headings included."""
         texts = [text for each in self._passages for text in (each.text, each.title, *each.heading_path)]
-        return Wording("\n".join(text[start:end] for text in texts for start, end in told(text)))
+        return Wording("\n".join(text[start:end] for text in texts for start, end in spans_of(text)))
 
     @cached_property
     def _telling_nothing(self) -> list[Wording]:
         """The passages without what they tell their reader to say."""
         return [
-            Wording(
-                _telling_nothing(passage.text), "\n".join(map(_telling_nothing, (passage.title, *passage.heading_path)))
-            )
+            Wording(_untold(passage.text), "\n".join(map(_untold, (passage.title, *passage.heading_path))))
             for passage in map(informing, self._passages)
         ]
 
@@ -125,7 +126,5 @@ def _said_alone(words: list[frozenset[str]], ordered: Wording, others: Sequence[
     return share >= REPEATED_MIN and share > max((wording.share(words) for wording in others), default=0.0)
 
 
-def _telling_nothing(text: str) -> str:
-    for start, end in told(text):
-        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
-    return text
+def _untold(text: str) -> str:
+    return blank(text, told(text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from prometheus_client import Counter
@@ -101,7 +101,12 @@ def without_orders(text: str) -> str:
 
 def blanked(text: str) -> str:
     """Return the text with each order replaced by as many spaces, so that places in it stay what they were."""
-    for start, end in _found(text):
+    return blank(text, _found(text))
+
+
+def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with spaces in the place of each span."""
+    for start, end in spans:
         text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
     return text
 

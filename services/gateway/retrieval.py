@@ -106,10 +106,15 @@ class Found:
     """Every candidate, best first."""
 
     @property
-    def steps(self) -> tuple[Event, ...]:
-        """What happened, in its order, as an answer tells it."""
+    def search_steps(self) -> tuple[Event, ...]:
+        """What happened until the passages were ranked, in its order, as an answer tells it."""
         steps: tuple[Event, ...] = () if self.narrowed is None else (self.narrowed,)
-        return (*steps, Retrieved(self.candidates), *self.degradations, Reranked(self.passages, self.not_reranked))
+        return (*steps, Retrieved(self.candidates), *self.degradations)
+
+    @property
+    def steps(self) -> tuple[Event, ...]:
+        """The same, and the passages."""
+        return (*self.search_steps, Reranked(self.passages, self.not_reranked))
 
 
 class Stopwatch:

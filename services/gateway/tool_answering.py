@@ -28,7 +28,6 @@ from services.gateway.events import (
     RankedPassage,
     Refused,
     Reranked,
-    Retrieved,
     Searching,
     Token,
     Usage,
@@ -263,11 +262,8 @@ class _Research:
         query = replace(self._query, question=wanted.query, limit=wanted.limit, embedded=True, neighbours=0)
         found = await self._retriever.find(query, stopwatch=self._stopwatch, deadline=self._deadline)
         self._embedding, passages = found.embedding, found.passages
-        if found.narrowed is not None:
-            yield found.narrowed
-        yield Retrieved(found.candidates)
-        for degraded in found.degradations:
-            yield degraded
+        for step in found.search_steps:
+            yield step
         refused = refuse(await self._judged(passages, query), self._options, text=self._refusal)
         self._join(() if refused is not None else passages)
         if self._refused is not None:

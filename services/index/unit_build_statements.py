@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from services.index.rebuilding import SELECT_DOCUMENTS
 from services.index.space_builds import HELD
 from services.index.unit_commits import FINGERPRINT
+from services.index.unit_work import INSERT_GAPS
 
 SELECT = """
 select build_id, tenant, collection_id, state, methods, regenerate, planned_after, accept_failed, error, created_at,
@@ -72,27 +74,13 @@ where build_id = %(build_id)s
 """
 FORGET_TAKEN_OVER = "delete from units where build_id = %(build_id)s and edited_by = ''"
 
-NOTE_GAPS = f"""
-insert into unit_gaps (unit_id, space_id, tenant)
-select unit.unit_id, space.space_id, unit.tenant
-from units as unit
-join collections as collection using (collection_id)
-join embedding_spaces as space on {HELD.format(space="space.space_id")}
-where unit.tenant = %(tenant)s and unit.build_id = %(build_id)s and unit.state in ('enriched', 'no_pairs')
+NOTE_GAPS = INSERT_GAPS.format(chosen="""
+  unit.build_id = %(build_id)s and unit.state in ('enriched', 'no_pairs')
   and (%(space_id)s::text is null or space.space_id = %(space_id)s)
-on conflict (unit_id, space_id) do update set noted_at = clock_timestamp()
-"""
+""")
 
 # In the order of all who lock several documents.
-LOCK_DOCUMENTS = """
-select document_id
-from documents
-where tenant = %(tenant)s and collection_id = %(collection_id)s and document_id > %(after)s
-  and current_version is not null
-order by document_id
-limit %(limit)s
-for update
-"""
+LOCK_DOCUMENTS = f"{SELECT_DOCUMENTS}for update"
 
 _NOT_THERE = """
   and not exists (

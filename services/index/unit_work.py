@@ -209,15 +209,16 @@ from unnest(%(pair_ids)s::uuid[], %(questions)s::text[], %(answers)s::text[])
      with ordinality as pair (pair_id, question, answer, place)
 """
 
-NOTE_GAPS_OF_UNIT = f"""
+INSERT_GAPS = f"""
 insert into unit_gaps (unit_id, space_id, tenant)
 select unit.unit_id, space.space_id, unit.tenant
 from units as unit
 join collections as collection using (collection_id)
 join embedding_spaces as space on {HELD.format(space="space.space_id")}
-where unit.tenant = %(tenant)s and unit.unit_id = %(unit_id)s
+where unit.tenant = %(tenant)s and {{chosen}}
 on conflict (unit_id, space_id) do update set noted_at = clock_timestamp()
 """
+NOTE_GAPS_OF_UNIT = INSERT_GAPS.format(chosen="unit.unit_id = %(unit_id)s")
 
 GIVE_UP = """
 update units
