@@ -7,14 +7,15 @@ import asyncio
 import sys
 import time
 
-from bench import direct, embedding, freshness, generating, ingestion, resuming, searching, streaming
+from bench import cancelled, direct, embedding, freshness, generating, ingestion, resuming, searching, streaming, streaming_ask
 from bench.environment import machine
 from bench.measuring import RESULTS
 
 BENCHMARKS = {
     "embedding": embedding.run, "ingestion": ingestion.run, "freshness": freshness.run, "search": searching.run,
     "generate": generating.run, "resume": resuming.run, "direct": direct.run,
-    "streaming": streaming.run,
+    "streaming": streaming.run, "streaming-ask": streaming_ask.run,
+    "cancelled": cancelled.run,
 }
 
 

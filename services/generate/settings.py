@@ -38,7 +38,7 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     """Generations worked on at the same time."""
     queue_max: int = Field(default=32, ge=0, le=10_000)
     """Generations that may wait for their turn; more are refused with RESOURCE_EXHAUSTED."""
-    messages_per_second_max: int = Field(default=5_000, ge=100, le=1_000_000)
+    messages_per_second_max: int = Field(default=7_000, ge=100, le=1_000_000)
     """Beyond so many messages of all streams together, tokens are gathered into fewer; a stream at ease never waits."""
     stall_seconds: float = Field(default=60.0, gt=0, le=3600)
     """Without any progress for so long while generations are in hand, the engine is taken for dead."""
