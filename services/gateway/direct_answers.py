@@ -54,7 +54,7 @@ class DirectLookup:
 class FaqSources:
     """Which validated answers the language model reads beside the documents (Q5)."""
 
-    similarity_min: float = 0.9
+    similarity_min: float = 0.92
     """Cosine of the two questions' vectors."""
     count_max: int = 2
 

@@ -113,8 +113,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Cosine similarity that a question needs with one that was answered before; a deployment may say otherwise."""
     faq_sources: int = Field(default=2, ge=0, le=10)
     """Most validated answers to close questions that the language model reads beside the passages; 0 for none."""
-    faq_source_similarity: float = Field(default=0.9, ge=0, le=1)
-    """Cosine similarity that such a question needs with the one asked."""
+    faq_source_similarity: float = Field(default=0.92, ge=0, le=1)
+    """Cosine similarity that such a question needs with the one asked; `python -m eval faq` tells what each value lets
+    in."""
     learned_responses_max: int = Field(default=20_000, ge=1, le=200_000)
     """Most learned responses of an agent: they are compared one by one with every question it is asked."""
     learned_vectors_seconds: float = Field(default=5, gt=0, le=3600)
