@@ -309,7 +309,7 @@ class SearchFilter(_message.Message):
 
     @_builtins.property
     def categories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Only documents of one of these categories."""
+        """Only passages of one of these categories, their document's or their own."""
 
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
