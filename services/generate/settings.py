@@ -38,6 +38,12 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     """Generations worked on at the same time."""
     queue_max: int = Field(default=32, ge=0, le=10_000)
     """Generations that may wait for their turn; more are refused with RESOURCE_EXHAUSTED."""
+    bulk_wait_seconds_max: float = Field(default=60.0, ge=0, le=3600)
+    """How long a generation that nobody waits for (a chunk that is enriched) leaves the model to those that somebody
+    waits for; after that it is worked on beside them, one at a time."""
+    bulk_yields_max: int = Field(default=2, ge=0, le=100)
+    """How often such a generation, once begun, is broken off for one that somebody waits for, and begun anew; never at
+    an endpoint, which charges for what is thrown away."""
     stall_seconds: float = Field(default=60.0, gt=0, le=3600)
     """Without any progress for so long while generations are in hand, the engine is taken for dead."""
     warm_up_seconds_max: float = Field(default=300.0, gt=0, le=3600)

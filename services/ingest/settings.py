@@ -79,6 +79,9 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Chunks on their way to the language model at once, per tenant; the others wait in PostgreSQL."""
     enrich_seconds_max: float = Field(default=120, gt=0, le=3600)
     """Longest time of one generation."""
+    enrich_wait_seconds_max: float = Field(default=240, ge=0, le=7200)
+    """Longest time, beside that, for which it waits while the language model answers people's questions, and is begun
+    anew after it gave way to one; more than `SOURCIER_GENERATE_BULK_WAIT_SECONDS_MAX` for each time it may give way."""
     enrich_attempts_max: int = Field(default=2, ge=1, le=5)
     """Generations for a chunk whose output cannot be used."""
     enrich_pairs: int = Field(default=3, ge=1, le=20)
