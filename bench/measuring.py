@@ -50,11 +50,14 @@ class Table:
                             "rounds": rounds})
         return value
 
-    def limit(self, contestant: str, *, at_most: float | None = None, at_least: float | None = None) -> float:
-        """Record the median of a contestant's samples beside a figure it has to keep, and whether it does."""
-        value = self.median(contestant)
+    def limit(
+        self, contestant: str, *, at_most: float | None = None, at_least: float | None = None, share: float = 0.5
+    ) -> float:
+        """Record a percentile of a contestant's samples, by default the median, beside a figure it has to keep."""
+        value = self.median(contestant) if share == 0.5 else percentile(self.samples[contestant], share)
         reached = (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
-        self.limits.append({"contestant": contestant, "value": value, "at_most": at_most, "at_least": at_least,
+        named = contestant if share == 0.5 else f"{contestant}, p{100 * share:g}"
+        self.limits.append({"contestant": named, "value": value, "at_most": at_most, "at_least": at_least,
                             "reached": reached})
         return value
 
