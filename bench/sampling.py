@@ -17,6 +17,9 @@ SAMPLES_A_SECOND = 100
 START_SECONDS_MAX = 60.0
 _FRAME = re.compile(r"^(?P<function>.*) \((?P<file>[^()]*?)(?::\d+)?\)$")
 
+WAITING = ("_worker (concurrent/futures/thread.py)", "wait (threading.py)", "select (selectors.py)")
+"""Innermost frames of threads that have nothing to do; not every system tells the sampler that they sleep."""
+
 Stacks = Counter[tuple[str, ...]]
 """How often each stack was met, outermost frame first; a frame is `function (package/module.py)`."""
 
@@ -69,12 +72,16 @@ async def _record(pid: int, target: Path, *, seconds: float) -> Stacks:
 
 
 def parsed(text: str) -> Stacks:
-    """Read collapsed stacks, `frame;frame;frame count` on each line; frames lose their line and their folder."""
+    """Read collapsed stacks, `frame;frame;frame count` on each line, without the threads that wait for work.
+
+    Frames lose their line and their folder.
+    """
     stacks: Stacks = Counter()
     for line in text.splitlines():
         stack, _, count = line.rpartition(" ")
-        if stack and count.isdigit():
-            stacks[tuple(_shortened(frame) for frame in stack.split(";"))] += int(count)
+        frames = tuple(_shortened(frame) for frame in stack.split(";"))
+        if stack and count.isdigit() and not frames[-1].endswith(WAITING):
+            stacks[frames] += int(count)
     return stacks
 
 
