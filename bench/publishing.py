@@ -85,6 +85,6 @@ def _targets(kept: Mapping[str, Any]) -> str:
     targets = [each for entry in kept.values() for each in entry["targets"]]
     reached = sum(each["reached"] for each in targets)
     failed = sum(bool(entry["failed"]) for entry in kept.values())
-    count = f"{reached} of {len(targets)} targets reached" + (f"; {failed} benchmarks failed" if failed else "") + "."
+    count = f"{reached} of {len(targets)} targets reached{f'; benchmarks that failed: {failed}' if failed else ''}."
     return "\n\n".join([count, figures.summary(linked), "<details><summary>When and on what</summary>",
                         markdown_table([[figures.escaped(cell) for cell in row] for row in sources]), "</details>"])

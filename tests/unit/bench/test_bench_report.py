@@ -112,7 +112,7 @@ def test_publishing_replaces_blocks_and_keeps_prose_and_the_targets_of_others(
     assert "2,000" not in text
     assert "![recall by time](embedding-recall-by-time.png)" in text
     summary = main.read_text("utf-8")
-    assert summary.index("2 of 2 targets reached; 1 benchmarks failed.") < summary.index("After.")
+    assert summary.index("2 of 2 targets reached; benchmarks that failed: 1.") < summary.index("After.")
     assert "no stack" in summary
 
 
@@ -136,3 +136,8 @@ def test_the_documentation_names_benchmarks_that_there_are() -> None:
             named.update(names.split(","))
     assert named
     assert named <= set(BENCHMARKS)
+
+
+def test_every_page_can_be_reached() -> None:
+    overview = (ROOT / "docs" / "PERFORMANCE.md").read_text("utf-8")
+    assert [each.page for each in BENCHMARKS.values() if f"(performance/{each.page}.md)" not in overview] == []
