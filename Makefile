@@ -59,7 +59,7 @@ eval: ## Measure the quality of retrieval through the running services: make eva
 	@$(RUN) -m eval retrieval --data "$(or $(DATA),../shared/data/retrieval/piaf-shared)" $(if $(QUESTIONS),--questions $(QUESTIONS))
 
 bench: ## Measure speed beside peers: make bench [ONLY=name] [QUICK=1].
-	@$(INSTALL) services dev export generate bench
+	@$(INSTALL) services dev export generate bench llamaindex haystack
 	@$(RUN) -m models fetch multilingual-e5-small smollm2-135m-instruct
 	@$(RUN) -m bench $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 

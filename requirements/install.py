@@ -48,6 +48,8 @@ SETUPS = {
     "export": Environment("export", ("export",), "the model exporter", torch=True),
     "generate": Environment("generate", ("generate",), "vLLM on the CPU", resolved=False, torch=True),
     "bench": Environment("bench", ("bench",), "the peers to measure against", torch=True),
+    "llamaindex": Environment("llamaindex", ("llamaindex",), "LlamaIndex, to measure against"),
+    "haystack": Environment("haystack", ("haystack",), "Haystack, to measure against"),
 }
 
 
