@@ -7,12 +7,13 @@ import asyncio
 import sys
 import time
 
-from bench import direct, embedding, freshness, generating, ingestion, resuming, searching
+from bench import direct, embedding, freshness, generating, growth, ingestion, resuming, searching, stages
 from bench.environment import machine
 from bench.measuring import RESULTS
 
 BENCHMARKS = {
-    "embedding": embedding.run, "ingestion": ingestion.run, "freshness": freshness.run, "search": searching.run,
+    "embedding": embedding.run, "ingestion": ingestion.run, "stages": stages.run,
+    "growth": growth.run, "freshness": freshness.run, "search": searching.run,
     "generate": generating.run, "resume": resuming.run, "direct": direct.run,
 }
 

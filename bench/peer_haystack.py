@@ -25,7 +25,7 @@ from haystack_integrations.document_stores.pgvector import (  # type: ignore[imp
 from bench.peer_onnx import OnnxEmbedder, commands, tell
 
 
-@component  # type: ignore[untyped-decorator]
+@component
 class OnnxDocumentEmbedder:
     """The model as Haystack wants it."""
 
@@ -77,4 +77,4 @@ def main(options: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "false"
-    main(json.loads(sys.argv[1]))
+    main(json.loads(sys.stdin.readline()))

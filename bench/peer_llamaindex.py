@@ -1,8 +1,8 @@
 """LlamaIndex, in its own environment: reader, sentence splitter and ingestion pipeline into its pgvector store.
 
 Its integration for ONNX files (llama-index-embeddings-huggingface-optimum 0.4.1) imports `optimum.onnxruntime`, which
-the `optimum` that it asks for does not hold any more, and fails on its first question (`model_name`): the model is run
-by a `BaseEmbedding` of a few lines instead, as its documentation describes for models of one's own.
+left `optimum` with its version 2: the model is run by a `BaseEmbedding` of a few lines instead, as LlamaIndex documents
+it for models of one's own.
 """
 
 from __future__ import annotations
@@ -61,6 +61,9 @@ def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbed
         disable_cache=True,
     )
     documents = SimpleDirectoryReader(input_files=command["files"]).load_data()
+    for document in documents:
+        # By default the file's path is embedded with each passage: more tokens, and no better vectors.
+        document.excluded_embed_metadata_keys = list(document.metadata)
     return len(pipeline.run(documents=documents))
 
 
@@ -74,4 +77,4 @@ def main(options: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(json.loads(sys.stdin.readline()))

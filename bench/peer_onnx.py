@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import onnxruntime  # type: ignore[import-untyped]
+import onnxruntime
 from tokenizers import Tokenizer
 
 TOKENS_MAX = 512
@@ -31,7 +31,7 @@ class OnnxEmbedder:
         self._plain.no_padding()
         self._tokenizer = Tokenizer.from_file(tokenizer)
         self._tokenizer.enable_truncation(TOKENS_MAX)
-        self._tokenizer.enable_padding(pad_id=self._tokenizer.token_to_id("<pad>"), pad_token="<pad>")  # noqa: S106
+        self._tokenizer.enable_padding(pad_id=self._tokenizer.token_to_id("<pad>"), pad_token="<pad>")
         self.tokens = 0
         """Tokens embedded so far, padding left out."""
 

@@ -25,7 +25,7 @@ READ_BYTES = 1 << 20
 PRECISION_SEPARATOR = "@"
 """`multilingual-e5-small@int8` is that model in this precision alone, a space of its own."""
 NULL_PRECISION = "null"
-"""`multilingual-e5-small@null` has the model's tokens and a space of vectors without meaning, for benchmarks and tests."""
+"""`multilingual-e5-small@null`: the model's tokens, a space of vectors without meaning, for benchmarks and tests."""
 
 
 def default_root(environment: Mapping[str, str]) -> Path:

@@ -9,6 +9,7 @@ from typing import Protocol
 from tokenizers import Tokenizer
 
 from services.chassis.errors import ModelInvalid
+from services.chassis.word_tokens import WordTokens
 
 
 class Tokens(Protocol):
@@ -31,7 +32,7 @@ class TokenCounter:
     def __init__(self, tokenizer: Tokenizer, *, token_limit: int, passage_prefix: str) -> None:
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        self._tokenizer = tokenizer
+        self._words = WordTokens(tokenizer)
         self.token_limit = token_limit
         # One to spare: prefix and passage are counted apart, and their border could cost a token.
         self._passage_limit = token_limit - len(tokenizer.encode(passage_prefix).ids) - 1
@@ -52,10 +53,8 @@ class TokenCounter:
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, without prefix and special tokens."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        return self._words.count(text)
 
     def starts(self, text: str) -> Sequence[int]:
         """Return the character offset at which each token starts, ascending."""
-        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        # Normalisation (NFKC) may map several tokens onto one character, hence the sort.
-        return sorted(start for start, _ in offsets)
+        return self._words.starts(text)
