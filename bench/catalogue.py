@@ -40,8 +40,16 @@ BENCHMARKS = {
         page="embedding", environments=("export", "bench"), quick_seconds=75, seconds=300,
     ),
     "ingestion": Benchmark(
-        module="bench.ingestion", about="files to rows that can be found", page="ingestion", environments=("export",),
-        quick_seconds=40,
+        module="bench.ingestion", about="files to rows that can be found, beside LlamaIndex and Haystack",
+        page="ingestion", environments=("export", "llamaindex", "haystack"), quick_seconds=60, seconds=600,
+    ),
+    "stages": Benchmark(
+        module="bench.stages", about="what a chunk costs beside the model, by stage", page="ingestion",
+        environments=("export",), quick_seconds=50,
+    ),
+    "growth": Benchmark(
+        module="bench.growth", about="ingestion without a model as the index grows, and each service's memory",
+        page="ingestion", environments=("export",), quick_seconds=60, seconds=600,
     ),
     "freshness": Benchmark(
         module="bench.freshness", about="from a changed object to its text being found", page="freshness",

@@ -50,6 +50,8 @@ SETUPS = {
     "bench": Environment("bench", ("bench",), "the peers to measure against", torch=True),
     "report": Environment("report", ("report",), "the plots of benchmarks"),
     "profile": Environment("profile", ("profile",), "the sampler of running services"),
+    "llamaindex": Environment("llamaindex", ("llamaindex",), "LlamaIndex, to measure against"),
+    "haystack": Environment("haystack", ("haystack",), "Haystack, to measure against"),
 }
 
 

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from services.chassis import memory
 from services.chassis.errors import ModelInvalid
+from services.chassis.word_tokens import WordTokens
 
 
 class Tokens(Protocol):
@@ -36,7 +37,7 @@ class TokenCounter:
 
     def __init__(self, path: Path, *, token_limit: int, passage_prefix: str) -> None:
         self._path = path
-        self._kept: Tokenizer | None = None
+        self._kept: WordTokens | None = None
         self._reading = threading.Lock()
         self.token_limit = token_limit
         # One to spare: prefix and passage are counted apart, and their border could cost a token.
@@ -55,18 +56,16 @@ class TokenCounter:
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, without prefix and special tokens."""
-        return len(self._tokenizer().encode(text, add_special_tokens=False).ids)
+        return self._words().count(text)
 
     def starts(self, text: str) -> Sequence[int]:
         """Return the character offset at which each token starts, ascending."""
-        offsets = self._tokenizer().encode(text, add_special_tokens=False).offsets
-        # Normalisation (NFKC) may map several tokens onto one character, hence the sort.
-        return sorted(start for start, _ in offsets)
+        return self._words().starts(text)
 
-    def _tokenizer(self) -> Tokenizer:
+    def _words(self) -> WordTokens:
         if self._kept is None:
             with self._reading:  # documents are cut in several threads
-                self._kept = self._kept or _read(self._path)
+                self._kept = self._kept or WordTokens(_read(self._path))
         return self._kept
 
 
