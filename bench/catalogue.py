@@ -75,4 +75,12 @@ BENCHMARKS = {
         module="bench.startup", about="until the stack is ready, what it takes idle, and until a command answers",
         page="startup", environments=("export",), quick_seconds=60,
     ),
+    "streaming": Benchmark(
+        module="bench.streaming", about="what the way of a token to the client adds, beside a bare relay",
+        page="streaming", models=(), quick_seconds=60, seconds=600,
+    ),
+    "scale": Benchmark(
+        module="bench.scale", about="search at 10,000, 100,000 and 1,000,000 chunks", page="scale",
+        environments=("export",), quick_seconds=60, seconds=2_400,
+    ),
 }

@@ -51,7 +51,7 @@ def run(service: str, settings_class: type[S], main: Callable[[S, Stopping], Cor
     telemetry.configure_logging(service=service, level=settings.log_level, log_format=settings.log_format)
     telemetry.serve_metrics(settings.metrics_listen)
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_until_signal(main, settings))
     except ServiceError as error:
         logger.error("%s cannot run: %s", service, error.message, extra={"reason": error.reason})
@@ -70,7 +70,8 @@ def _exit_now(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Return what makes the event loop of a service: uvloop's, where it is installed."""
     try:
         import uvloop
     except ImportError:  # the standard loop is slower, not different

@@ -24,8 +24,11 @@ from sourcier.gateway.v1 import answer_pb2
 
 logger = logging.getLogger(__name__)
 
-COALESCE_SECONDS = 0.1
-"""The least time between two records: fifty tokens a second make ten records, not fifty."""
+COALESCE_SECONDS, COALESCE_SECONDS_MAX = 0.1, 1.0
+"""The least time between two records of an answer: fifty tokens a second make ten records, not fifty. Where many answers
+are made it grows, up to the second of these."""
+RECORDS_PER_SECOND_MAX = 500
+"""Of all answers of a process, about: each costs the processes some half a millisecond, the acknowledgement included."""
 RECORD_BYTES_MAX = 256 * 1024
 RECORD_EVENTS_MAX = 1_000
 RETRY_SECONDS = 0.5
@@ -35,17 +38,25 @@ AFTERWARDS_SECONDS_MAX = 30.0
 """How long the copy of an answer that has ended may still take, while the broker is away."""
 
 
+def pause_among(answers: int) -> float:
+    """Return the least seconds between two records of one of so many answers."""
+    return min(max(answers / RECORDS_PER_SECOND_MAX, COALESCE_SECONDS), COALESCE_SECONDS_MAX)
+
+
 class AnswerCopy:
     """The copy of one answer."""
 
     def __init__(
-        self, log: AnswerLog, answer: LiveAnswer, *, closing: asyncio.Event, crowded: Callable[[], bool]
+        self, log: AnswerLog, answer: LiveAnswer, *, closing: asyncio.Event, crowded: Callable[[], bool],
+        pause: Callable[[], float] = lambda: COALESCE_SECONDS,
     ) -> None:
-        """`closing` is set when there is no time left to wait for the broker, `crowded` tells when there is no room."""
+        """`closing` is set when there is no time left to wait for the broker, `crowded` tells when there is no room, and
+        `pause` how many seconds lie between two records at least."""
         self._log = log
         self._answer = answer
         self._closing = closing
         self._crowded = crowded
+        self._pause = pause
         self._copied = 0
         """How many events are stored."""
         self._place = 0
@@ -80,7 +91,7 @@ class AnswerCopy:
                         logger.warning("the copy of an answer has no end", extra={"answer_id": self._answer.answer_id})
                         return
                 else:
-                    await self._answer.wait_turned(seconds=COALESCE_SECONDS)
+                    await self._answer.wait_turned(seconds=self._pause())
 
     async def _events_wait(self) -> bool:
         """Wait for events to copy; return whether there are any after so long."""

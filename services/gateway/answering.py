@@ -244,7 +244,6 @@ class Writer:
         self._closeness = max(reranked, default=-1.0)
         self._stopwatch = stopwatch
         self._deadline = deadline
-        self._text = ""
         self.outcome = Outcome.ANSWERED
         self.generation: Generation | None = None
 
@@ -298,6 +297,7 @@ class Writer:
         """Yield the sentences that may be shown, with their citations."""
         called_at = time.perf_counter()
         held = ""
+        settled = False
         async for part in parts:
             if isinstance(part, Generation):
                 self.generation = part
@@ -305,14 +305,16 @@ class Writer:
                     self.outcome = Outcome.TRUNCATED
                 break
             self._stopwatch.durations.setdefault("first_token", time.perf_counter() - called_at)
-            self._text += part
             held += part
-            if is_refusal(self._text, self._messages):
-                # The standard sentence is said instead, and the model need not go on.
-                self.outcome = Outcome.REFUSED
-                return
-            if may_become_refusal(self._text, self._messages):
-                continue
+            if not settled:
+                if is_refusal(held, self._messages):
+                    # The standard sentence is said instead, and the model need not go on.
+                    self.outcome = Outcome.REFUSED
+                    return
+                if may_become_refusal(held, self._messages):
+                    continue
+                # A refusal is one from its first words: what has become none stays none, however it goes on.
+                settled = True
             async for event in self._citer.feed(held):
                 yield event
             held = ""

@@ -14,7 +14,7 @@ from prometheus_client import Counter, Gauge
 
 from services.chassis.errors import ResourceExhausted, ServiceError, Unavailable
 from services.chassis.ids import new_id
-from services.gateway.answer_copy import AnswerCopy
+from services.gateway.answer_copy import AnswerCopy, pause_among
 from services.gateway.answer_log import AnswerLog
 from services.gateway.answer_messages import is_terminal
 from services.gateway.copied_answer import CopiedAnswer, not_found
@@ -170,7 +170,10 @@ class Answers:
             async with asyncio.TaskGroup() as group:
                 making = group.create_task(_make(answer, make), name=f"making {answer.answer_id}")
                 if self._log is not None:
-                    copy = AnswerCopy(self._log, answer, closing=self._closing, crowded=self._crowded)
+                    copy = AnswerCopy(
+                        self._log, answer, closing=self._closing, crowded=self._crowded,
+                        pause=lambda: pause_among(len(self._live)),
+                    )
                     group.create_task(_copy(copy, answer), name=f"copying {answer.answer_id}")
                 while not answer.turned.is_set():
                     await self._look_after(answer)

@@ -83,6 +83,8 @@ def one_line(text: str) -> str:
 
 def visible(text: str) -> str:
     """Return the text without characters that nobody sees: direction marks, zero widths, tags."""
+    if text.isprintable():
+        return text
     return "".join(
         character for character in text
         if character in "\n\t\u200d" or unicodedata.category(character) not in ("Cf", "Cc")

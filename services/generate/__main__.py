@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 
@@ -10,6 +11,7 @@ from services.chassis.lifecycle import Stopping
 from services.chassis.models import ModelStore
 from services.chassis.serving import Server
 from services.generate.engine import Engine
+from services.generate.gathering import Gathering
 from services.generate.server import GenerateServer, TokenLimits
 from services.generate.settings import GenerateSettings, engine_environment
 from services.generate.supervisor import Supervisor
@@ -64,7 +66,9 @@ async def main(settings: GenerateSettings, stopping: Stopping) -> None:
         await supervisor.warm_up(seconds_max=settings.warm_up_seconds_max)
         limits = TokenLimits(default=settings.completion_tokens_default, maximum=settings.completion_tokens_max)
         server.add(generate_pb2_grpc.add_GenerateServiceServicer_to_server,
-                   GenerateServer(supervisor, completion_tokens=limits), SERVICE_NAME)
+                   GenerateServer(supervisor, completion_tokens=limits, gathering=Gathering(
+                       messages_per_second_max=settings.messages_per_second_max, clock=asyncio.get_running_loop().time,
+                   )), SERVICE_NAME)
         await lifecycle.serve(server, [supervisor], stopping)
 
 

@@ -7,17 +7,20 @@
      "default": "Je ne trouve pas cette information dans le corpus."}
 
 `{passage:n}` stands for the first sentence of the passage that the prompt numbers `[Source n]` or `[n]`, `{question}`
-for the prompt's last line. `calls` are the arguments of calls of the first tool that is offered, made after the text;
-such a rule is passed over where none is offered, and once a tool has answered, unless it is for `after_tool`, as rules
-for the tool's answer alone are. The failures: `hang` and `die` concern the engine, `unavailable`, `exhausted` and
-`internal` the one call; they come after the text. Asked how likely answers are, a rule tells the probabilities of its
-`scores`; an answer that they leave out has 0.98 where the rule's text begins with it, else 0.01.
+for the prompt's last line, `{clock}` for the seconds of the machine's monotonic clock, from which whoever reads the
+answer can tell when each token was due. `calls` are the arguments of calls of the first tool that is offered, made
+after the text; such a rule is passed over where none is offered, and once a tool has answered, unless it is for
+`after_tool`, as rules for the tool's answer alone are. The failures: `hang` and `die` concern the engine,
+`unavailable`, `exhausted` and `internal` the one call; they come after the text. Asked how likely answers are, a rule
+tells the probabilities of its `scores`; an answer that they leave out has 0.98 where the rule's text begins with it,
+else 0.01.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -114,9 +117,11 @@ def filled(text: str, message: str) -> str:
     def fill(place: re.Match[str]) -> str:
         if place[0] == "{question}":
             return message.rstrip().rpartition("\n")[2]
+        if place[0] == "{clock}":
+            return f"{time.monotonic():.6f}"
         return first_sentence(passage(message, int(place["number"])))
 
-    return re.sub(r"\{question\}|\{passage:(?P<number>\d+)\}", fill, text)
+    return re.sub(r"\{question\}|\{clock\}|\{passage:(?P<number>\d+)\}", fill, text)
 
 
 def passage(message: str, number: int) -> str:

@@ -26,6 +26,7 @@ from services.generate.engine import (
     ToolCall,
     Usage,
 )
+from services.generate.gathering import Gathering
 from services.generate.supervisor import Supervisor
 from services.generate.tool_requests import check_tool_order, checked_tool_calls, checked_tools
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
@@ -62,8 +63,12 @@ class TokenLimits:
 class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
     """One supervised engine behind the contract."""
 
-    def __init__(self, supervisor: Supervisor, *, completion_tokens: TokenLimits) -> None:
+    def __init__(
+        self, supervisor: Supervisor, *, completion_tokens: TokenLimits, gathering: Gathering | None = None
+    ) -> None:
+        """Without gathering, each delta of the engine is a message."""
         self._supervisor = supervisor
+        self._gathering = gathering
         self._completion_tokens = completion_tokens
         self._description = supervisor.describe()
 
@@ -80,6 +85,10 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
             async for piece in pieces:
                 if isinstance(piece, Delta):
                     yield generate_pb2.GenerateResponse(text=piece.text)
+                    if self._gathering is not None and (
+                        pause := self._gathering.sent(streams=self._supervisor.in_hand)
+                    ):
+                        await asyncio.sleep(pause)
                 elif isinstance(piece, ToolCall):
                     yield generate_pb2.GenerateResponse(tool_call=generate_pb2.ToolCall(
                         id=piece.id, name=piece.name, arguments=piece.arguments,

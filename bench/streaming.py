@@ -1,0 +1,242 @@
+"""What the way from the language model's tokens to a client adds: delay, CPU, and how much passes at all.
+
+A scripted engine in a process of its own says when it began, so that each token is known to be due. Its tokens go
+through the gateway's own server, client, ownership and copy (`bench/token_relay.py`), beside an engine and a relay of
+bare grpc.aio (`bench/peer_relay.py`). The sentence check is not on this way: `bench/streaming_ask.py` has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.measuring import Curve, Table, percentile
+from bench.streams import Processes, Reading, read_all, running, scripted_generate
+from services.chassis.channels import open_channel
+from services.stack.servers.nats import NatsServer, NatsServerSettings
+from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
+
+TOKENS_PER_SECOND = 50
+TOKENS, TOKENS_QUICK = 256, 128
+SPREAD_SECONDS = 0.5
+DELAY_MS_MAX = {50: 10.0, 200: 50.0}
+LOG_COST_MAX = 1.15
+FAST_PER_SECOND, FAST_TOKENS, FAST_STREAMS = 2_000, 3_000, 32
+LONG_WORD = " " + "m" * 1_000
+SLOW_READERS = 10
+GATHERED = (1_000_000, 10_000, 5_000, 2_500)
+"""Messages a second from which on the generate service gathers tokens; the first is never reached."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of a stream."""
+
+    method: Any
+    processes: Processes
+    bare: bool = False
+
+    def request(self, tokens: int, rate: int, *, words: str = "short") -> Any:
+        """Return the request for so many tokens at so many a second."""
+        if self.bare:
+            return f"{tokens} {rate}".encode()
+        return answer_pb2.AskRequest(question=f"{words} {tokens} {rate}")
+
+    def text(self, response: Any) -> str:
+        """Return the text of a message."""
+        return response.decode() if self.bare else response.event.token.text
+
+    async def read(self, streams: int, *, tokens: int, rate: int = TOKENS_PER_SECOND, words: str = "short",
+                   over_seconds: float = SPREAD_SECONDS) -> list[Reading]:
+        """Read so many streams at once; each has to be whole."""
+        request = self.request(tokens, rate, words=words)
+        readings = await read_all(self.method, [request] * streams, self.text, over_seconds=over_seconds)
+        assert all(reading.tokens == tokens for reading in readings), [reading.tokens for reading in readings]
+        return readings
+
+
+def script(*, tokens: int) -> dict[str, Any]:
+    """Return the script of the answers that are asked for, `short 256 50` for example."""
+    wanted = [("short", tokens, TOKENS_PER_SECOND), ("short", FAST_TOKENS, FAST_PER_SECOND),
+              ("long", tokens, TOKENS_PER_SECOND)]
+    return {"rules": [
+        {"pattern": rf"{words} {count} {rate}$", "tokens_per_second": rate,
+         "text": "{clock}" + (LONG_WORD if words == "long" else " mot") * (count - 1)}
+        for words, count, rate in wanted
+    ]}
+
+
+@asynccontextmanager
+async def relayed(
+    folder: Path, *, tokens: int, log: bool = True, uvloop: bool = True, messages_per_second_max: int | None = None
+) -> AsyncIterator[Way]:
+    """Open Sourcier's way, with the copy of answers in NATS or without."""
+    variables = {} if messages_per_second_max is None else {
+        "SOURCIER_GENERATE_MESSAGES_PER_SECOND_MAX": str(messages_per_second_max)}
+    async with AsyncExitStack() as opened:
+        engine, address = await opened.enter_async_context(
+            scripted_generate(script(tokens=tokens), folder, uvloop=uvloop, variables=variables)
+        )
+        arguments, processes = [address], {"generate": engine}
+        if log:
+            nats = await opened.enter_async_context(NatsServer(NatsServerSettings(
+                folder=folder / f"nats-{address}", log=folder / f"nats-{address}.log"
+            )))
+            arguments.append(nats.url)
+            children = psutil.Process().children(recursive=True)
+            processes["nats"] = max(
+                (child for child in children if "nats-server" in child.name()), key=psutil.Process.create_time
+            ).pid
+        processes["gateway"], port = await opened.enter_async_context(
+            running("bench.token_relay", *arguments, uvloop=uvloop)
+        )
+        channel = open_channel(f"127.0.0.1:{port}")
+        opened.push_async_callback(channel.close)
+        way = Way(answer_pb2_grpc.AnswerServiceStub(channel).Ask, Processes(processes))
+        await way.read(1, tokens=FAST_TOKENS, rate=FAST_PER_SECOND)
+        yield way
+
+
+@asynccontextmanager
+async def bare(*, uvloop: bool = True) -> AsyncIterator[Way]:
+    """Open the peer's way."""
+    async with AsyncExitStack() as opened:
+        engine, engine_port = await opened.enter_async_context(running("bench.peer_relay", "engine", uvloop=uvloop))
+        relay, port = await opened.enter_async_context(
+            running("bench.peer_relay", "relay", f"127.0.0.1:{engine_port}", uvloop=uvloop)
+        )
+        channel = open_channel(f"127.0.0.1:{port}")
+        opened.push_async_callback(channel.close)
+        way = Way(channel.unary_stream("/bench.Stream/Read"), Processes({"engine": engine, "relay": relay}), bare=True)
+        await way.read(1, tokens=FAST_TOKENS, rate=FAST_PER_SECOND)
+        yield way
+
+
+async def run(*, quick: bool) -> list[Table]:
+    """Measure delay and CPU at a model's pace, then as fast as possible, the settings, and slow readers."""
+    tokens = TOKENS_QUICK if quick else TOKENS
+    rounds = 1 if quick else 3
+    with tempfile.TemporaryDirectory(prefix="sourcier-bench-") as name:
+        folder = Path(name)
+        async with bare() as peer, relayed(folder, tokens=tokens, log=False) as held, \
+                relayed(folder, tokens=tokens) as copied:
+            ways = {"bare grpc.aio": peer, "Sourcier without log": held, "Sourcier": copied}
+            tables = await _paced(ways, tokens=tokens, rounds=rounds)
+            if not quick:
+                tables[0].curves.append(await _curve(ways))
+            tables.append(await _fast(ways, rounds=rounds))
+            tables.append(await _slow_readers(copied, tokens=tokens, rounds=rounds))
+        if not quick:
+            tables += await _settings(folder)
+    return tables
+
+
+async def _paced(ways: Mapping[str, Way], *, tokens: int, rounds: int) -> list[Table]:
+    delay = Table("added delay of a token", "ms, p99 of a round", higher_is_better=False)
+    cost = Table("CPU of a token, clients apart", "µs", higher_is_better=False)
+    found: dict[str, list[float]] = {}
+    contestants = [(name, streams) for streams in (1, *DELAY_MS_MAX) for name in ways]
+    for number in range(rounds):
+        for name, streams in contestants[number % len(contestants):] + contestants[: number % len(contestants)]:
+            label = f"{name}, {streams} stream{'s' if streams > 1 else ''}"
+            delays, used = await _round(ways[name], streams, tokens=tokens)
+            delay.add(label, percentile(delays, 0.99))
+            cost.add(label, sum(spent for process, spent in used.items() if process != "client"))
+            cost.notes[label] = ", ".join(f"{process} {spent:.0f}" for process, spent in used.items())
+            found.setdefault(label, []).extend(delays)
+    for label, delays in found.items():
+        delay.notes[label] = f"p50 {percentile(delays, 0.5):.1f}, p95 {percentile(delays, 0.95):.1f}"
+    for streams, at_most in DELAY_MS_MAX.items():
+        delay.limit(f"Sourcier, {streams} streams", at_most=at_most)
+        delay.ratio(f"Sourcier, {streams} streams", f"bare grpc.aio, {streams} streams")
+        cost.ratio(f"Sourcier, {streams} streams", f"bare grpc.aio, {streams} streams")
+        cost.ratio(f"Sourcier, {streams} streams", f"Sourcier without log, {streams} streams", target=LOG_COST_MAX)
+    return [delay, cost]
+
+
+async def _round(way: Way, streams: int, *, tokens: int) -> tuple[list[float], dict[str, float]]:
+    """Return the delays of all tokens in ms, and the CPU of a token by process in µs."""
+    before = way.processes.cpu_seconds()
+    readings = await way.read(streams, tokens=tokens)
+    after = way.processes.cpu_seconds()
+    delays = [1000 * delay for reading in readings for delay in reading.delays(TOKENS_PER_SECOND)]
+    return delays, {name: 1e6 * (after[name] - before[name]) / len(delays) for name in after}
+
+
+async def _curve(ways: Mapping[str, Way]) -> Curve:
+    series: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    for streams in (1, 10, 25, 50, 100, 200, 300):
+        for name, way in ways.items():
+            delays, _ = await _round(way, streams, tokens=TOKENS_QUICK if way.bare else TOKENS)
+            series[name].append((streams, percentile(delays, 0.99)))
+    return Curve(f"Added delay at {TOKENS_PER_SECOND} tokens/s a stream", "streams", "ms, p99", series, log_y=True)
+
+
+async def _fast(ways: Mapping[str, Way], *, rounds: int) -> Table:
+    table = Table("as fast as possible", "tokens/s")
+    for number in range(rounds):
+        names = list(ways)
+        for name in names[number % len(names):] + names[: number % len(names)]:
+            started = time.monotonic()
+            # One message a token takes the peer long enough for a third of them.
+            tokens = FAST_TOKENS // 3 if ways[name].bare else FAST_TOKENS
+            readings = await ways[name].read(FAST_STREAMS, tokens=tokens, rate=FAST_PER_SECOND, over_seconds=0)
+            total = sum(reading.tokens for reading in readings)
+            table.add(name, total / (time.monotonic() - started))
+            messages = sum(len(reading.arrivals) for reading in readings)
+            table.notes[name] = f"{total / messages:.1f} tokens a message"
+    table.ratio("Sourcier", "bare grpc.aio")
+    table.ratio("Sourcier", "Sourcier without log", target=1 / LOG_COST_MAX)
+    return table
+
+
+async def _slow_readers(way: Way, *, tokens: int, rounds: int) -> Table:
+    table = Table("added delay beside others of long words, 50 streams", "ms, p99 of a round", higher_is_better=False)
+    request = way.request(tokens, TOKENS_PER_SECOND, words="long")
+    for number in range(rounds):
+        for reads in (True, False) if number % 2 else (False, True):
+            calls = [way.method(request, timeout=60) for _ in range(SLOW_READERS)]
+            readers = [asyncio.ensure_future(_drain(call)) for call in calls] if reads else []
+            delays, _ = await _round(way, 50, tokens=tokens)
+            await asyncio.gather(*readers)
+            for call in calls:
+                call.cancel()
+            table.add(f"{SLOW_READERS} that read" if reads else f"{SLOW_READERS} that do not", percentile(delays, 0.99))
+    table.ratio(f"{SLOW_READERS} that do not", f"{SLOW_READERS} that read", target=1.2)
+    return table
+
+
+async def _drain(call: Any) -> None:
+    async for _ in call:
+        pass
+
+
+async def _settings(folder: Path) -> list[Table]:
+    """Compare event loops, and from how many messages a second on tokens are gathered, at the most streams."""
+    streams = max(DELAY_MS_MAX)
+    delay = Table(f"settings, {streams} streams", "ms, p99 of a round", higher_is_better=False)
+    cost = Table(f"settings, {streams} streams, CPU of a token", "µs", higher_is_better=False)
+
+    async def measure(label: str, way: Way) -> None:
+        delays, used = await _round(way, streams, tokens=TOKENS)
+        delay.add(label, percentile(delays, 0.99))
+        delay.notes[label] = f"p50 {percentile(delays, 0.5):.1f}, p95 {percentile(delays, 0.95):.1f}"
+        cost.add(label, sum(spent for process, spent in used.items() if process != "client"))
+        cost.notes[label] = ", ".join(f"{process} {spent:.0f}" for process, spent in used.items())
+
+    async with bare(uvloop=False) as way:
+        await measure("bare grpc.aio, asyncio's loop", way)
+    async with relayed(folder, tokens=TOKENS, uvloop=False) as way:
+        await measure("Sourcier, asyncio's loop", way)
+    for number in GATHERED:
+        async with relayed(folder, tokens=TOKENS, messages_per_second_max=number) as way:
+            await measure(f"Sourcier, uvloop, gathered from {number:,} messages/s", way)
+    return [delay, cost]
