@@ -58,10 +58,9 @@ eval: ## Measure the quality of retrieval through the running services: make eva
 	@$(RUN) -m models fetch multilingual-e5-small
 	@$(RUN) -m eval retrieval --data "$(or $(DATA),../shared/data/retrieval/piaf-shared)" $(if $(QUESTIONS),--questions $(QUESTIONS))
 
-bench: ## Measure speed beside peers: make bench [ONLY=name] [QUICK=1].
-	@$(INSTALL) services dev export generate bench
-	@$(RUN) -m models fetch multilingual-e5-small smollm2-135m-instruct
-	@$(RUN) -m bench $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+bench: ## Measure speed beside peers: make bench [ONLY=name,…] [QUICK=1] [PUBLISH=1]; LIST=1 shows the names.
+	@$(INSTALL) services
+	@$(RUN) -m bench $(if $(ONLY),--only "$(ONLY)") $(if $(QUICK),--quick) $(if $(PUBLISH),--publish) $(if $(LIST),--list)
 
 chaos: ## Kill, lose, delay and double, then count: make chaos [DURATION=seconds] [SEED=n] [SCENARIO=name].
 	@$(INSTALL) services dev

@@ -20,7 +20,7 @@ CONCURRENCY = 8
 async def run(*, quick: bool) -> list[Table]:
     """Ask questions in other writings than the FAQ has them, one at a time, of a small FAQ and of a large one."""
     sizes = (200, 1_000 if quick else ENTRIES_MAX)
-    table = Table(f"direct answer, whole call (target: p50 under {TARGET_MS:g} ms)", "ms", higher_is_better=False)
+    table = Table("direct answer, whole call", "ms", higher_is_better=False)
     lookup = Table("direct answer, embedding and look-up", "ms", higher_is_better=False)
     async with (
         running_stack(SOURCIER_STACK_SERVICES="ingest,embed,rerank,gateway") as addresses,
@@ -41,6 +41,7 @@ async def run(*, quick: bool) -> list[Table]:
                 if answer.direct is not None:
                     table.add(agent, 1000 * (time.perf_counter() - started))
                     lookup.add(agent, 1000 * answer.durations["direct"])
+            table.limit(agent, at_most=TARGET_MS)
             samples = table.samples[agent]
             table.notes[agent] = f"p95 {percentile(samples, 0.95):.1f}; {len(samples)} of {ASKED} answered directly"
     return [table, lookup]

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,25 +17,29 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 ROOT = Path(__file__).parents[1]
 CORES = len(os.sched_getaffinity(0))
 
 
 def machine() -> dict[str, Any]:
-    """Return processor, cores, flags that matter, versions and commit."""
-    flags = set()
+    """Return processor, cores, memory, flags that matter, versions and commit."""
+    flags: set[str] = set()
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         for line in file:
-            if line.startswith("flags"):
+            if line.startswith(("flags", "Features")):
                 flags = set(line.split(":", 1)[1].split())
                 break
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True,
-                            check=False).stdout.strip()
+    commit = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=10"], cwd=ROOT, capture_output=True,
+                            text=True, check=False).stdout.strip()
     return {
         "architecture": platform.machine(), "cores": CORES,
-        "flags": sorted(flags & {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16"}),
-        "python": platform.python_version(), "onnxruntime": metadata.version("onnxruntime"),
-        "openvino": metadata.version("openvino"), "commit": commit,
+        "memory_gib": round(psutil.virtual_memory().total / 2**30),
+        "flags": sorted(flags & {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp"}),
+        "versions": {"python": platform.python_version(),
+                     **{name: metadata.version(name) for name in ("onnxruntime", "openvino", "grpcio")}},
+        "commit": commit or "unknown",
     }
 
 
@@ -62,6 +67,12 @@ async def _stack(*arguments: str, environment: Mapping[str, str]) -> None:
         sys.executable, "-m", "services.stack", *arguments, cwd=ROOT, env=dict(environment),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )
-    output, _ = await process.communicate()
+    try:
+        output, _ = await process.communicate()
+    except asyncio.CancelledError:
+        # A stack that is still starting belongs to this process: interrupted, it ends what it has started.
+        process.send_signal(signal.SIGINT)
+        await process.wait()
+        raise
     if process.returncode:
         raise SystemExit(f"the stack did not go {arguments[0]}:\n{output.decode()}")

@@ -1,84 +1,142 @@
-"""Files to rows that can be found: chunks a second, and what a chunk costs beside the model."""
+"""Files to rows that can be found, beside LlamaIndex and Haystack: the same files, model, database and threads.
+
+Chunkers differ, so chunks a second are told beside the tokens embedded a second. Every round's files are new content:
+the same bytes again would not be parsed again.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from bench.embedding import MODEL
-from bench.environment import running_stack
-from bench.measuring import Table
+from bench import ingestion_rows, metrics
+from bench.environment import CORES, running_stack
+from bench.ingestion_peers import BATCHES, CHUNK_TOKENS, OVERLAP_TOKENS, Peer, Round
+from bench.measuring import Table, interleave
 from bench.texts import sheets
-from services.chassis import channels
-from services.chassis.channels import Deadline
 from sourcier.client import Client
-from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.gateway.v1 import knowledge_pb2
 
 UPLOADS_AT_ONCE = 8
+SAME_FILE, DEFAULT = "Sourcier, the peers' ONNX file", "Sourcier, default settings"
+SERVICES = "ingest,embed,rerank,gateway"
+Ingest = Callable[[list[Path], str], Awaitable[Round]]
+"""Ingests files into a collection, or a table, of this name."""
 
 
 async def run(*, quick: bool) -> list[Table]:
-    """Ingest the same files into a collection per round; the model's share is measured on the same passages."""
+    """Compare stored rows and vectors first, then take turns on the same files."""
     files, origin = sheets()
-    files = files[:20] if quick else files
-    rate = Table("ingestion", "chunks/s")
-    cost = Table("cost of a chunk", "ms", higher_is_better=False)
-    rate.notes["files to searchable rows"] = f"{len(files)} files of {origin}, default settings"
-    async with running_stack(SOURCIER_STACK_SERVICES="ingest,embed,rerank,gateway") as addresses:
-        async with Client(addresses["SOURCIER_GATEWAY_URL"]) as client:
-            for number in range(2 if quick else 4):
-                name = f"round-{number}"
-                await client.create_collection(name)
-                started = time.perf_counter()
-                chunks = await _ingest(client, files, collection=name)
-                total = time.perf_counter() - started
-                model = await _model_seconds(client, addresses["SOURCIER_EMBED_URL"], collection=name)
-                if number == 0:
-                    continue
-                rate.add("files to searchable rows", chunks / total)
-                cost.add("all", 1000 * total / chunks)
-                cost.add("model alone", 1000 * model / chunks)
-                cost.add("everything but the model", 1000 * (total - model) / chunks)
-    cost.notes["everything but the model"] = "wall time of the round less that of embedding the same texts over gRPC"
-    cost.notes["model alone"] = MODEL
-    return [rate, cost]
+    files = files[:4] if quick else files
+    chunks, tokens = Table("ingestion, chunks", "chunks/s"), Table("ingestion, tokens", "tokens/s")
+    async with _contestants() as contestants:
+        count = 0
+
+        async def measured(name: str) -> float:
+            nonlocal count
+            count += 1
+            # The first round counts for nothing and is there to load what loads late.
+            chosen = files if count > len(contestants) else files[:1]
+            with tempfile.TemporaryDirectory() as folder:
+                done = await contestants[name](edition(chosen, Path(folder), count), f"edition{count}")
+            if count > len(contestants):
+                tokens.add(name, done.tokens / done.seconds)
+                chunks.notes[name] = f"{done.chunks} chunks of {done.tokens / done.chunks:.0f} tokens"
+            return done.chunks / done.seconds
+
+        await interleave(chunks, {name: _bound(measured, name) for name in contestants}, rounds=1 if quick else 3)
+    tokens.notes[DEFAULT] = f"{len(files)} files of {origin}, {CORES} threads, tokens as embedded, titles included"
+    for peer in contestants.keys() - {SAME_FILE, DEFAULT}:
+        for table in (chunks, tokens):
+            table.ratio(SAME_FILE, peer, target=1.05)
+            table.ratio(DEFAULT, peer, target=1.8)
+    return [chunks, tokens]
 
 
-async def _ingest(client: Client, files: list[Path], *, collection: str) -> int:
+def _bound(measured: Callable[[str], Awaitable[float]], name: str) -> Callable[[], Awaitable[float]]:
+    return lambda: measured(name)
+
+
+def edition(files: Sequence[Path], folder: Path, number: int) -> list[Path]:
+    """Return copies of the files that differ from all that was ingested before."""
+    copies = []
+    for file in files:
+        copy = folder / file.name
+        copy.write_text(f"{file.read_text('utf-8').rstrip()}\n\nÉdition {number}.\n", "utf-8")
+        copies.append(copy)
+    return copies
+
+
+@asynccontextmanager
+async def _contestants() -> AsyncIterator[dict[str, Ingest]]:
+    """Start two stacks and the peers, and prove that all store the same of the same texts."""
+    async with AsyncExitStack() as opened:
+        same = await opened.enter_async_context(_Stack.started(SOURCIER_EMBED_ENGINE="onnxruntime-int8"))
+        default = await opened.enter_async_context(_Stack.started())
+        contestants: dict[str, Ingest] = {SAME_FILE: same.ingest, DEFAULT: default.ingest}
+        peers = [peer for name in BATCHES if (peer := await Peer.start(name, same.addresses["SOURCIER_POSTGRES_URL"]))]
+        files = sheets()[0][:1]
+        for number, stack in enumerate((same, default)):
+            done = await stack.ingest(files, f"proof{number}")
+            await ingestion_rows.prove_ours(stack.addresses, f"proof{number}", done.chunks)
+        for peer in peers:
+            opened.push_async_callback(peer.stop)
+            await peer.choose_batch(files)
+            done = await peer.ingest(files, "proof")
+            await ingestion_rows.prove_peer(same.addresses, peer.name, "proof", done.chunks)
+            contestants[peer.label] = peer.ingest
+        yield contestants
+
+
+class _Stack:
+    """A stack with one engine, and a client of it."""
+
+    def __init__(self, addresses: Mapping[str, str], client: Client, listening: Mapping[str, str]) -> None:
+        self.addresses = addresses
+        self._client = client
+        self._listening = listening
+
+    @classmethod
+    @asynccontextmanager
+    async def started(cls, **variables: str) -> AsyncIterator[_Stack]:
+        listening = metrics.endpoints()
+        async with (
+            running_stack(SOURCIER_STACK_SERVICES=SERVICES, **listening, **variables) as addresses,
+            Client(addresses["SOURCIER_GATEWAY_URL"]) as client,
+        ):
+            yield cls(addresses, client, listening)
+
+    async def ingest(self, files: list[Path], collection: str) -> Round:
+        """Upload the files into a new collection and wait until all can be found."""
+        await self._client.create_collection(collection, chunking=knowledge_pb2.Chunking(
+            target=CHUNK_TOKENS, maximum=CHUNK_TOKENS, overlap=OVERLAP_TOKENS
+        ))
+        before = await self._tokens()
+        started = time.perf_counter()
+        chunks = await load(self._client, files, collection=collection)
+        return Round(time.perf_counter() - started, chunks, int(await self._tokens() - before))
+
+    async def _tokens(self) -> float:
+        values = await metrics.read(self._listening)
+        return sum(value for name, value in values.items() if name.startswith("sourcier_embed_tokens_total"))
+
+
+async def load(client: Client, files: Sequence[Path | bytes], *, collection: str, names: Sequence[str] = ()) -> int:
+    """Upload documents into the bulk lane and return once all can be found, with the number of their chunks."""
     slots = asyncio.Semaphore(UPLOADS_AT_ONCE)
 
-    async def one(path: Path) -> int:
+    async def upload(number: int) -> str:
         async with slots:
-            uploaded = await client.upload(path, collection=collection)
-            job = await client.wait_for_job(uploaded.job_id)
-            return job.chunk_count
+            name = names[number] if names else ""
+            return (await client.upload(files[number], filename=name, collection=collection, lane="bulk")).job_id
 
-    return sum(await asyncio.gather(*map(one, files)))
-
-
-async def _model_seconds(client: Client, embed_url: str, *, collection: str) -> float:
-    """Embed the collection's passages again, over gRPC, as titles and headings made them: the model's own time."""
-    titles = {document.document_id: document.title async for document in client.documents(collection=collection)}
-    texts: list[str] = []
-    for document_id, title in titles.items():
-        found = await client.search(title or "document", collection=collection, document_ids=[document_id], limit=100,
-                                    mode="dense", exact=True)
-        for passage in found.passages:
-            lines = dict.fromkeys([passage.title, " > ".join(passage.heading_path), passage.text])
-            texts.append("\n".join(line for line in lines if line))
-    channel = channels.open_channel(embed_url)
-    stub = embed_pb2_grpc.EmbedServiceStub(channel)
-    slots = asyncio.Semaphore(4)
-
-    async def embed(batch: list[str]) -> None:
+    async def chunks(job_id: str) -> int:
         async with slots:
-            await channels.call(
-                stub.Embed, embed_pb2.EmbedRequest(role=embed_pb2.TEXT_ROLE_PASSAGE, texts=batch), peer="embed",
-                tenant="default", deadline=Deadline.after(600), cap_seconds=600,
-            )
+            return (await client.wait_for_job(job_id)).chunk_count
 
-    started = time.perf_counter()
-    await asyncio.gather(*(embed(texts[start : start + 32]) for start in range(0, len(texts), 32)))
-    await channel.close()
-    return time.perf_counter() - started
+    job_ids = await asyncio.gather(*(upload(number) for number in range(len(files))))
+    return sum(await asyncio.gather(*map(chunks, job_ids)))

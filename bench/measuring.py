@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
-
-RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +50,14 @@ class Table:
                             "rounds": rounds})
         return value
 
-    def limit(self, contestant: str, *, at_most: float | None = None, at_least: float | None = None) -> float:
-        """Record the median of a contestant's samples beside a figure it has to keep, and whether it does."""
-        value = self.median(contestant)
+    def limit(
+        self, contestant: str, *, at_most: float | None = None, at_least: float | None = None, share: float = 0.5
+    ) -> float:
+        """Record a percentile of a contestant's samples, by default the median, beside a figure it has to keep."""
+        value = self.median(contestant) if share == 0.5 else percentile(self.samples[contestant], share)
         reached = (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
-        self.limits.append({"contestant": contestant, "value": value, "at_most": at_most, "at_least": at_least,
+        named = contestant if share == 0.5 else f"{contestant}, p{100 * share:g}"
+        self.limits.append({"contestant": named, "value": value, "at_most": at_most, "at_least": at_least,
                             "reached": reached})
         return value
 
@@ -67,16 +65,6 @@ class Table:
     def missed(self) -> int:
         """How many targets and limits were not reached."""
         return sum(entry["reached"] is False for entry in (*self.ratios, *self.limits))
-
-    def write(self, path: Path, *, machine: Mapping[str, Any]) -> None:
-        """Append the table to a file of JSON lines, raw samples included."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        entry = {"benchmark": self.name, "unit": self.unit, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                 "higher_is_better": self.higher_is_better, "samples": self.samples, "ratios": self.ratios,
-                 "limits": self.limits, "curves": [asdict(curve) for curve in self.curves], "notes": self.notes,
-                 "machine": dict(machine)}
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
     def lines(self) -> list[str]:
         """Return the table as text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from bench.environment import running_stack
-from bench.ingestion import _ingest
+from bench.ingestion import load
 from bench.measuring import Table, percentile
 from bench.texts import questions, sheets
 from sourcier.client import Client
@@ -22,7 +22,7 @@ async def run(*, quick: bool) -> list[Table]:
     totals = Table("search, whole call", "ms", higher_is_better=False)
     async with running_stack(SOURCIER_STACK_SERVICES="ingest,embed,rerank,gateway") as addresses:
         async with Client(addresses["SOURCIER_GATEWAY_URL"]) as client:
-            chunks = await _ingest(client, files[:30] if quick else files, collection="default")
+            chunks = await load(client, files[:30] if quick else files, collection="default")
             times: dict[str, list[float]] = {mode: [] for mode in MODES}
             by_stage: dict[str, list[float]] = {}
             for number, question in enumerate(asked):

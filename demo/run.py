@@ -32,8 +32,8 @@ warnings.filterwarnings("ignore", message="Protobuf gencode version")
 
 import click  # noqa: E402 the path comes first
 
-from services.stack.command import running  # noqa: E402
 from services.stack.settings import StackSettings  # noqa: E402
+from services.stack.standing import running  # noqa: E402
 from sourcier.cli.ask import AnswerWriter  # noqa: E402
 from sourcier.cli.failure import Failure, explain, root  # noqa: E402
 from sourcier.cli.files import Selection, select  # noqa: E402
@@ -122,7 +122,7 @@ def stack(*, keep: bool) -> Iterator[tuple[str, bool]]:
     if address := os.environ.get("SOURCIER_GATEWAY_URL", ""):
         yield address, True
         return
-    if (found := running(settings)) is not None:
+    if (found := running(settings.folder)) is not None:
         if not found.ready or not found.gateway:
             raise Failure(f"a stack runs in {settings.folder} and is not ready", hint="sourcier status tells more")
         click.echo(f"A stack runs in {settings.folder} already; the demo uses it and leaves it running.")
@@ -133,7 +133,7 @@ def stack(*, keep: bool) -> Iterator[tuple[str, bool]]:
     try:
         if stack_command("up", "--detach") != 0:
             raise Failure("the stack did not start", hint="the lines above say why; make demo tries again")
-        found = running(settings)
+        found = running(settings.folder)
         if found is None or not found.gateway:
             raise Failure("the stack has no gateway", hint="unset SOURCIER_STACK_SERVICES")
         ready = True

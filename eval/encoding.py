@@ -142,7 +142,11 @@ class OfflineEncoder:
 
     def passage_vectors(self, texts: Sequence[str], *, progress: Progress) -> FloatArray:
         """Return the pooled vectors of texts, read as passages."""
-        return self._encode(texts, "passage", full=False, progress=progress)[0]
+        return self.passages(texts, progress=progress)[0]
+
+    def passages(self, texts: Sequence[str], *, progress: Progress) -> tuple[FloatArray, TokenRows]:
+        """Return the pooled vectors of texts, read as passages, and their token codes."""
+        return self._encode(texts, "passage", full=False, progress=progress)[:2]
 
     def _encode(
         self, texts: Sequence[str], role: str, *, full: bool, progress: Progress

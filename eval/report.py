@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from eval.blocks import markdown_table as markdown_table  # handed on: every evaluation writes its block with these
+from eval.blocks import write_block as write_block
 from eval.datasets import Dataset
 from eval.measures import MEASURES, Estimate, estimate, measure
 from eval.searching import MODES, Ranking
@@ -63,29 +64,10 @@ def table(run: RetrievalFigures) -> str:
     )
 
 
-def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as a Markdown table; the first is the head."""
-    head, *body = rows
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in body])
-
-
 def provenance(*, system: str, command: str) -> str:
     """Return the line that says what was measured, where, when and how."""
     now = datetime.now(UTC)
     return f"{now:%d %B %Y} · {system} · {_machine()} · commit {_commit()} · `{command}`"
-
-
-def write_block(document: Path, name: str, body: str) -> None:
-    """Put a block in the place of the one of that name, or at the document's end."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    block = f"{begin}\n{body.strip()}\n{end}"
-    text = document.read_text("utf-8") if document.exists() else "# Quality\n"
-    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-    known = pattern.search(text) is not None
-    text = pattern.sub(lambda _: block, text) if known else f"{text.rstrip()}\n\n{block}\n"
-    document.parent.mkdir(parents=True, exist_ok=True)
-    document.write_text(text, "utf-8")
 
 
 def write_summary(path: Path, run: RetrievalFigures, *, system: str) -> None:

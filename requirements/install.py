@@ -48,6 +48,10 @@ SETUPS = {
     "export": Environment("export", ("export",), "the model exporter", torch=True),
     "generate": Environment("generate", ("generate",), "vLLM on the CPU", resolved=False, torch=True),
     "bench": Environment("bench", ("bench",), "the peers to measure against", torch=True),
+    "report": Environment("report", ("report",), "the plots of benchmarks"),
+    "profile": Environment("profile", ("profile",), "the sampler of running services"),
+    "llamaindex": Environment("llamaindex", ("llamaindex",), "LlamaIndex, to measure against"),
+    "haystack": Environment("haystack", ("haystack",), "Haystack, to measure against"),
 }
 
 

@@ -6,9 +6,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Literal
 
 from sourcier.calls import Calls, pages
-from sourcier.gateway.v1 import curation_pb2
+from sourcier.gateway.v1 import answer_pb2, curation_pb2
 
-IndexingMethodName = Literal["qa_atomic", "classic"]
+IndexingMethodName = Literal["qa_atomic", "classic", "none"]
+AgentModeName = Literal["injection", "tools", "service"]
 DocumentChangeName = Literal["flag", "retire"]
 
 
@@ -18,14 +19,30 @@ class AgentCalls(Calls):
     async def create_agent(
         self, name: str, *, collection: str = "", description: str = "",
         indexing_method: IndexingMethodName | None = None, on_document_change: DocumentChangeName | None = None,
-        categories: Sequence[str] = (), timeout_seconds: float | None = None,
+        categories: Sequence[str] = (), mode: AgentModeName | None = None, timeout_seconds: float | None = None,
     ) -> curation_pb2.Agent:
-        """Create an agent of a collection that exists; raise AlreadyExists when there is one of that name."""
+        """Create an agent of a collection that exists; raise AlreadyExists when there is one of that name.
+
+        The language model then reads the collection's chunks, unless `indexing_method` is `none`.
+        """
+        return (await self.plan_agent(
+            name, collection=collection, description=description, indexing_method=indexing_method,
+            on_document_change=on_document_change, categories=categories, mode=mode, dry_run=False,
+            timeout_seconds=timeout_seconds,
+        )).agent
+
+    async def plan_agent(
+        self, name: str, *, collection: str = "", description: str = "",
+        indexing_method: IndexingMethodName | None = None, on_document_change: DocumentChangeName | None = None,
+        categories: Sequence[str] = (), mode: AgentModeName | None = None, dry_run: bool = True,
+        timeout_seconds: float | None = None,
+    ) -> curation_pb2.CreateAgentResponse:
+        """Tell how many chunks the language model would read for an agent; without `dry_run` create it, too."""
         request = curation_pb2.CreateAgentRequest(
             name=name, description=description, collection=collection, indexing_method=_method(indexing_method),
-            on_document_change=_change(on_document_change), categories=categories,
+            on_document_change=_change(on_document_change), categories=categories, mode=_mode(mode), dry_run=dry_run,
         )
-        return (await self._unary(self._curation.CreateAgent, request, timeout_seconds)).agent
+        return await self._unary(self._curation.CreateAgent, request, timeout_seconds)
 
     async def get_agent(self, name: str, *, timeout_seconds: float | None = None) -> curation_pb2.Agent:
         """Return an agent; raise NotFound."""
@@ -45,13 +62,15 @@ class AgentCalls(Calls):
     async def update_agent(
         self, name: str, *, collection: str | None = None, description: str | None = None,
         indexing_method: IndexingMethodName | None = None, on_document_change: DocumentChangeName | None = None,
-        categories: Sequence[str] | None = None, timeout_seconds: float | None = None,
+        categories: Sequence[str] | None = None, mode: AgentModeName | None = None,
+        timeout_seconds: float | None = None,
     ) -> curation_pb2.Agent:
-        """Change an agent; what is None stays as it is."""
+        """Change an agent; what is None stays as it is. The mode `service` leaves it to the service's setting."""
         request = curation_pb2.UpdateAgentRequest(
             name=name, description=description, collection=collection, indexing_method=_method(indexing_method),
             on_document_change=_change(on_document_change),
             categories=None if categories is None else curation_pb2.CategoryList(names=categories),
+            mode=None if mode is None else _mode(mode),
         )
         return (await self._unary(self._curation.UpdateAgent, request, timeout_seconds)).agent
 
@@ -99,6 +118,11 @@ class AgentCalls(Calls):
 
 def _method(name: IndexingMethodName | None) -> curation_pb2.IndexingMethod.ValueType:
     return curation_pb2.IndexingMethod.Value(f"INDEXING_METHOD_{(name or 'unspecified').upper()}")
+
+
+def _mode(name: AgentModeName | None) -> answer_pb2.AnswerMode.ValueType:
+    named = "UNSPECIFIED" if name in (None, "service") else str(name).upper()
+    return answer_pb2.AnswerMode.Value(f"ANSWER_MODE_{named}")
 
 
 def _change(name: DocumentChangeName | None) -> curation_pb2.DocumentChange.ValueType:

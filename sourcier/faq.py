@@ -46,7 +46,9 @@ class FaqCalls(Calls):
             raise ValueError("the answer is an FAQ entry already; correct that one")
         if answer.refused and not corrected_answer:
             raise ValueError("a refusal answers nothing; give the right answer")
-        versions = {citation.document_id: citation.version_id for citation in answer.citations}
+        versions = {each.document_id: each.version_id for each in answer.citations if each.document_id}
+        for citation in answer.citations:
+            versions |= {document.document_id: document.version_id for document in citation.documents}
         if made is not None:
             versions = {made.document_id: made.version_id}
         request = curation_pb2.ApproveAnswerRequest(
@@ -57,6 +59,21 @@ class FaqCalls(Calls):
                 curation_pb2.FaqDocument(document_id=document_id, version_id=version_id)
                 for document_id, version_id in versions.items()
             ],
+        )
+        return (await self._unary(self._curation.ApproveAnswer, request, timeout_seconds)).entry
+
+    async def approve_message(
+        self, message_id: str, *, agent: str, validated_by: str, question: str = "", corrected_answer: str = "",
+        timeout_seconds: float | None = None,
+    ) -> curation_pb2.FaqEntry:
+        """Add the answer of a conversation that is kept, as it is or corrected, bound to the versions that it cites.
+
+        `question` puts the question in better words. Raises NotFound, and FailedPrecondition where a document has other
+        content by now, or the message answers nothing.
+        """
+        request = curation_pb2.ApproveAnswerRequest(
+            agent=agent, question=question, corrected_answer=corrected_answer, validated_by=validated_by,
+            message_id=message_id,
         )
         return (await self._unary(self._curation.ApproveAnswer, request, timeout_seconds)).entry
 

@@ -2,7 +2,8 @@
 
     manifest.json     what was exported, and what it was made with
     documents.jsonl   one document a line, by id
-    chunks.jsonl      one chunk a line, by document and place in it, with where its token codes lie
+    chunks.jsonl      one chunk a line, by document and place in it, with where its token codes lie, and what is known
+                      of it (`unit`)
     ids.txt           the chunks' ids, in the same order
     vectors.npy       float32, C order, one row a chunk, in the same order
     token_codes.bin   the token codes, one after the other
@@ -30,6 +31,8 @@ from sourcier.gateway.v1 import transfer_pb2
 FORMAT = 1
 FLOAT_BYTES = 4
 CHUNKS_A_MESSAGE = 32
+MESSAGE_BYTES_MAX = 3 * 1024**2
+"""Of chunks: with what is known of one, it may take most of a megabyte."""
 
 # NumPy's own format, version 1.0: magic, version, length of the header, header, rows.
 _MAGIC = b"\x93NUMPY\x01\x00"
@@ -148,14 +151,18 @@ class TransferReader:
                 place = f"documents.jsonl, line {number}"
                 document = self._parsed(self._json(line, place), transfer_pb2.TransferDocument(), place)
                 yield transfer_pb2.ImportCollectionRequest(document=document)
-                missing = document.chunk_count
-                while missing:
-                    page = [
-                        self._chunk(document.document_id, chunks, ids, vectors, codes)
-                        for _ in range(min(missing, CHUNKS_A_MESSAGE))
-                    ]
-                    missing -= len(page)
-                    yield transfer_pb2.ImportCollectionRequest(chunks=transfer_pb2.TransferChunks(chunks=page))
+                page: list[transfer_pb2.TransferChunk] = []
+                size = 0
+                for _ in range(document.chunk_count):
+                    chunk = self._chunk(document.document_id, chunks, ids, vectors, codes)
+                    own = chunk.ByteSize()
+                    if page and (len(page) == CHUNKS_A_MESSAGE or size + own > MESSAGE_BYTES_MAX):
+                        yield _chunks_request(page)
+                        page, size = [], 0
+                    page.append(chunk)
+                    size += own
+                if page:
+                    yield _chunks_request(page)
             if chunks.readline():
                 raise _invalid(self._folder / "chunks.jsonl", "has more chunks than documents.jsonl tells")
 
@@ -208,6 +215,10 @@ class TransferReader:
             return json_format.ParseDict(fields, message)
         except json_format.ParseError as error:
             raise _invalid(self._folder, f"cannot be read at {place}: {_first_line(error)}") from None
+
+
+def _chunks_request(chunks: list[transfer_pb2.TransferChunk]) -> transfer_pb2.ImportCollectionRequest:
+    return transfer_pb2.ImportCollectionRequest(chunks=transfer_pb2.TransferChunks(chunks=chunks))
 
 
 def npy_header(rows: int, columns: int) -> bytes:

@@ -24,6 +24,8 @@ NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 READ_BYTES = 1 << 20
 PRECISION_SEPARATOR = "@"
 """`multilingual-e5-small@int8` is that model in this precision alone, a space of its own."""
+NULL_PRECISION = "null"
+"""`multilingual-e5-small@null`: the model's tokens, a space of vectors without meaning, for benchmarks and tests."""
 
 
 def default_root(environment: Mapping[str, str]) -> Path:
@@ -150,7 +152,7 @@ class ModelStore:
         name, separator, precision = name.partition(PRECISION_SEPARATOR)
         folder = self._folder(name)
         manifest = read_manifest(folder)
-        if separator and precision not in manifest.variants:
+        if separator and precision not in (*manifest.variants, NULL_PRECISION):
             known = ", ".join(sorted(manifest.variants)) or "none"
             raise ModelInvalid(f"{name} has no variant {precision!r}; it has {known}", model=name)
         return Model(path=folder, manifest=replace(manifest, precision=precision))

@@ -32,13 +32,13 @@ from services.chassis.errors import (
     Unavailable,
 )
 from services.chassis.postgres_types import register_types
+from services.chassis.tenants import TENANT_PATTERN
 
 Connection: TypeAlias = AsyncConnection[TupleRow]
 
 ALL_TENANTS = "*"
 """The tenant of system work; no person's tenant can have this name."""
 
-TENANT_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
 SCHEMA_PATTERN = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 
 logger = logging.getLogger(__name__)

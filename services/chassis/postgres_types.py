@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from psycopg import AsyncConnection
 from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
@@ -33,7 +33,9 @@ class TextSearchVector(bytes):
 def half_vector(values: bytes) -> HalfVector:
     """Return a vector from its float16 values, little-endian, as events carry them."""
     # The wire wants big-endian: uint16 dimension, uint16 unused, then the values.
-    return HalfVector(struct.pack(">HH", len(values) // 2, 0) + np.frombuffer(values, "<f2").byteswap().tobytes())
+    swapped = array("H", values)  # not numpy: the stack, which holds no vector, would load it for this alone
+    swapped.byteswap()
+    return HalfVector(struct.pack(">HH", len(swapped), 0) + swapped.tobytes())
 
 
 def sparse_vector(elements: Mapping[int, float], *, dimension: int) -> SparseVector:

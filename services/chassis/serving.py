@@ -28,7 +28,7 @@ from services.chassis.errors import (
     ServiceError,
     Unavailable,
 )
-from services.chassis.subjects import checked_tenant
+from services.chassis.tenants import checked_tenant
 
 logger = logging.getLogger(__name__)
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.chassis.subjects import QueueLimits
+if TYPE_CHECKING:
+    from services.chassis.subjects import QueueLimits
 
 S = TypeVar("S", bound="ServiceSettings")
 
@@ -65,6 +66,9 @@ class NatsSettings(BaseSettings):
     @property
     def queue_limits(self) -> QueueLimits:
         """The bounds of streams and durables."""
+        # Here: settings are also read by what knows no queue, and subjects load every event's class.
+        from services.chassis.subjects import QueueLimits
+
         return QueueLimits(
             messages_per_subject_max=self.queue_messages_max, bytes_max=self.queue_bytes_max,
             duplicate_window_seconds=self.duplicate_window_seconds, ack_wait_seconds=self.ack_wait_seconds,

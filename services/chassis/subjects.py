@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
 from services.chassis.errors import InvalidArgument
+from services.chassis.tenants import checked_tenant
 from sourcier.events.v1 import events_pb2
 
 LANES = ("interactive", "bulk")
@@ -22,7 +23,6 @@ BODY_BYTES_MAX = 512 * 1024
 
 DAY_SECONDS = 24 * 3600.0
 
-TENANT_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
 SUFFIX_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -207,13 +207,6 @@ def streams() -> Iterator[tuple[Stream, list[Subject[Payload]]]]:
 def stream_name(prefix: str, stream: Stream) -> str:
     """Return the stream's name on the server: stream names allow no dots."""
     return (prefix.replace(".", "_") + stream.name).upper()
-
-
-def checked_tenant(tenant: str) -> str:
-    """Return the tenant, or refuse what would not be one NATS token."""
-    if not TENANT_PATTERN.fullmatch(tenant):
-        raise InvalidArgument(f"tenant {tenant!r} is not 1 to 40 characters of a-z, 0-9 and '-'", field="tenant")
-    return tenant
 
 
 def space_token(space_id: str) -> str:

@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 
 from services.chassis.errors import InvalidArgument
 from services.chassis.models import Model
+from services.chassis.word_tokens import WordTokens
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
@@ -83,6 +84,8 @@ class Encoder:
         self._tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        self._words = WordTokens(self._tokenizer)
+        self._opening, self._closing = _special_ids(self._tokenizer)
         self._mean: FloatArray = np.load(model.file(manifest.token_mean)).astype(np.float32)
         self._weights: FloatArray = np.load(model.file(manifest.token_weights)).astype(np.float32)
         pad = self._tokenizer.token_to_id("<pad>")
@@ -95,8 +98,10 @@ class Encoder:
 
     def tokenize(self, texts: Sequence[str], *, prefix: str, field: str) -> list[Tokens]:
         """Return the texts as ids; raise InvalidArgument for one over the model's limit, never cut it."""
-        encodings = self._tokenizer.encode_batch_fast([prefix + text for text in texts])
-        tokens = [Tokens(tuple(encoding.ids), self._prefix_counts[prefix]) for encoding in encodings]
+        tokens = [
+            Tokens((*self._opening, *self._words.ids(prefix + text), *self._closing), self._prefix_counts[prefix])
+            for text in texts
+        ]
         for position, item in enumerate(tokens):
             if item.count > self.token_limit:
                 raise InvalidArgument(
@@ -131,3 +136,11 @@ class Encoder:
             token_codes=np.packbits(centred > 0, axis=-1).tobytes(),
             token_count=item.count,
         )
+
+
+def _special_ids(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the special tokens that open and close every text."""
+    bare = tokenizer.encode("a", add_special_tokens=False).ids
+    whole = tokenizer.encode("a").ids
+    first = next(place for place in range(len(whole)) if whole[place : place + len(bare)] == bare)
+    return tuple(whole[:first]), tuple(whole[first + len(bare) :])

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from services.chassis.errors import FailedPrecondition
-from services.chassis.models import Model
+from services.chassis.models import NULL_PRECISION, Model
 from services.embed.encoder import FloatArray, InferenceEngine, IntArray
+from services.embed.null_engine import open_null_engine
 
 ENGINES = ("openvino-int8", "onnxruntime-int8", "onnxruntime-fp32")
 
@@ -23,6 +24,8 @@ ENGINES = ("openvino-int8", "onnxruntime-int8", "onnxruntime-fp32")
 def open_engine(model: Model, *, name: str, threads: int, streams: int) -> InferenceEngine:
     """Load the model's graph; `auto` takes the first engine of the table that the model and the machine have."""
     cores = threads or len(os.sched_getaffinity(0))
+    if NULL_PRECISION in (name, model.manifest.precision):
+        return open_null_engine(model, name=name, streams=streams or cores)
     if name == "auto":
         name = _choose(model)
     engine, _, precision = name.partition("-")

@@ -29,16 +29,17 @@ class EmbedServer(embed_pb2_grpc.EmbedServiceServicer):
     async def Embed(self, request: embed_pb2.EmbedRequest, context: Context) -> embed_pb2.EmbedResponse:
         """Embed a small batch of texts."""
         self._check(request)
+        priority = Priority.BULK if request.priority == embed_pb2.PRIORITY_BULK else Priority.QUESTION
         if request.role == embed_pb2.TEXT_ROLE_PASSAGE:
             encoded = await self._batcher.embed(
-                request.texts, prefix=self._model.manifest.passage_prefix, priority=Priority.QUESTION
+                request.texts, prefix=self._model.manifest.passage_prefix, priority=priority
             )
             return self._response(request, encoded, cache_hits=0)
         found = {text: entry for text in request.texts if (entry := self._cache.get(text)) is not None}
         missing = [text for text in dict.fromkeys(request.texts) if text not in found]
         if missing:
             fresh = await self._batcher.embed(
-                missing, prefix=self._model.manifest.query_prefix, priority=Priority.QUESTION
+                missing, prefix=self._model.manifest.query_prefix, priority=priority
             )
             for text, entry in zip(missing, fresh, strict=True):
                 self._cache.put(text, entry)
@@ -56,6 +57,8 @@ class EmbedServer(embed_pb2_grpc.EmbedServiceServicer):
             )
         require(request.role in (embed_pb2.TEXT_ROLE_QUERY, embed_pb2.TEXT_ROLE_PASSAGE),
                 "role is not set; send TEXT_ROLE_QUERY or TEXT_ROLE_PASSAGE", field="role")
+        require(request.priority in embed_pb2.Priority.values(), f"priority is {request.priority}; send "
+                "PRIORITY_QUESTION, PRIORITY_BULK, or none", field="priority")
         require(0 < len(request.texts) <= TEXTS_MAX,
                 f"{len(request.texts)} texts; send 1 to {TEXTS_MAX}", field="texts")
         require(all(text.strip() for text in request.texts), "a text is empty", field="texts")

@@ -16,8 +16,9 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
 
     model: str = "multilingual-e5-small"
     """The model's folder in the model store; with `@int8` or `@fp32`, that precision as a space of its own."""
-    engine: Literal["auto", "openvino-int8", "onnxruntime-int8", "onnxruntime-fp32"] = "auto"
-    """How the model is run; `auto` chooses by the processor and by what the model store holds."""
+    engine: Literal["auto", "openvino-int8", "onnxruntime-int8", "onnxruntime-fp32", "null"] = "auto"
+    """How the model is run; `auto` chooses by the processor and by what the model store holds. `null` computes nothing,
+    for benchmarks and tests, and is refused but for the space of `model@null`."""
     threads: int = Field(default=0, ge=0, le=256)
     """Threads for inference, all streams together; 0 takes every core."""
     streams: int = Field(default=0, ge=0, le=64)

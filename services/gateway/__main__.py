@@ -22,6 +22,7 @@ from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
 from services.gateway.direct_answers import DirectAnswers
 from services.gateway.entailment import Entailment
+from services.gateway.expiring import ExpiringConversations
 from services.gateway.judge import Judge
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.learned_vectors import LearnedVectors
@@ -96,14 +97,17 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         )
         marking = open_marking(settings.prompt_secret.get_secret_value())
         direct = DirectAnswers(
-            database, peers, similarity_min=settings.direct_similarity, search_seconds_max=settings.search_seconds_max
+            database, peers, similarity_min=settings.direct_similarity,
+            search_seconds_max=settings.search_seconds_max, sources=settings.validated_sources,
         )
         opinions = Opinions(Judge(peers, settings.judging), Entailment(peers, settings.entailing))
+        assessor = Assessor(database, seconds_max=settings.search_seconds_max)
         dialogue = Dialogue(
             Answerer(
-                retriever, peers, marking, direct, opinions, by_tools=ToolAnswerer(retriever, peers, marking, opinions),
+                retriever, peers, marking, direct, opinions,
+                by_tools=ToolAnswerer(retriever, peers, marking, opinions, assessor),
                 analyser=Analyser(peers, database, seconds_max=settings.analyse_seconds_max),
-                assessor=Assessor(database, seconds_max=settings.search_seconds_max),
+                assessor=assessor,
             ),
             Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue,
         )
@@ -128,7 +132,10 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                    TransferServer(database, transfers, PointImporter(database, peers, transfers)),
                    TRANSFER_SERVICE_NAME)
         vectors = LearnedVectors(database, peers.embed, interval_seconds=settings.learned_vectors_seconds)
-        await lifecycle.serve(server, [answers, vectors, *await _workers(settings, opened)], stopping)
+        expiring: list[Worker] = [] if settings.conversation_retention_days is None else [
+            ExpiringConversations(database, retention_days=settings.conversation_retention_days)
+        ]
+        await lifecycle.serve(server, [answers, vectors, *expiring, *await _workers(settings, opened)], stopping)
 
 
 @asynccontextmanager

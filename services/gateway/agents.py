@@ -61,7 +61,8 @@ class AskedAgent:
 def overlaid(agent: Agent, overlay: Mapping[str, str]) -> Overlaid:
     """Apply an overlay to an agent's settings: it wins, and what is not understood falls back to the agent's (Q1)."""
     method, similarity, notices = agent.indexing_method, None, list[str]()
-    mode, analyse = None, None
+    # What the gateway of a later version has written is left to the service.
+    mode, analyse = _MODES.get(agent.mode or ""), None
     for key, value in sorted(overlay.items()):
         if key == INDEXING_METHOD_KEY and value in INDEXING_METHODS:
             method = value
@@ -76,7 +77,8 @@ def overlaid(agent: Agent, overlay: Mapping[str, str]) -> Overlaid:
         elif key == MODE_KEY and value in _MODES:
             mode = _MODES[value]
         elif key == MODE_KEY:
-            notices.append(f"the overlay's {key} {value[:80]!r} is not known; the service's is used")
+            kept = "the service's" if agent.mode is None else f"the agent's, {agent.mode},"
+            notices.append(f"the overlay's {key} {value[:80]!r} is not known; {kept} is used")
         elif key == ANALYSE_KEY and value.lower() in _SWITCH:
             analyse = _SWITCH[value.lower()]
         elif key == ANALYSE_KEY:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -13,6 +14,7 @@ from services.gateway.checking import Basis, Finding
 from services.gateway.events import Event, Outcome, RankedPassage
 from services.gateway.knowledge_messages import timestamp
 from services.gateway.unit_messages import unit_fields
+from services.index.passages import Passage
 from sourcier.gateway.v1 import answer_pb2
 
 _OUTCOMES = {
@@ -153,12 +155,12 @@ def _citation(citation: events.Citation) -> answer_pb2.Citation:
     passage = citation.passage
     return answer_pb2.Citation(
         marker=citation.marker, document_id=passage.document_id, version_id=passage.version_id, title=passage.title,
-        source=passage.source, page=passage.page, chunk_id=passage.chunk_id, chunk_index=passage.chunk_index,
+        source=passage.source, page=passage.page, chunk_index=passage.chunk_index,
         start_character=passage.start_character, end_character=passage.end_character, attached=citation.attached,
         support=_support(citation.finding, citation.basis), score=citation.score,
         sentence_start=citation.sentence_span[0], sentence_end=citation.sentence_span[1],
         passage_start=citation.passage_span[0], passage_end=citation.passage_span[1],
-        reason=citation.reason, absent=citation.absent,
+        reason=citation.reason, absent=citation.absent, **_validated_fields(passage),
     )
 
 
@@ -174,7 +176,7 @@ def passage_messages(passages: tuple[RankedPassage, ...]) -> list[answer_pb2.Pas
 def _passage(rank: int, ranked: RankedPassage) -> answer_pb2.Passage:
     passage, found = ranked.passage, ranked.found
     return answer_pb2.Passage(
-        rank=rank, chunk_id=passage.chunk_id, document_id=passage.document_id, version_id=passage.version_id,
+        rank=rank, document_id=passage.document_id, version_id=passage.version_id,
         title=passage.title, source=passage.source, chunk_index=passage.chunk_index, page=passage.page,
         heading_path=passage.heading_path, text=passage.text, score=ranked.score, similarity=found.similarity,
         lexical_score=found.lexical_score, rerank_score=ranked.rerank_score, category=passage.category,
@@ -188,8 +190,18 @@ def _passage(rank: int, ranked: RankedPassage) -> answer_pb2.Passage:
             )
             for each in ranked.neighbours
         ],
-        **unit_fields(found.unit),
+        **unit_fields(found.unit), **_validated_fields(passage),
     )
+
+
+def _validated_fields(passage: Passage) -> dict[str, Any]:
+    """Return what names a passage: its chunk, or the FAQ entry with the documents that it rests on."""
+    if not passage.is_validated:
+        return {"chunk_id": passage.chunk_id}
+    return {"faq_entry_id": passage.chunk_id, "documents": [
+        answer_pb2.SourceDocument(document_id=each.document_id, version_id=each.version_id, title=each.title)
+        for each in passage.documents
+    ]}
 
 
 def narrowed_message(narrowed: events.Narrowed) -> answer_pb2.Narrowed:

@@ -111,7 +111,7 @@ class Answerer:
             yield Searching(query.question, messages.searching)
         for degraded in query.agent.degradations if query.agent is not None else ():
             yield degraded
-        if self._direct is not None and query.agent is not None and query.direct:
+        if self._direct is not None and query.agent is not None and self._direct.wanted(query):
             looked_up = await self._direct.look_up(query, query.agent, stopwatch=stopwatch, deadline=deadline)
             for degraded in looked_up.degradations:
                 yield degraded
@@ -120,6 +120,7 @@ class Answerer:
                 stopwatch.durations["total"] = time.perf_counter() - started_at
                 yield Finished(Outcome.DIRECT, stopwatch.durations, Usage(), DIRECT_MODEL)
                 return
+            query = replace(query, validated=looked_up.close)
         usage = Usage()
         if analyser is not None:
             analysis = await analyser.analyse(query, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
@@ -151,7 +152,7 @@ class Answerer:
         embedding, passages = found.embedding, found.passages
         assert embedding is not None
         likely: float | None = None
-        if self._assessor is not None and found.looked_at and self._assesses(options):
+        if self._assessor is not None and found.looked_at and assesses(options, self._peers):
             with stopwatch.measure("assess"):
                 likely, degradation = await self._assessor.assess(query, found.looked_at, deadline=deadline)
             if degradation is not None:
@@ -175,9 +176,11 @@ class Answerer:
             "" if generation is None else generation.model,
         )
 
-    def _assesses(self, options: AnswerOptions) -> bool:
-        # A cross-encoder's scores are of another scale than those that the weights were fitted on.
-        return options.answerability_threshold > 0 and self._peers.ranker in ("", LATE_INTERACTION)
+
+def assesses(options: AnswerOptions, peers: Peers) -> bool:
+    """Return whether a question is assessed by signs of its search."""
+    # A cross-encoder's scores are of another scale than those that the weights were fitted on.
+    return options.answerability_threshold > 0 and peers.ranker in ("", LATE_INTERACTION)
 
 
 def refuse(

@@ -90,7 +90,8 @@ def exchange_message(message: Message) -> conversation_pb2.ConversationMessage:
             conversation_pb2.MessageSource(
                 marker=source.marker, document_id=source.document_id, version_id=source.version_id,
                 title=source.title, source=source.source, page=source.page, chunk_id=source.chunk_id,
-                chunk_index=source.chunk_index,
+                chunk_index=source.chunk_index, faq_entry_id=source.faq_entry_id,
+                documents=[answer_pb2.SourceDocument(**document) for document in source.documents],
             ) for source in message.sources
         ],
         model=message.model,

@@ -93,6 +93,15 @@ async def delete(connection: Connection, *, tenant: str, conversation_id: str) -
     return cursor.rowcount == 1
 
 
+async def delete_unused(connection: Connection, *, days: int, limit: int) -> int:
+    """Delete the conversations unused for longest, of any tenant, with their messages and ratings; return how many.
+
+    In a transaction of `ALL_TENANTS`. One that is being asked in is left alone.
+    """
+    cursor = await connection.execute(DELETE_UNUSED, {"days": days, "limit": limit})
+    return cursor.rowcount
+
+
 async def take_places(
     connection: Connection, *, tenant: str, conversation_id: str, question: str, messages_max: int
 ) -> int:
@@ -196,6 +205,17 @@ returning {_CONVERSATION}
 
 DELETE_CONVERSATION = """
 delete from conversations where tenant = %(tenant)s and conversation_id = %(conversation_id)s
+"""
+
+DELETE_UNUSED = """
+delete from conversations
+where conversation_id in (
+    select conversation_id from conversations
+    where updated_at < now() - make_interval(days => %(days)s)
+    order by updated_at
+    limit %(limit)s
+    for update skip locked
+)
 """
 
 COUNT_EXCHANGE = """

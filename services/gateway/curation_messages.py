@@ -11,11 +11,13 @@ from services.gateway.agents import overlaid
 from services.index.agents import Agent
 from services.index.deployments import Deployment
 from services.index.learned_responses import LearnedResponse
-from sourcier.gateway.v1 import curation_pb2
+from sourcier.gateway.v1 import answer_pb2, curation_pb2
 
 _METHODS = {
     "qa_atomic": curation_pb2.INDEXING_METHOD_QA_ATOMIC, "classic": curation_pb2.INDEXING_METHOD_CLASSIC,
+    "none": curation_pb2.INDEXING_METHOD_NONE,
 }
+_MODES = {"injection": answer_pb2.ANSWER_MODE_INJECTION, "tools": answer_pb2.ANSWER_MODE_TOOLS}
 _CHANGES = {"flag": curation_pb2.DOCUMENT_CHANGE_FLAG, "retire": curation_pb2.DOCUMENT_CHANGE_RETIRE}
 _STATES = {
     "active": curation_pb2.FAQ_STATE_ACTIVE, "flagged": curation_pb2.FAQ_STATE_FLAGGED,
@@ -30,7 +32,7 @@ def agent_message(agent: Agent) -> curation_pb2.Agent:
         agent_id=agent.agent_id, name=agent.name, description=agent.description, collection=agent.collection,
         indexing_method=_METHODS[agent.indexing_method], on_document_change=_CHANGES[agent.on_document_change],
         faq_count=agent.response_count, flagged_count=agent.flagged_count, created_at=_timestamp(agent.created_at),
-        updated_at=_timestamp(agent.updated_at), categories=agent.categories,
+        updated_at=_timestamp(agent.updated_at), categories=agent.categories, mode=_mode_value(agent.mode),
     )
 
 
@@ -41,6 +43,7 @@ def deployment_message(deployment: Deployment, agent: Agent) -> curation_pb2.Dep
         deployment_id=deployment.deployment_id, name=deployment.name, agent=deployment.agent,
         overlay=dict(deployment.overlay), indexing_method=_METHODS[settings.indexing_method],
         direct_similarity=settings.direct_similarity, notices=settings.notices,
+        mode=_mode_value(settings.mode.value if settings.mode is not None else None),
         created_at=_timestamp(deployment.created_at), updated_at=_timestamp(deployment.updated_at),
     )
 
@@ -68,6 +71,11 @@ def indexing_method(value: int) -> str | None:
     return _named(value, dict(_METHODS), field="indexing_method")
 
 
+def answer_mode(value: int) -> str | None:
+    """Return the mode that a request names, None for none; raise `InvalidArgument` for one that is not known."""
+    return _named(value, dict(_MODES), field="mode")
+
+
 def document_change(value: int) -> str | None:
     """Return the policy that a request names, None for none; raise `InvalidArgument` for one that is not known."""
     return _named(value, dict(_CHANGES), field="on_document_change")
@@ -85,6 +93,10 @@ def _named(value: int, names: dict[str, int], *, field: str) -> str | None:
     found = next((name for name, number in names.items() if number == value), None)
     require(found is not None, f"{field} {value} is not known; use one of 1 to {len(names)}", field=field)
     return found
+
+
+def _mode_value(mode: str | None) -> answer_pb2.AnswerMode.ValueType:
+    return _MODES.get(mode or "", answer_pb2.ANSWER_MODE_UNSPECIFIED)
 
 
 def _timestamp(moment: datetime) -> Timestamp:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import grpc.aio
 import numpy as np
+from psycopg import Rollback
 
 from services.chassis.channels import Deadline
 from services.chassis.ids import is_id
 from services.chassis.postgres import Database
 from services.chassis.serving import require, tenant_of
+from services.gateway import exchanges
+from services.gateway.approving import approved
 from services.gateway.curation_messages import (
     agent_message,
+    answer_mode,
     deployment_message,
     document_change,
     entry_message,
@@ -21,7 +26,7 @@ from services.gateway.curation_messages import (
 )
 from services.gateway.peers import Peers
 from services.gateway.unit_server import UnitServer
-from services.index import agents, deployments, learned_responses
+from services.index import agents, deployments, learned_responses, unit_builds
 from services.index.agents import Agent, AgentChange
 from services.index.deployments import Deployment
 from services.index.learned_responses import FAQ_SOURCE, NewResponse
@@ -42,16 +47,20 @@ class CurationServer(UnitServer):
     async def CreateAgent(
         self, request: curation_pb2.CreateAgentRequest, context: Context
     ) -> curation_pb2.CreateAgentResponse:
-        """Create an agent."""
+        """Create an agent, or tell what it would take."""
         tenant = tenant_of(context)
-        async with self._database.transaction(tenant=tenant) as connection:
+        async with self._database.transaction(tenant=tenant) as connection, connection.transaction() as attempt:
             created = await agents.create_agent(
                 connection, tenant=tenant, name=request.name, description=request.description,
                 collection=request.collection, indexing_method=indexing_method(request.indexing_method) or "qa_atomic",
                 on_document_change=document_change(request.on_document_change) or "flag",
-                categories=tuple(request.categories),
+                categories=tuple(request.categories), mode=answer_mode(request.mode),
             )
-        return curation_pb2.CreateAgentResponse(agent=agent_message(created))
+            chunk_count = await unit_builds.count_unmade(connection, tenant=tenant, agent_id=created.agent_id)
+            if request.dry_run:
+                created = replace(created, agent_id="")
+                raise Rollback(attempt)
+        return curation_pb2.CreateAgentResponse(agent=agent_message(created), chunk_count=chunk_count)
 
     async def GetAgent(
         self, request: curation_pb2.GetAgentRequest, context: Context
@@ -84,6 +93,7 @@ class CurationServer(UnitServer):
             indexing_method=indexing_method(request.indexing_method),
             on_document_change=document_change(request.on_document_change),
             categories=tuple(request.categories.names) if request.HasField("categories") else None,
+            mode=(answer_mode(request.mode) or "") if request.HasField("mode") else None,
         )
         async with self._database.transaction(tenant=tenant) as connection:
             updated = await agents.update_agent(connection, tenant=tenant, name=request.name, change=change)
@@ -180,6 +190,8 @@ class CurationServer(UnitServer):
         self, request: curation_pb2.ApproveAnswerRequest, context: Context
     ) -> curation_pb2.ApproveAnswerResponse:
         """Add an entry from an answer that was given."""
+        if request.message_id:
+            return curation_pb2.ApproveAnswerResponse(entry=await self._approve_message(request, context))
         require(not request.answer_id or is_id(request.answer_id),
                 f"answer_id cannot be {request.answer_id[:80]!r}; give the id that the answer came with, or none",
                 field="answer_id")
@@ -260,6 +272,23 @@ class CurationServer(UnitServer):
                 responses_max=self._responses_max,
             )
         return entry_message(added)
+
+    async def _approve_message(
+        self, request: curation_pb2.ApproveAnswerRequest, context: Context
+    ) -> curation_pb2.FaqEntry:
+        beside = next((name for name in ("answer", "answer_id", "documents") if getattr(request, name)), "")
+        require(not beside, f"{beside} is given beside message_id, whose conversation has it; send one of the two",
+                field=beside)
+        tenant = tenant_of(context)
+        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+            question, answer = await exchanges.get_exchange(
+                connection, tenant=tenant, message_id=request.message_id
+            )
+        return await self._add(context, request.agent, approved(
+            question, answer, validated_by=request.validated_by, reworded=request.question,
+            corrected_answer=request.corrected_answer, source=request.source,
+            heading_path=tuple(request.heading_path),
+        ))
 
     async def _vector(self, context: Context, question: str, agent: Agent) -> bytes:
         """Embed a question before the transaction, with the prefix of questions: it is compared with questions."""

@@ -34,7 +34,7 @@ from services.gateway.events import (
     Token,
     Usage,
 )
-from services.gateway.exchanges import Ending, Opened, Source, State, source_of
+from services.gateway.exchanges import Ending, Opened, Source, State, source_of, source_of_direct
 from services.gateway.history import History, HistoryMessage, language_of
 from services.gateway.retrieval import Query
 from services.gateway.rewriting import Rewriter, Rewriting
@@ -242,6 +242,7 @@ class Transcript:
                 self._sources.clear()
             case DirectAnswer():
                 self._replacement = event.text
+                self._sources = {0: source_of_direct(event)}
             case Quoted(text, citation):
                 self._replacement = text
                 self._sources = {citation.marker: source_of(citation)}

@@ -46,6 +46,29 @@ class DirectLookup:
 
     answer: DirectAnswer | None = None
     degradations: tuple[Degradation, ...] = ()
+    close: tuple[NearResponse, ...] = ()
+    """Validated answers to questions that are close to this one, for the language model to read; closest first."""
+
+
+@dataclass(frozen=True)
+class FaqSources:
+    """Which validated answers the language model reads beside the documents (Q5)."""
+
+    similarity_min: float = 0.92
+    """Cosine of the two questions' vectors."""
+    count_max: int = 2
+
+    def apply_to(self, query: Query) -> bool:
+        """Return whether a question gets any: one that asks for certain documents or kinds of passages does not."""
+        return self.count_max > 0 and query.filters.empty and not query.kinds
+
+    def of(self, nearest: Sequence[NearResponse], query: Query) -> tuple[NearResponse, ...]:
+        """Return those that are close enough, closest first."""
+        if not self.apply_to(query):
+            return ()
+        return tuple(
+            each for each in nearest if each.similarity >= self.similarity_min and each.answer.strip()
+        )[: self.count_max]
 
 
 class _Near(Protocol):
@@ -78,9 +101,11 @@ class DirectAnswers:
     """Looks for the answer to a question that is known, before anything else is searched."""
 
     def __init__(
-        self, database: Database, peers: Peers, *, similarity_min: float, search_seconds_max: float
+        self, database: Database, peers: Peers, *, similarity_min: float, search_seconds_max: float,
+        sources: FaqSources = FaqSources(),
     ) -> None:
         """Take the cosine similarity that two questions need, 0 to 1, and the longest time for PostgreSQL."""
+        self._sources = sources
         self._database = database
         self._peers = peers
         self._similarity_min = similarity_min
@@ -91,6 +116,7 @@ class DirectAnswers:
     ) -> DirectLookup:
         """Return the agent's answer to this very question, where a person validated one or a chunk gave one.
 
+        Without such an answer, or where it is not wanted, validated answers to close questions are returned as sources.
         A look-up that fails is a degradation, not an error: the question can still be answered from the documents.
         """
         try:
@@ -104,13 +130,19 @@ class DirectAnswers:
                 Degradation(STAGE, f"{error.message}; validated answers were not looked at"),
             ))
         degradations = tuple(self._missing(looked.nearest, agent))
+        close = self._sources.of(looked.nearest.responses, query)
         answer = None
         if looked.response is not None:
             answer = direct_answer(looked.response)
         elif looked.pair is not None:
             answer = generated_answer(looked.pair)
-        direct_answers_total.labels("none" if answer is None else "answered").inc()
-        return DirectLookup(answer, degradations)
+        if query.direct:
+            direct_answers_total.labels("none" if answer is None else "answered").inc()
+        return DirectLookup(answer, degradations, () if answer is not None else close)
+
+    def wanted(self, query: Query) -> bool:
+        """Return whether a question is looked up at all: for its answer, or for sources."""
+        return query.agent is not None and (query.direct or self._sources.apply_to(query))
 
     async def _look(self, query: Query, agent: AskedAgent, *, deadline: Deadline) -> _Looked:
         """Look at what people validated, and where that holds no answer at what was made of the documents (Q6)."""
@@ -129,6 +161,8 @@ class DirectAnswers:
                     connection, tenant=query.tenant, agent_id=agent.agent_id, space_id=agent.space_id, vector=vector,
                     limit=LOOKED_AT_MAX,
                 )
+                if not query.direct:
+                    return _Looked(nearest)
                 chosen = choose(query.question, nearest.responses, similarity_min=similarity_min)
                 if chosen is not None or agent.settings.indexing_method != "qa_atomic":
                     return _Looked(nearest, chosen)

@@ -33,6 +33,9 @@ PASSAGES_MAX = 16
 """In one call: with their token vectors, so many of the longest stay within the limit of a message."""
 
 
+_PRIORITIES = {False: embed_pb2.PRIORITY_QUESTION, True: embed_pb2.PRIORITY_BULK}
+
+
 @dataclass(frozen=True)
 class QueryEmbedding:
     """A question's vectors."""
@@ -109,14 +112,18 @@ class EmbedServices:
         for service in self._services:
             await service.channel.close()
 
-    async def embed_query(self, text: str, *, space_id: str, tenant: str, deadline: Deadline) -> QueryEmbedding:
+    async def embed_query(
+        self, text: str, *, space_id: str, tenant: str, deadline: Deadline, bulk: bool = False
+    ) -> QueryEmbedding:
         """Embed a question, or a sentence of an answer, with its token vectors; raise SpaceMismatch, Unavailable.
 
-        A service that is gone or serves another space by now is passed over for another one of the same space.
+        `bulk` says that nobody waits for it. A service that is gone or serves another space by now is passed over for
+        another one of the same space.
         """
         response = await self._embedded(
             embed_pb2.EmbedRequest(
-                space_id=space_id, role=embed_pb2.TEXT_ROLE_QUERY, texts=[text], token_vectors=True
+                space_id=space_id, role=embed_pb2.TEXT_ROLE_QUERY, texts=[text], token_vectors=True,
+                priority=_PRIORITIES[bulk],
             ), tenant=tenant, deadline=deadline,
         )
         embedding = response.embeddings[0]
@@ -126,13 +133,14 @@ class EmbedServices:
         )
 
     async def embed_passages(
-        self, texts: Sequence[str], *, space_id: str, tenant: str, deadline: Deadline
+        self, texts: Sequence[str], *, space_id: str, tenant: str, deadline: Deadline, bulk: bool = False
     ) -> list[PassageEmbedding]:
         """Embed up to `PASSAGES_MAX` passages as the index keeps them; raise as `embed_query`, or InvalidArgument where
         one is longer than the model reads."""
         response = await self._embedded(
             embed_pb2.EmbedRequest(
-                space_id=space_id, role=embed_pb2.TEXT_ROLE_PASSAGE, texts=texts, token_vectors=True
+                space_id=space_id, role=embed_pb2.TEXT_ROLE_PASSAGE, texts=texts, token_vectors=True,
+                priority=_PRIORITIES[bulk],
             ), tenant=tenant, deadline=deadline,
         )
         return [_passage_embedding(embedding) for embedding in response.embeddings]

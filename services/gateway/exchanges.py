@@ -12,7 +12,7 @@ from services.chassis.errors import FailedPrecondition, InvalidArgument, NotFoun
 from services.chassis.ids import is_id, new_id
 from services.chassis.postgres import Connection
 from services.gateway import conversations
-from services.gateway.events import Citation, Usage
+from services.gateway.events import Citation, DirectAnswer, Usage
 from services.gateway.history import HistoryMessage
 from services.index import pagination
 from services.index.pagination import Page
@@ -28,13 +28,19 @@ class Source:
     """What a marker of an answer pointed to."""
 
     marker: int
+    """0 for what a direct answer came from."""
     document_id: str
     version_id: str
     title: str
     source: str
     page: int
     chunk_id: str
+    """Empty for an FAQ entry."""
     chunk_index: int
+    faq_entry_id: str = ""
+    """Empty for a passage of a document."""
+    documents: tuple[dict[str, str], ...] = ()
+    """Of an FAQ entry: the documents that it rests on (`document_id`, `version_id`, `title`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +94,18 @@ def source_of(citation: Citation) -> Source:
     passage = citation.passage
     return Source(
         marker=citation.marker, document_id=passage.document_id, version_id=passage.version_id, title=passage.title,
-        source=passage.source, page=passage.page, chunk_id=passage.chunk_id, chunk_index=passage.chunk_index,
+        source=passage.source, page=passage.page, chunk_id="" if passage.is_validated else passage.chunk_id,
+        chunk_index=passage.chunk_index, faq_entry_id=passage.chunk_id if passage.is_validated else "",
+        documents=tuple(map(asdict, passage.documents)),
+    )
+
+
+def source_of_direct(direct: DirectAnswer) -> Source:
+    """Return what is kept of where a direct answer came from: an FAQ entry, or a chunk that it was made of."""
+    return Source(
+        marker=0, document_id=direct.document_id, version_id=direct.version_id, title=direct.source,
+        source=f"faq:{direct.response_id}" if direct.response_id else "", page=0, chunk_id=direct.chunk_id,
+        chunk_index=0, faq_entry_id=direct.response_id,
     )
 
 
@@ -138,13 +155,28 @@ async def end(connection: Connection, *, tenant: str, opened: Opened, ending: En
     cursor = await connection.execute(END_ANSWER, {
         "tenant": tenant, "message_id": opened.message_id, "content": ending.content, "state": ending.state,
         "outcome": ending.outcome, "reason": ending.reason, "model": ending.model,
-        "sources": json.dumps([asdict(source) for source in ending.sources]), **asdict(ending.usage),
+        "sources": json.dumps([_kept(source) for source in ending.sources]), **asdict(ending.usage),
     })
     if cursor.rowcount == 1 and ending.rewritten:
         await connection.execute(REWRITE_QUESTION, {
             "tenant": tenant, "message_id": opened.question_id, "rewritten": ending.rewritten,
         })
     return cursor.rowcount == 1
+
+
+async def get_exchange(connection: Connection, *, tenant: str, message_id: str) -> tuple[Message, Message]:
+    """Return a question and its answer, by the answer's id; raise `NotFound`, or `FailedPrecondition` for a question's.
+    """
+    values = {"tenant": tenant, "message_id": message_id}
+    answer = await _message(connection, values)
+    if answer.role != "assistant":
+        raise FailedPrecondition(f"{message_id} is a question; name the message of its answer", field="message_id")
+    cursor = await connection.execute(SELECT_QUESTION, values | {
+        "conversation_id": answer.conversation_id, "position": answer.position - 1,
+    })
+    row = await cursor.fetchone()
+    assert row is not None
+    return _as_message(row), answer
 
 
 async def rate(
@@ -179,10 +211,20 @@ def _as_message(row: Sequence[Any]) -> Message:
     return Message(
         message_id=str(message_id), conversation_id=str(conversation_id), position=position, role=role,
         content=content, state=state, outcome=outcome, reason=reason, rewritten=rewritten,
-        sources=tuple(Source(**source) for source in sources), model=model,
+        sources=tuple(map(_as_source, sources)), model=model,
         usage=Usage(prompt_tokens, cached_tokens, completion_tokens), answer_id=str(answer_id),
         created_at=created_at, rating=rating, rating_comment=comment,
     )
+
+
+def _kept(source: Source) -> dict[str, Any]:
+    """Return a source as it is written down; gateways of the version before do not know what only FAQ entries have."""
+    written = asdict(source)
+    return {name: value for name, value in written.items() if value or name not in ("faq_entry_id", "documents")}
+
+
+def _as_source(kept: dict[str, Any]) -> Source:
+    return Source(**kept | {"documents": tuple(kept.get("documents", ()))})
 
 
 INSERT_EXCHANGE = """
@@ -218,6 +260,10 @@ where message.tenant = %(tenant)s
 """
 
 SELECT_MESSAGE = f"{_MESSAGES} and message.message_id = %(message_id)s"
+
+SELECT_QUESTION = f"""
+{_MESSAGES} and message.conversation_id = %(conversation_id)s and message.position = %(position)s
+"""
 
 LIST_MESSAGES = f"""
 {_MESSAGES} and message.conversation_id = %(conversation_id)s and message.position > coalesce((

@@ -77,7 +77,7 @@ class LearnedVectors:
         vectors = []
         for each in missing:
             embedding = await self._embed.embed_query(
-                each.question, space_id=space_id, tenant=tenant, deadline=deadline
+                each.question, space_id=space_id, tenant=tenant, deadline=deadline, bulk=True
             )
             vectors.append((each.response_id, embedding.vector.astype(np.float16).tobytes()))
         async with self._database.transaction(tenant=tenant) as connection:

@@ -40,7 +40,8 @@ _EMPTY = frozenset((
 @dataclass(frozen=True)
 class _Wording:
     words: tuple[str, ...]
-    shingles: frozenset[tuple[str, ...]]
+    shingles: frozenset[int]
+    """Hashes of its runs of words: they are looked up for every pair of passages, and a tuple is hashed each time."""
     context: tuple[str, ...]
     """The words of title and headings."""
 
@@ -48,8 +49,8 @@ class _Wording:
     def of(cls, text: str, context: Sequence[str] = ()) -> _Wording:
         words = _words(text)[:WORDS_MAX]
         size = min(SHINGLE_WORDS, len(words))
-        runs = (words[place : place + size] for place in range(len(words) - size + 1))
-        return cls(words, frozenset(runs) if words else frozenset(), _words(" ".join(context)))
+        runs = zip(*(words[start:] for start in range(size)), strict=False)
+        return cls(words, frozenset(map(hash, runs)), _words(" ".join(context)))
 
 
 def without_duplicates(passages: Sequence[RankedPassage], *, limit: int) -> tuple[RankedPassage, ...]:
@@ -88,7 +89,8 @@ def _says(held: _Wording, other: _Wording) -> bool:
         return False
     if held.words == other.words:
         return True
-    if len(held.shingles & other.shingles) < CONTAINED_MIN * len(other.shingles):
+    wanted = CONTAINED_MIN * len(other.shingles)
+    if len(held.shingles) < wanted or len(held.shingles & other.shingles) < wanted:
         return False
     matcher = SequenceMatcher(None, other.words, held.words, autojunk=False)
     for kind, start, end, held_start, held_end in matcher.get_opcodes():

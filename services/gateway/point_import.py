@@ -159,7 +159,7 @@ class PointImporter:
         texts = [_embedding_text(point) for _, point in points]
         try:
             embeddings = await self._peers.embed.embed_passages(
-                texts, space_id=space.space_id, tenant=tenant, deadline=deadline
+                texts, space_id=space.space_id, tenant=tenant, deadline=deadline, bulk=True
             )
             return [(point, each) for (_, point), each in zip(points, embeddings, strict=True)]
         except InvalidArgument as error:
@@ -176,7 +176,7 @@ class PointImporter:
         number, point = entry
         try:
             (embedding,) = await self._peers.embed.embed_passages(
-                [point.text], space_id=space.space_id, tenant=tenant, deadline=deadline
+                [point.text], space_id=space.space_id, tenant=tenant, deadline=deadline, bulk=True
             )
         except InvalidArgument:
             tally.reject(number, f"{error.message}; nothing is cut off: split the text into several points")

@@ -25,8 +25,11 @@ from services.gateway.narrowing import Closeness, narrowed, undetected
 from services.gateway.near_duplicates import without_duplicates
 from services.gateway.neighbours import with_neighbours
 from services.gateway.peers import Peers, RerankCandidate
+from services.gateway.validated_sources import kept_with, read_validated
 from services.index import search
+from services.index.agents import MADE_METHODS
 from services.index.filters import Filters
+from services.index.response_vectors import NearResponse
 from services.index.search import QuestionVector, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
@@ -85,8 +88,16 @@ class Query:
     """The agent that is asked; None for the documents alone."""
     direct: bool = False
     """Whether the agent's validated answers come first."""
+    validated: tuple[NearResponse, ...] = ()
+    """Validated answers to close questions, which are given to the language model beside what is found."""
     kinds: tuple[str, ...] = ()
     """By what passages are found; empty for their own text, and what the agent's indexing method asks for."""
+
+    @property
+    def unit_method(self) -> str:
+        """The indexing method by which knowledge units are searched; empty for none."""
+        method = self.agent.settings.indexing_method if self.agent is not None else ""
+        return method if method in MADE_METHODS else ""
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,14 @@ class Found:
     """Why the order is the search's, where re-ranking failed."""
     looked_at: tuple[RankedPassage, ...] = ()
     """Every candidate, best first."""
+
+    @property
+    def split(self) -> tuple[tuple[RankedPassage, ...], tuple[RankedPassage, ...]]:
+        """The passages of documents, and the validated answers among them, each in their order."""
+        return (
+            tuple(each for each in self.passages if not each.passage.is_validated),
+            tuple(each for each in self.passages if each.passage.is_validated),
+        )
 
     @property
     def search_steps(self) -> tuple[Event, ...]:
@@ -183,31 +202,48 @@ class Retriever:
     async def _ranked(self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline) -> Found:
         """Search and re-rank; look at more candidates once where too many of them say the same."""
         found = await self._candidates(query, stopwatch=stopwatch, deadline=deadline)
+        chunks, validated = found.split
         if not query.suppress_duplicates:
-            return replace(found, passages=found.passages[: query.limit], looked_at=found.passages)
-        kept = await asyncio.to_thread(without_duplicates, found.passages, limit=query.limit)
+            return replace(
+                found, passages=kept_with(validated, chunks[: query.limit], found.passages), looked_at=found.passages
+            )
+        kept = await asyncio.to_thread(without_duplicates, chunks, limit=query.limit)
         looked_at = _depth(query)
         if len(kept) < min(query.limit, found.candidates) and looked_at <= found.candidates < CANDIDATES_MAX:
             deeper = replace(query, candidates=CANDIDATES_MAX)
             found = await self._candidates(deeper, stopwatch=stopwatch, deadline=deadline)
-            kept = await asyncio.to_thread(without_duplicates, found.passages, limit=query.limit)
-        return replace(found, passages=kept, looked_at=found.passages)
+            chunks, validated = found.split
+            kept = await asyncio.to_thread(without_duplicates, chunks, limit=query.limit)
+        return replace(found, passages=kept_with(validated, kept, found.passages), looked_at=found.passages)
 
     async def _candidates(self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline) -> Found:
         embedding, results = await self.retrieve(query, stopwatch=stopwatch, deadline=deadline)
+        found = len(results)
+        degradations: tuple[Degradation, ...] = ()
+        if query.validated and embedding is not None:
+            with stopwatch.measure("embed"):
+                validated, unread = await read_validated(
+                    self._peers.embed, query.validated, embedding, tenant=query.tenant, deadline=deadline,
+                    collection=query.collection, with_similarity=query.mode is not Mode.LEXICAL,
+                )
+            results = [*results, *validated]
+            degradations = () if unread is None else (unread,)
         passages = tuple(RankedPassage(result) for result in results)
         if query.mode is not Mode.RERANKED or embedding is None:
-            return Found(passages, len(results), embedding=embedding)
+            return Found(passages, found, degradations, embedding=embedding)
         passages, degradation = await self.rank(query, embedding, results, stopwatch=stopwatch, deadline=deadline)
         if degradation is None:
-            return Found(passages, len(results), embedding=embedding)
-        return Found(passages, len(results), (degradation,), embedding=embedding, not_reranked=degradation.reason)
+            return Found(passages, found, degradations, embedding=embedding)
+        return Found(
+            passages, found, (*degradations, degradation), embedding=embedding, not_reranked=degradation.reason
+        )
 
     async def _with_neighbours(
         self, query: Query, found: Found, *, stopwatch: Stopwatch, deadline: Deadline
     ) -> tuple[tuple[RankedPassage, ...], Degradation | None]:
         """Return the passages with the chunks around them; without, visibly, where those cannot be read."""
-        if not query.neighbours or not found.passages:
+        chunks, _ = found.split
+        if not query.neighbours or not chunks:
             return found.passages, None
         request = SearchRequest(
             tenant=query.tenant, collections=[query.collection], limit=1, with_codes=query.mode is Mode.RERANKED
@@ -215,7 +251,7 @@ class Retriever:
         try:
             with stopwatch.measure("search"):
                 around = await self._within(search.neighbours(
-                    self._database, request, found=[ranked.passage for ranked in found.passages],
+                    self._database, request, found=[ranked.passage for ranked in chunks],
                     count=query.neighbours,
                 ), deadline)
         except ServiceError as error:
@@ -232,7 +268,7 @@ class Retriever:
         request = SearchRequest(
             tenant=query.tenant, collections=[query.collection], filters=query.filters, exact=query.exact,
             limit=_depth(query), with_codes=reranked, heads=CANDIDATE_HEADS if reranked else 0,
-            method=query.agent.settings.indexing_method if query.agent is not None else "", kinds=query.kinds,
+            method=query.unit_method, kinds=query.kinds,
         )
         threshold = self._result_threshold if query.result_threshold is None else query.result_threshold
         embedding, results = await self._embed_and_search(query, request, stopwatch=stopwatch, deadline=deadline)

@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
 from services.gateway.dialogue import DialogueSettings
+from services.gateway.direct_answers import FaqSources
 from services.gateway.entailment import EntailmentMode, EntailmentSettings
 from services.gateway.judge import JudgeMode, JudgeSettings
 from services.gateway.modes import ToolLimits
@@ -110,6 +111,11 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Whether an agent's validated answers are given directly; a request may say otherwise."""
     direct_similarity: float = Field(default=0.95, ge=0, le=1)
     """Cosine similarity that a question needs with one that was answered before; a deployment may say otherwise."""
+    faq_sources: int = Field(default=2, ge=0, le=10)
+    """Most validated answers to close questions that the language model reads beside the passages; 0 for none."""
+    faq_source_similarity: float = Field(default=0.92, ge=0, le=1)
+    """Cosine similarity that such a question needs with the one asked; `python -m eval faq` tells what each value lets
+    in."""
     learned_responses_max: int = Field(default=20_000, ge=1, le=200_000)
     """Most learned responses of an agent: they are compared one by one with every question it is asked."""
     learned_vectors_seconds: float = Field(default=5, gt=0, le=3600)
@@ -135,6 +141,8 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Messages more complex than this are always searched for; 20 words or more are 1."""
     conversation_messages_max: int = Field(default=1_000, ge=2, le=100_000)
     """Messages of a conversation; a full one takes no more questions."""
+    conversation_retention_days: int | None = Field(default=None, ge=1, le=36_500)
+    """Days after its last question that a conversation is deleted, with messages and ratings; unset keeps all."""
     answer_linger_seconds: float = Field(default=60, ge=0, le=3600)
     """How long an answer that nobody reads goes on being made, so that it can be resumed; 0 is one second."""
     answers_max: int = Field(default=512, ge=1, le=100_000)
@@ -156,6 +164,11 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Whether the language model analyses questions before the search; a deployment or a request may say otherwise."""
     analyse_seconds_max: float = Field(default=20, gt=0)
     """Longest time for that; after it the question is searched for as it was asked."""
+
+    @property
+    def validated_sources(self) -> FaqSources:
+        """Which validated answers are sources."""
+        return FaqSources(similarity_min=self.faq_source_similarity, count_max=self.faq_sources)
 
     @property
     def tool_limits(self) -> ToolLimits:

@@ -17,7 +17,8 @@ from prometheus_client import Counter
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.gateway import search_tool
-from services.gateway.answering import AnswerOptions, Writer, refuse
+from services.gateway.answering import AnswerOptions, Writer, assesses, refuse
+from services.gateway.assessing import Assessor
 from services.gateway.chat import ChatMessage, ToolCall
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import (
@@ -36,7 +37,7 @@ from services.gateway.events import (
 from services.gateway.marking import Marking
 from services.gateway.messages import folded, messages_for
 from services.gateway.peers import Generation, Peers
-from services.gateway.retrieval import Query, Retriever, Stopwatch
+from services.gateway.retrieval import Found, Query, Retriever, Stopwatch
 from services.gateway.search_tool import SearchArguments
 from services.gateway.second_opinion import Opinions
 
@@ -73,12 +74,14 @@ class ToolAnswerer:
     """Makes one answer at a time from its arguments alone, as `Answerer` does."""
 
     def __init__(
-        self, retriever: Retriever, peers: Peers, marking: Marking, opinions: Opinions | None = None
+        self, retriever: Retriever, peers: Peers, marking: Marking, opinions: Opinions | None = None,
+        assessor: Assessor | None = None,
     ) -> None:
         self._retriever = retriever
         self._peers = peers
         self._marking = marking
         self._opinions = opinions
+        self._assessor = assessor
 
     async def answer(
         self, query: Query, options: AnswerOptions, *, answer_id: str, stopwatch: Stopwatch, deadline: Deadline
@@ -86,7 +89,7 @@ class ToolAnswerer:
         """Yield the searches, the words and their citations, `Finished` last."""
         research = _Research(
             self._retriever, self._peers, self._marking, query, options, answer_id, stopwatch, deadline,
-            self._opinions,
+            self._opinions, self._assessor,
         )
         async with aclosing(research.run()) as events:
             async for event in events:
@@ -99,8 +102,12 @@ class _Research:
     def __init__(
         self, retriever: Retriever, peers: Peers, marking: Marking, query: Query, options: AnswerOptions,
         answer_id: str, stopwatch: Stopwatch, deadline: Deadline, opinions: Opinions | None,
+        assessor: Assessor | None,
     ) -> None:
         self._opinions = opinions
+        self._assessor = assessor
+        self._own: Found | None = None
+        """What a search for the question itself came to, where one was made."""
         self._retriever = retriever
         self._peers = peers
         self._marking = marking
@@ -259,12 +266,20 @@ class _Research:
             return
         tool_searches_total.labels("made").inc()
         yield Searching(wanted.query, self._texts.searching.replace("{query}", wanted.query))
-        query = replace(self._query, question=wanted.query, limit=wanted.limit, embedded=True, neighbours=0)
+        given = {each.passage.chunk_id for each in self._passages}
+        query = replace(
+            self._query, question=wanted.query, limit=wanted.limit, embedded=True, neighbours=0,
+            validated=tuple(each for each in self._query.validated if each.response_id not in given),
+        )
         found = await self._retriever.find(query, stopwatch=self._stopwatch, deadline=self._deadline)
         self._embedding, passages = found.embedding, found.passages
         for step in found.search_steps:
             yield step
-        refused = refuse(await self._judged(passages, query), self._options, text=self._refusal)
+        judged = await self._judged(passages, query)
+        likely, degradation = await self._assess(query, found, judged)
+        if degradation is not None:
+            yield degradation
+        refused = refuse(judged, self._options, text=self._refusal, likely=likely)
         self._join(() if refused is not None else passages)
         if self._refused is not None:
             self._refused = refused
@@ -289,6 +304,30 @@ class _Research:
             deadline=self._deadline,
         )
         return judged
+
+    async def _assess(
+        self, query: Query, found: Found, judged: Sequence[RankedPassage]
+    ) -> tuple[float | None, Degradation | None]:
+        """Return how likely the question is answered, by the signs of mode injection: those of its own search.
+
+        What the model found beside counts by its score for the question; how close it is to what the model asked for
+        says nothing of that.
+        """
+        if self._assessor is None or not judged or not assesses(self._options, self._peers):
+            return None, None
+        if folded(query.question) == folded(self._query.question):
+            self._own = found
+        elif self._own is None:
+            own = replace(self._query, embedded=True, neighbours=0, validated=())
+            self._own = await self._retriever.find(own, stopwatch=self._stopwatch, deadline=self._deadline)
+        known = {each.passage.chunk_id for each in self._own.looked_at}
+        further = [
+            replace(each, found=replace(each.found, similarity=None, lexical_score=None), lexical_share=0.0)
+            for each in judged if each.passage.chunk_id not in known
+        ]
+        ranked = sorted((*self._own.looked_at, *further), key=lambda each: -each.score)
+        with self._stopwatch.measure("assess"):
+            return await self._assessor.assess(self._query, ranked, deadline=self._deadline)
 
     def _join(self, passages: Sequence[RankedPassage]) -> None:
         """Number the passages that are new, as far as there is room, and write what the tool answers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
@@ -17,12 +17,14 @@ from services.chassis.errors import FailedPrecondition, InvalidArgument, Service
 from services.chassis.ids import new_id
 from services.chassis.postgres import Database
 from services.chassis.serving import received, require, tenant_of
+from services.gateway.knowledge_messages import timestamp
 from services.gateway.point_import import Line, PointImporter
 from services.gateway.point_messages import points_response, wanted_points
-from services.index import collections, manifests, pagination, spaces, transfer
+from services.index import collections, manifests, pagination, spaces, transfer, unit_transfer
 from services.index.batches import IndexedChunk
 from services.index.manifests import BuildManifest
 from services.index.transfer import TransferredDocument
+from services.index.unit_transfer import TransferredUnit
 from sourcier.gateway.v1 import transfer_pb2, transfer_pb2_grpc
 from sourcier.ingest.v1 import transfer_pb2 as internal_pb2
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_grpc
@@ -33,6 +35,7 @@ _Queue = asyncio.Queue[Any]
 
 PEER = "ingest"
 IMPORT_SECONDS_MAX = 24 * 3600.0
+PART_BYTES_MAX = 3 * 1024**2
 
 
 class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
@@ -55,7 +58,10 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
             collection = await collections.get_collection(connection, tenant=tenant, name=request.collection)
             manifest = await manifests.get_manifest(connection, tenant=tenant, collection=request.collection)
             space = await spaces.get_space(connection, manifest.space_id)
-        yield transfer_pb2.ExportCollectionResponse(manifest=_manifest_message(manifest))
+            methods = await unit_transfer.live_methods(
+                connection, tenant=tenant, collection_id=collection.collection_id
+            )
+        yield transfer_pb2.ExportCollectionResponse(manifest=_manifest_message(manifest, unit_methods=methods))
         after = pagination.FIRST_KEY
         while True:
             async with self._database.transaction(tenant=tenant, read_only=True) as connection:
@@ -65,9 +71,8 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
             for document in documents:
                 yield transfer_pb2.ExportCollectionResponse(document=_document_message(document))
                 async for chunks in self._chunks(document, tenant=tenant, vectors_table=space.vectors_table):
-                    yield transfer_pb2.ExportCollectionResponse(
-                        chunks=transfer_pb2.TransferChunks(chunks=map(_chunk_message, chunks))
-                    )
+                    for part in parted(chunks):
+                        yield transfer_pb2.ExportCollectionResponse(chunks=transfer_pb2.TransferChunks(chunks=part))
                 after = document.document_id
             if not documents:
                 return
@@ -111,14 +116,17 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
 
     async def _chunks(
         self, document: TransferredDocument, *, tenant: str, vectors_table: str
-    ) -> AsyncIterator[list[IndexedChunk]]:
+    ) -> AsyncIterator[list[transfer_pb2.TransferChunk]]:
         read, after = 0, -1
         while read < document.chunk_count:
             async with self._database.transaction(tenant=tenant, read_only=True) as connection:
                 chunks = await transfer.chunks_after(
                     connection, document, tenant=tenant, vectors_table=vectors_table, after=after
                 )
-            yield chunks
+                units = await unit_transfer.units_of_chunks(
+                    connection, tenant=tenant, chunk_ids=[chunk.chunk_id for chunk in chunks]
+                )
+            yield [_chunk_message(chunk, units.get(chunk.chunk_id)) for chunk in chunks]
             read, after = read + len(chunks), chunks[-1].index
 
 
@@ -174,10 +182,24 @@ def _internal(request: transfer_pb2.ImportCollectionRequest) -> internal_pb2.Imp
     return internal_pb2.ImportCollectionRequest.FromString(request.SerializeToString())
 
 
-def _manifest_message(manifest: BuildManifest) -> transfer_pb2.TransferManifest:
+def parted(chunks: Sequence[transfer_pb2.TransferChunk]) -> Iterator[list[transfer_pb2.TransferChunk]]:
+    """Yield chunks in parts that a message holds: with what is known of one, it may take most of a megabyte."""
+    part: list[transfer_pb2.TransferChunk] = []
+    size = 0
+    for chunk in chunks:
+        own = chunk.ByteSize()
+        if part and size + own > PART_BYTES_MAX:
+            yield part
+            part, size = [], 0
+        part.append(chunk)
+        size += own
+    yield part
+
+
+def _manifest_message(manifest: BuildManifest, *, unit_methods: Sequence[str]) -> transfer_pb2.TransferManifest:
     fields = asdict(manifest)
     del fields["built_at"]
-    message = transfer_pb2.TransferManifest(export_id=new_id(), **fields)
+    message = transfer_pb2.TransferManifest(export_id=new_id(), unit_methods=unit_methods, **fields)
     message.exported_at.GetCurrentTime()
     return message
 
@@ -189,7 +211,20 @@ def _document_message(document: TransferredDocument) -> transfer_pb2.TransferDoc
     return transfer_pb2.TransferDocument(**fields)
 
 
-def _chunk_message(chunk: IndexedChunk) -> transfer_pb2.TransferChunk:
+def _chunk_message(chunk: IndexedChunk, unit: TransferredUnit | None) -> transfer_pb2.TransferChunk:
     fields = asdict(chunk)
     fields["vector"] = np.frombuffer(chunk.vector, "<f2").astype("<f4").tobytes()
-    return transfer_pb2.TransferChunk(**fields)
+    return transfer_pb2.TransferChunk(**fields, unit=None if unit is None else _unit_message(unit))
+
+
+def _unit_message(unit: TransferredUnit) -> transfer_pb2.TransferUnit:
+    return transfer_pb2.TransferUnit(
+        category=unit.category, summary=unit.summary, keywords=unit.keywords, usefulness=unit.usefulness,
+        reason=unit.reason, edited_by=unit.edited_by, model=unit.model, prompt_tokens=unit.prompt_tokens,
+        completion_tokens=unit.completion_tokens,
+        edited_at=None if unit.edited_at is None else timestamp(unit.edited_at),
+        pairs=[
+            transfer_pb2.TransferPair(question=question, answer=answer, edited_by=edited_by)
+            for question, answer, edited_by in unit.pairs
+        ],
+    )

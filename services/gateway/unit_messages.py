@@ -9,6 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.chassis.serving import require
 from services.gateway.retrieval import Mode
+from services.index.passages import FAQ_KIND
 from services.index.unit_builds import UnitBuild, UnitCounts
 from services.index.unit_search import UnitMatch
 from services.index.units import STATES, Unit
@@ -17,6 +18,7 @@ from sourcier.gateway.v1 import answer_pb2, curation_pb2
 _KINDS = {
     "text": answer_pb2.PASSAGE_KIND_TEXT, "qa_pair": answer_pb2.PASSAGE_KIND_QA_PAIR,
     "source_material": answer_pb2.PASSAGE_KIND_SOURCE_MATERIAL, "classic": answer_pb2.PASSAGE_KIND_CLASSIC,
+    FAQ_KIND: answer_pb2.PASSAGE_KIND_FAQ,
 }
 _STATES = {
     "waiting": curation_pb2.UNIT_STATE_WAITING, "enriched": curation_pb2.UNIT_STATE_ENRICHED,
@@ -29,7 +31,7 @@ _METHODS = {
 
 def passage_kinds(kinds: Sequence[int], *, mode: Mode) -> tuple[str, ...]:
     """Return the kinds that a filter names; raise `InvalidArgument` for one that is not known, or cannot be found."""
-    names: dict[int, str] = {number: name for name, number in _KINDS.items()}
+    names: dict[int, str] = {number: name for name, number in _KINDS.items() if name != FAQ_KIND}
     unknown = [kind for kind in kinds if kind not in names]
     require(not unknown, f"filter.kinds has {unknown[:1] or 0}, which is no kind; use PASSAGE_KIND_TEXT, "
             "PASSAGE_KIND_QA_PAIR, PASSAGE_KIND_SOURCE_MATERIAL or PASSAGE_KIND_CLASSIC", field="filter.kinds")

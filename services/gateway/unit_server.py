@@ -6,6 +6,7 @@ from typing import Any
 
 import grpc.aio
 
+from services.chassis.errors import FailedPrecondition
 from services.chassis.postgres import Connection, Database
 from services.chassis.serving import require, tenant_of
 from services.gateway.unit_messages import set_message, unit_message, unit_states
@@ -55,6 +56,11 @@ class UnitServer(curation_pb2_grpc.CurationServiceServicer):
                 )
             if not (request.accept_failed or request.failed_only):
                 methods = await unit_builds.wanted_methods(connection, collection_id=collection.collection_id)
+                if not methods:
+                    raise FailedPrecondition(
+                        f"No agent of the collection {agent.collection!r} has an indexing method; give it one "
+                        f"(`sourcier agents update {agent.name} --method qa_atomic`).", field="name",
+                    )
                 await unit_builds.begin(
                     connection, tenant=tenant, collection_id=collection.collection_id, methods=methods,
                     regenerate=True,

@@ -60,7 +60,9 @@ async def main(settings: GenerateSettings, stopping: Stopping) -> None:
                concurrent_calls_max=settings.concurrent_calls_max) as server,
     ):
         supervisor = Supervisor(engine, sequences_max=settings.sequences_max, queue_max=settings.queue_max,
-                                stall_seconds=settings.stall_seconds)
+                                stall_seconds=settings.stall_seconds,
+                                bulk_wait_seconds_max=settings.bulk_wait_seconds_max,
+                                bulk_yields_max=settings.bulk_yields_max)
         await supervisor.warm_up(seconds_max=settings.warm_up_seconds_max)
         limits = TokenLimits(default=settings.completion_tokens_default, maximum=settings.completion_tokens_max)
         server.add(generate_pb2_grpc.add_GenerateServiceServicer_to_server,

@@ -78,6 +78,8 @@ class Generation:
     """Cached prefixes are shared only under the same salt."""
     tools: tuple[Tool, ...] = ()
     """What the model may ask for."""
+    bulk: bool = False
+    """Whether nobody waits for it: it leaves the model to those that somebody waits for."""
 
 
 @dataclass(frozen=True, kw_only=True)

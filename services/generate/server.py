@@ -137,7 +137,7 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
             json_schema=checked_schema(request.json_schema, enforced=self._description.structured_output),
             cache_salt=checked_salt(request.cache_salt, tenant=tenant),
             tools=checked_tools(request, refusal=self._description.tools_refusal),
-            deadline=deadline,
+            deadline=deadline, bulk=checked_priority(request.priority) == generate_pb2.PRIORITY_BULK,
         )
 
     def _finish(self, finish: Finish) -> generate_pb2.Finish:
@@ -158,6 +158,13 @@ def checked_salt(salt: str, *, tenant: str) -> str:
             f"cache_salt has {len(salt)} characters; send {SALT_CHARACTERS_MAX} at most", field="cache_salt")
     # A salt that a caller chooses must not reach the cache of another tenant.
     return f"{tenant}/{salt}"
+
+
+def checked_priority(priority: int) -> int:
+    """Return who waits for a generation, or refuse what is not known."""
+    require(priority in generate_pb2.Priority.values(), f"priority is {priority}; send PRIORITY_INTERACTIVE, "
+            "PRIORITY_BULK, or none", field="priority")
+    return priority
 
 
 def checked_choices(choices: Sequence[str]) -> tuple[str, ...]:

@@ -38,6 +38,12 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     """Generations worked on at the same time."""
     queue_max: int = Field(default=32, ge=0, le=10_000)
     """Generations that may wait for their turn; more are refused with RESOURCE_EXHAUSTED."""
+    bulk_wait_seconds_max: float = Field(default=60.0, ge=0, le=3600)
+    """How long a generation that nobody waits for (a chunk that is enriched) leaves the model to those that somebody
+    waits for; after that it is worked on beside them, one at a time."""
+    bulk_yields_max: int = Field(default=2, ge=0, le=100)
+    """How often such a generation, once begun, is broken off for one that somebody waits for, and begun anew; never at
+    an endpoint, which charges for what is thrown away."""
     messages_per_second_max: int = Field(default=7_000, ge=100, le=1_000_000)
     """Beyond so many messages of all streams together, tokens are gathered into fewer; a stream at ease never waits."""
     stall_seconds: float = Field(default=60.0, gt=0, le=3600)

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -30,6 +31,7 @@ from services.generate.engine import (
     Scoring,
     Usage,
 )
+from services.generate.turns import Turns, bulk_turns_total
 
 logger = logging.getLogger(__name__)
 
@@ -53,9 +55,18 @@ class Supervisor:
 
     name = "engine watchdog"
 
-    def __init__(self, engine: Engine, *, sequences_max: int, queue_max: int, stall_seconds: float) -> None:
-        """Prepare to admit `sequences_max` generations at work and `queue_max` waiting ones."""
+    def __init__(
+        self, engine: Engine, *, sequences_max: int, queue_max: int, stall_seconds: float,
+        bulk_wait_seconds_max: float = 60.0, bulk_yields_max: int = 2,
+    ) -> None:
+        """Prepare to admit `sequences_max` generations at work and `queue_max` waiting ones.
+
+        Those that nobody waits for wait apart, as many, for so long at most, and give way so often once begun.
+        """
         self.in_hand = 0
+        self._turns = Turns(waiting_max=queue_max, wait_seconds_max=bulk_wait_seconds_max)
+        # An endpoint charges for what is thrown away, and does others' work beside ours anyway.
+        self._bulk_yields_max = bulk_yields_max if engine.describe().supervised else 0
         self._engine = engine
         self._sequences_max = sequences_max
         self._queue_max = queue_max
@@ -85,7 +96,37 @@ class Supervisor:
         logger.info("warm", extra={"seconds": round(time.monotonic() - started, 3)})
 
     async def generate(self, generation: Generation) -> AsyncGenerator[Piece, None]:
-        """Yield the pieces of the answer; ResourceExhausted at once when too many wait."""
+        """Yield the pieces of the answer; ResourceExhausted at once when too many wait.
+
+        Those of a generation that nobody waits for come together, once it is whole.
+        """
+        if generation.bulk:
+            for piece in await self._in_turn(generation):
+                yield piece
+            return
+        with self._turns.taken():
+            async with aclosing(self._generated(generation)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    async def _in_turn(self, generation: Generation) -> list[Piece]:
+        """Return a whole generation, begun anew where it had to give way."""
+        for attempt in range(self._bulk_yields_max + 1):
+            # An engine may not have forgotten the attempt that it was told to end.
+            named = replace(generation, id=f"{generation.id}-{attempt}") if attempt else generation
+            gives_way = attempt < self._bulk_yields_max
+            async with self._turns.turn(gives_way=gives_way, deadline=generation.deadline) as scope:
+                try:
+                    async with scope, aclosing(self._generated(named)) as pieces:
+                        return [piece async for piece in pieces]
+                except TimeoutError:
+                    if not scope.expired():
+                        raise
+            bulk_turns_total.labels("gave_way").inc()
+            logger.info("a generation gave way to one that somebody waits for", extra={"generation": generation.id})
+        raise AssertionError("the last attempt gives way to nothing")
+
+    async def _generated(self, generation: Generation) -> AsyncGenerator[Piece, None]:
         self._admit()
         started = time.monotonic()
         answering = False
@@ -111,6 +152,10 @@ class Supervisor:
 
     async def score(self, scoring: Scoring) -> Scores:
         """Return how likely the answers are; ResourceExhausted at once when too many requests wait."""
+        with self._turns.taken():
+            return await self._scored(scoring)
+
+    async def _scored(self, scoring: Scoring) -> Scores:
         self._admit()
         started = time.monotonic()
         try:

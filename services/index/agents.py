@@ -21,7 +21,10 @@ from services.index import pagination
 from services.index.collections import get_collection
 from services.index.pagination import Page
 
-INDEXING_METHODS = ("qa_atomic", "classic")
+MADE_METHODS = ("qa_atomic", "classic")
+"""Indexing methods for which the language model reads chunks."""
+INDEXING_METHODS = (*MADE_METHODS, "none")
+MODES = ("injection", "tools")
 DOCUMENT_CHANGE_POLICIES = ("flag", "retire")
 NAME_CHARACTERS_MAX = 200
 DESCRIPTION_CHARACTERS_MAX = 2_000
@@ -41,7 +44,7 @@ class Agent:
     space_id: str
     """The space that the collection answers from now."""
     indexing_method: str
-    """`qa_atomic` or `classic`."""
+    """`qa_atomic`, `classic` or `none`."""
     on_document_change: str
     """`flag` or `retire`: what becomes of a validated answer whose document changed."""
     response_count: int
@@ -52,6 +55,8 @@ class Agent:
     updated_at: datetime
     categories: Sequence[str] = ()
     """Those that the collection's chunks may have; empty leaves them to the language model."""
+    mode: str | None = None
+    """`injection` or `tools`: who searches; None leaves it to the service's setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,24 +68,27 @@ class AgentChange:
     indexing_method: str | None = None
     on_document_change: str | None = None
     categories: tuple[str, ...] | None = None
+    mode: str | None = None
+    """Empty leaves it to the service's setting from then on."""
 
 
 async def create_agent(
     connection: Connection, *, tenant: str, name: str, collection: str, description: str = "",
     indexing_method: str = "qa_atomic", on_document_change: str = "flag", categories: tuple[str, ...] = (),
+    mode: str | None = None,
 ) -> Agent:
     """Create an agent; raise `AlreadyExists`, `InvalidArgument`, or `NotFound` where there is no such collection."""
     check_name(name, what="an agent")
     change = AgentChange(
         description=description, indexing_method=indexing_method, on_document_change=on_document_change,
-        categories=categories,
+        categories=categories, mode=mode,
     )
     _check(change)
     owner = await get_collection(connection, tenant=tenant, name=collection)
     cursor = await connection.execute(INSERT, {
         "agent_id": new_id(), "tenant": tenant, "name": name, "description": description,
         "collection_id": owner.collection_id, "indexing_method": indexing_method,
-        "on_document_change": on_document_change, "categories": Jsonb(list(categories)),
+        "on_document_change": on_document_change, "categories": Jsonb(list(categories)), "mode": mode,
     })
     if cursor.rowcount == 0:
         raise AlreadyExists(f"There is already an agent {name!r}.", field="name")
@@ -114,7 +122,7 @@ async def update_agent(connection: Connection, *, tenant: str, name: str, change
     values: dict[str, Any] = {
         "tenant": tenant, "name": name, "description": change.description, "collection_id": None,
         "indexing_method": change.indexing_method, "on_document_change": change.on_document_change,
-        "categories": None if change.categories is None else Jsonb(list(change.categories)),
+        "categories": None if change.categories is None else Jsonb(list(change.categories)), "mode": change.mode,
     }
     if change.collection is not None:
         owner = await get_collection(connection, tenant=tenant, name=change.collection)
@@ -148,6 +156,8 @@ def _check(change: AgentChange) -> None:
             f"on_document_change cannot be {change.on_document_change!r}: use "
             f"{' or '.join(DOCUMENT_CHANGE_POLICIES)}.", field="on_document_change",
         )
+    if change.mode and change.mode not in MODES:
+        raise InvalidArgument(f"mode cannot be {change.mode!r}: use {' or '.join(MODES)}.", field="mode")
     _check_categories(change.categories or ())
     if change.description is not None and len(change.description) > DESCRIPTION_CHARACTERS_MAX:
         raise InvalidArgument(
@@ -183,16 +193,16 @@ async def _select(
 
 INSERT = """
 insert into agents (agent_id, tenant, name, description, collection_id, indexing_method, on_document_change,
-                    categories)
+                    categories, mode)
 values (%(agent_id)s, %(tenant)s, %(name)s, %(description)s, %(collection_id)s, %(indexing_method)s,
-        %(on_document_change)s, %(categories)s)
+        %(on_document_change)s, %(categories)s, %(mode)s)
 on conflict (tenant, name) do nothing
 """
 
 SELECT = """
 select agent_id, agent.tenant, agent.name, description, collection.name as collection, collection.space_id,
        indexing_method, on_document_change, held.active as response_count, held.flagged as flagged_count,
-       agent.created_at, updated_at, categories
+       agent.created_at, updated_at, categories, mode
 from agents as agent
 join collections as collection using (collection_id)
 cross join lateral (
@@ -215,6 +225,7 @@ set description = coalesce(%(description)s::text, description),
     indexing_method = coalesce(%(indexing_method)s::text, indexing_method),
     on_document_change = coalesce(%(on_document_change)s::text, on_document_change),
     categories = coalesce(%(categories)s::jsonb, categories),
+    mode = case when %(mode)s::text is null then mode else nullif(%(mode)s, '') end,
     updated_at = now()
 where tenant = %(tenant)s and name = %(name)s
 """

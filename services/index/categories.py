@@ -13,8 +13,7 @@ CATEGORIES_MAX = 500
 async def list_categories(connection: Connection, *, tenant: str, collections: Sequence[str]) -> list[str]:
     """Return the categories that searches can be narrowed to, the most common first.
 
-    They are the documents' own; whatever else gives passages a category is to be added to this statement and to
-    `filters.CONDITIONS`, which must agree.
+    They are the documents' own and those that units give chunks, as for `filters.CONDITIONS`, which must agree.
     """
     values = {"tenant": tenant, "names": list(collections), "limit": CATEGORIES_MAX}
     cursor = await connection.execute(SELECT, values)
@@ -22,11 +21,20 @@ async def list_categories(connection: Connection, *, tenant: str, collections: S
 
 
 SELECT = """
+with wanted as materialized (
+    select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s)
+)
 select category
-from documents
-where tenant = %(tenant)s
-  and collection_id in (select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s))
-  and current_version is not null and category <> ''
+from (
+    select category from documents
+    where tenant = %(tenant)s and collection_id in (select collection_id from wanted)
+      and current_version is not null and category <> ''
+    union all
+    select unit.category
+    from units as unit
+    join unit_builds as build on build.build_id = unit.build_id and build.state = 'live'
+    where unit.tenant = %(tenant)s and unit.collection_id in (select collection_id from wanted) and unit.category <> ''
+) as given
 group by category
 order by count(*) desc, category
 limit %(limit)s

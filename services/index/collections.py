@@ -11,7 +11,8 @@ from psycopg.types.json import Jsonb
 
 from services.chassis.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from services.chassis.ids import new_id
-from services.chassis.postgres import TENANT_PATTERN, Connection
+from services.chassis.postgres import Connection
+from services.chassis.tenants import TENANT_PATTERN
 from services.index import pagination
 from services.index.lexical_entries import SHOW_ALL_ENTRIES
 from services.index.pagination import Page

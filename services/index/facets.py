@@ -69,8 +69,20 @@ _MATCHING = f"""
 """
 
 SELECT_CATEGORIES = f"""
-with matching as (select category {_MATCHING} limit %(documents)s)
-select category from matching where category <> '' group by category order by count(*) desc, category limit %(limit)s
+with matching as (select document_id, category {_MATCHING} limit %(documents)s)
+select category
+from (
+    select category from matching
+    union all
+    select unit.category
+    from matching
+    join units as unit on unit.tenant = %(tenant)s and unit.document_id = matching.document_id
+    join unit_builds as build on build.build_id = unit.build_id and build.state = 'live'
+) as given
+where category <> ''
+group by category
+order by count(*) desc, category
+limit %(limit)s
 """
 
 SELECT_FACTS = f"""

@@ -26,7 +26,7 @@ class Filters:
     document_ids: tuple[str, ...] = ()
     """Any of these; empty for all."""
     categories: tuple[str, ...] = ()
-    """Any of these; empty for all."""
+    """Any of these, the document's or the chunk's own; empty for all."""
     metadata: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     """Each key with exactly this value."""
     chunk_types: tuple[str, ...] = ()
@@ -56,7 +56,13 @@ class Filters:
         """What a statement adds on rows with a `document_id` and a `chunk_id`, with the values of `parameters`."""
         if self.empty:
             return ""
-        return MATCHING_CONDITION + (CHUNK_TYPES_CONDITION if self.chunk_types else "")
+        return self.narrowed("chunk_id") + (CHUNK_TYPES_CONDITION if self.chunk_types else "")
+
+    def narrowed(self, key: str) -> str:
+        """What is added on rows with a `document_id` and a `key` that units have too, `chunk_id` or `unit_id`."""
+        if self.empty:
+            return ""
+        return MATCHING_CONDITION + (CATEGORY_CONDITION.format(key=key) if self.categories else "")
 
     def parameters(self, collection_ids: Sequence[str] = ()) -> dict[str, Any]:
         """Return the values of `CONDITIONS`, and of `MATCHING_CONDITION` within collections."""
@@ -89,13 +95,23 @@ def filters_from(conditions: Mapping[str, object]) -> Filters:
     )
 
 
-CONDITIONS = """
+UNITS_OF_CATEGORY = """
+select unit.{key}
+from units as unit
+join unit_builds as build on build.build_id = unit.build_id and build.state = 'live'
+where unit.tenant = %(tenant)s and unit.category = any(%(categories)s::text[])
+"""
+"""Whatever the state of a unit: its category is shown, so it is searched."""
+
+CONDITIONS = f"""
       current_version is not null
       and (%(document_ids)s::uuid[] is null or document_id = any(%(document_ids)s::uuid[]))
-      and (%(categories)s::text[] is null or category = any(%(categories)s::text[]))
+      and (%(categories)s::text[] is null or category = any(%(categories)s::text[])
+           or document_id in ({UNITS_OF_CATEGORY.format(key="document_id")}))
       and metadata @> %(metadata)s
 """
-"""On `documents`, with the values of `Filters.parameters`."""
+"""On `documents`, with the values of `Filters.parameters`: a document that meets them itself, or a chunk of which does.
+"""
 
 MATCHING_CONDITION = f"""
   and document_id in (
@@ -104,6 +120,18 @@ MATCHING_CONDITION = f"""
   )
 """
 """On what has a `document_id`."""
+
+CATEGORY_CONDITION = f"""
+  and (
+      document_id in (
+          select document_id from documents
+          where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[])
+            and category = any(%(categories)s::text[])
+      )
+      or {{key}} in ({UNITS_OF_CATEGORY})
+  )
+"""
+"""On what has a `document_id`: of a document that meets the conditions by some chunks, these alone."""
 
 CHUNK_TYPES_CONDITION = """
   and chunk_id in (

@@ -14,9 +14,25 @@ from services.chassis.postgres import Connection
 PREVIEW_CHARACTERS = 200
 
 
+FAQ_KIND = "faq"
+"""The kind of a passage that is a validated answer and no chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDocument:
+    """A document that a validated answer rests on, as it was when a person validated it."""
+
+    document_id: str
+    version_id: str
+    title: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A chunk with what a result shows of its document."""
+    """A chunk with what a result shows of its document, or a validated answer of an agent.
+
+    Of a validated answer `chunk_id` is the learned response's, and there is no document but those in `documents`.
+    """
 
     chunk_id: str
     document_id: str
@@ -45,6 +61,8 @@ class Passage:
     """The question that it was found by, made of it when it was indexed; empty where it was not."""
     answer: str = ""
     """That question's answer."""
+    documents: Sequence[SourceDocument] = ()
+    """What a validated answer rests on; empty for chunks."""
 
     def __post_init__(self) -> None:
         """Freeze the heading path, which arrives as a list."""
@@ -54,6 +72,11 @@ class Passage:
     def preview(self) -> str:
         """Return the passage's beginning, for people; prompts get all of it."""
         return self.text[:PREVIEW_CHARACTERS]
+
+    @property
+    def is_validated(self) -> bool:
+        """Return whether the passage is a validated answer and no chunk."""
+        return self.kind == FAQ_KIND
 
     @property
     def is_image_chunk(self) -> bool:

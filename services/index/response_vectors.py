@@ -6,7 +6,7 @@ it is active; one that does not answer has none. An agent's are scanned exactly:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +14,7 @@ from psycopg.rows import class_row
 
 from services.chassis.postgres import Connection
 from services.chassis.postgres_types import half_vector
+from services.index.passages import SourceDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,13 @@ class NearResponse:
     validated_at: datetime
     similarity: float
     """Cosine of the two questions' vectors."""
+    bound: Sequence[Mapping[str, str]] = ()
+    """The documents that the answer rests on, as PostgreSQL tells them."""
+
+    @property
+    def documents(self) -> tuple[SourceDocument, ...]:
+        """Return the documents that the answer rests on."""
+        return tuple(SourceDocument(**each) for each in self.bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,14 @@ with nearest as materialized (
     limit %(limit)s
 )
 select response_id, question, answer, category, source, heading_path, validated_by, validated_at,
-       1.0 - distance as similarity
+       1.0 - distance as similarity,
+       coalesce((
+           select jsonb_agg(jsonb_build_object(
+               'document_id', source.document_id, 'version_id', source.version_id, 'title', source.title
+           ) order by source.title, source.document_id)
+           from learned_response_sources as source
+           where source.response_id = response.response_id
+       ), '[]') as bound
 from nearest
 join learned_responses as response using (response_id)
 where response.tenant = %(tenant)s and state = 'active'

@@ -12,7 +12,7 @@ from typing import Any
 
 from services.chassis.errors import NotFound, SpaceMismatch
 from services.chassis.postgres import Connection
-from services.index.filters import CONDITIONS, Filters
+from services.index.filters import CONDITIONS, UNITS_OF_CATEGORY, Filters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,8 @@ def _only_one(spaces: set[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 async def _count_matching(connection: Connection, values: dict[str, Any]) -> int:
-    cursor = await connection.execute(COUNT_CHUNK_TYPES if values["chunk_types"] else COUNT_MATCHING, values)
+    by_chunk = values["chunk_types"] or values["categories"]
+    cursor = await connection.execute(COUNT_CHUNKS if by_chunk else COUNT_MATCHING, values)
     row = await cursor.fetchone()
     return 0 if row is None else int(row[0])
 
@@ -141,14 +142,18 @@ where tenant = %(tenant)s
   and {CONDITIONS}
 """
 
-COUNT_CHUNK_TYPES = f"""
+# As `Filters.condition` has it; by chunk, for a document's chunks may differ in both.
+COUNT_CHUNKS = f"""
+with matching as materialized (
+    select document_id, category from documents
+    where tenant = %(tenant)s
+      and collection_id in (select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s))
+      and {CONDITIONS}
+)
 select count(*)::int
 from chunks
-where tenant = %(tenant)s and kind = any(%(chunk_types)s::text[])
-  and document_id in (
-      select document_id from documents
-      where tenant = %(tenant)s
-        and collection_id in (select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s))
-        and {CONDITIONS}
-  )
+join matching using (document_id)
+where tenant = %(tenant)s and (%(chunk_types)s::text[] = '{{}}' or kind = any(%(chunk_types)s::text[]))
+  and (%(categories)s::text[] is null or matching.category = any(%(categories)s::text[])
+       or chunk_id in ({UNITS_OF_CATEGORY.format(key="chunk_id")}))
 """

@@ -19,6 +19,12 @@ from services.chassis.postgres import Connection, Database
 EXACT_ROWS_MAX = 20_000
 """Up to so many rows a scan takes 10 to 20 ms and misses nothing."""
 
+DEFERRED_ROWS_MAX = 100_000
+"""Up to so many rows an index is built after a load instead of during it: scanning them takes 50 to 100 ms."""
+
+LOAD_DOCUMENTS_MIN = 100
+"""So many documents of a tenant under way at once are a load."""
+
 HNSW_LINKS = 16
 HNSW_BUILD_CANDIDATES = 64
 
@@ -138,10 +144,14 @@ async def ensure_partition(connection: Connection, *, vectors_table: str, tenant
     await _force_row_security(connection, partition)
 
 
-async def build_indexes(database: Database, *, rows_min: int = EXACT_ROWS_MAX) -> list[str]:
+async def build_indexes(
+    database: Database, *, rows_min: int = EXACT_ROWS_MAX, deferred_rows_max: int = 0
+) -> list[str]:
     """Give an HNSW index to each partition of over `rows_min` rows that has none; return their names.
 
-    Built concurrently: neither searches nor commits wait. One process builds at a time, the others return at once.
+    A partition of up to `deferred_rows_max` rows that is being loaded is left for later: adding a row to an index costs
+    several times what building it afterwards does (ADR 16). Built concurrently: neither searches nor commits wait. One
+    process builds at a time, the others return at once.
     """
     built: list[str] = []
     async with database.autocommit(tenant="*") as connection:
@@ -151,7 +161,9 @@ async def build_indexes(database: Database, *, rows_min: int = EXACT_ROWS_MAX) -
             return built
         try:
             await connection.execute("set statement_timeout = 0")
-            cursor = await connection.execute(PARTITIONS_WITHOUT_INDEX, {"rows_min": rows_min})
+            cursor = await connection.execute(PARTITIONS_WITHOUT_INDEX, {
+                "rows_min": rows_min, "deferred_rows_max": deferred_rows_max, "load_documents_min": LOAD_DOCUMENTS_MIN
+            })
             for (partition,) in await cursor.fetchall():
                 # Hashed: the partition's own name may already be as long as names can be.
                 index = "hnsw_" + hashlib.sha256(partition.encode()).hexdigest()[:16]
@@ -268,6 +280,26 @@ where partition.reltuples > %(rows_min)s
       join pg_am on pg_am.oid = index.relam
       where indrelid = partition.oid and amname = 'hnsw' and indisvalid
   )
+  and (partition.reltuples > %(deferred_rows_max)s or not exists (
+      select from space_builds as build
+      where build.state = 'building' and build.space_id = space.space_id
+        and partition.relname = space.vectors_table || '_' || build.tenant
+  ) and not exists (
+      select
+      from tenants
+      cross join lateral (
+          select count(*) as documents
+          from (
+              select
+              from document_versions as version
+              where version.tenant = tenants.tenant and version.lane in ('interactive', 'bulk')
+                and version.state in ('accepted', 'released')
+              limit %(load_documents_min)s
+          ) as under_way
+      ) as load
+      where partition.relname = space.vectors_table || '_' || tenants.tenant
+        and load.documents >= %(load_documents_min)s
+  ))
 """
 DROP_INDEX = "drop index concurrently if exists {index}"
 CREATE_INDEX = f"""

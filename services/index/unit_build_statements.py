@@ -28,6 +28,7 @@ order by state desc
 METHODS_OF = """
 select agent.tenant, agent.collection_id, agent.indexing_method as method
 from agents as agent
+where agent.indexing_method = any(%(methods)s)
 union
 select agent.tenant, agent.collection_id, deployment.overlay ->> 'indexing_method'
 from deployments as deployment
@@ -38,6 +39,19 @@ where deployment.overlay ->> 'indexing_method' = any(%(methods)s)
 
 SELECT_METHODS = f"""
 select distinct method from ({METHODS_OF}) as asked where collection_id = %(collection_id)s order by method
+"""
+
+COUNT_UNMADE = """
+select count(*)
+from agents as agent
+join documents as document on document.tenant = agent.tenant and document.collection_id = agent.collection_id
+join chunks as chunk on chunk.tenant = document.tenant and chunk.document_id = document.document_id
+where agent.tenant = %(tenant)s and agent.agent_id = %(agent_id)s and agent.indexing_method = any(%(methods)s)
+  and not exists (
+      select from units as unit
+      join unit_builds as build on build.build_id = unit.build_id and build.state <> 'retired'
+      where unit.tenant = %(tenant)s and unit.chunk_id = chunk.chunk_id and unit.state <> 'waiting'
+  )
 """
 
 SELECT_WANTING = f"""

@@ -18,7 +18,7 @@ from services.chassis.errors import FailedPrecondition
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
 from services.index import unit_build_statements as statements
-from services.index.agents import INDEXING_METHODS
+from services.index.agents import MADE_METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +71,25 @@ async def wanting(connection: Connection) -> list[Wanted]:
     In a transaction of `ALL_TENANTS`.
     """
     async with connection.cursor(row_factory=class_row(Wanted)) as cursor:
-        await cursor.execute(statements.SELECT_WANTING, {"methods": list(INDEXING_METHODS)})
+        await cursor.execute(statements.SELECT_WANTING, {"methods": list(MADE_METHODS)})
         return await cursor.fetchall()
 
 
 async def wanted_methods(connection: Connection, *, collection_id: str) -> list[str]:
     """Return the indexing methods that a collection's agents and deployments ask for, in order."""
     cursor = await connection.execute(
-        statements.SELECT_METHODS, {"collection_id": collection_id, "methods": list(INDEXING_METHODS)}
+        statements.SELECT_METHODS, {"collection_id": collection_id, "methods": list(MADE_METHODS)}
     )
     return [str(method) for (method,) in await cursor.fetchall()]
+
+
+async def count_unmade(connection: Connection, *, tenant: str, agent_id: str) -> int:
+    """Return how many chunks the language model is still to read for an agent; 0 where its method makes nothing."""
+    cursor = await connection.execute(
+        statements.COUNT_UNMADE, {"tenant": tenant, "agent_id": agent_id, "methods": list(MADE_METHODS)}
+    )
+    row = await cursor.fetchone()
+    return 0 if row is None else int(row[0])
 
 
 async def open_builds(connection: Connection, *, state: str) -> list[UnitBuild]:

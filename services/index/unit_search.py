@@ -13,7 +13,7 @@ from psycopg.rows import class_row
 from services.chassis.postgres import Connection
 from services.chassis.postgres_types import half_vector
 from services.index.dense import CONFIGURE_HNSW, HNSW_CANDIDATES_MAX, HNSW_CANDIDATES_MIN
-from services.index.filters import MATCHING_CONDITION, Filters
+from services.index.filters import Filters
 from services.index.scope import Scope
 from services.index.unit_points import KINDS
 
@@ -142,7 +142,7 @@ async def _fetch(
     row: type[Found], limit: int, exact: bool = False,
 ) -> list[Found]:
     """Run a statement over the points nearest to a vector; what an index leaves out is scanned for."""
-    condition = sql.SQL("" if filters.empty else MATCHING_CONDITION)
+    condition = sql.SQL(filters.narrowed("unit_id"))
     found: list[Found] = []
     if live.indexed and not exact:
         await connection.execute(CONFIGURE_HNSW, (str(min(max(2 * limit, HNSW_CANDIDATES_MIN), HNSW_CANDIDATES_MAX)),))

@@ -153,7 +153,13 @@ with chosen as materialized (
         from units
         where units.tenant = tenants.tenant and state = 'waiting' and not_before <= now()
           and (sent_at is null or sent_at <= now() - make_interval(secs => %(stalled_seconds)s))
-          and exists (select from agents where agents.collection_id = units.collection_id)
+          and exists (
+              select from agents as agent
+              left join deployments as deployment using (agent_id)
+              where agent.collection_id = units.collection_id
+                and (agent.indexing_method <> 'none'
+                     or deployment.overlay ->> 'indexing_method' in ('qa_atomic', 'classic'))
+          )
         order by lane = 'bulk', created_at, chunk_index
         limit greatest(%(in_flight_max)s - in_flight.units, 0)
         for update skip locked

@@ -145,7 +145,7 @@ async def add_pair(
     connection: Connection, *, tenant: str, unit_id: str, question: str, answer: str, edited_by: str
 ) -> Unit:
     """Add a pair to a unit; raise `NotFound`, `InvalidArgument`, `ResourceExhausted`."""
-    _check_pair(question, answer)
+    check_pair(question, answer)
     unit = await _begin_edit(connection, tenant=tenant, unit_id=unit_id, edited_by=edited_by)
     if len(unit.pairs) >= PAIRS_MAX:
         raise ResourceExhausted(f"A chunk has at most {PAIRS_MAX} pairs; delete some first.", field="unit_id")
@@ -161,7 +161,7 @@ async def update_pair(
     """Change a pair; an empty question or answer stays. Raises `NotFound`, `InvalidArgument`."""
     unit_id, pair = await _find_pair(connection, tenant=tenant, pair_id=pair_id)
     question, answer = question.strip() or pair.question, answer.strip() or pair.answer
-    _check_pair(question, answer)
+    check_pair(question, answer)
     unit = await _begin_edit(connection, tenant=tenant, unit_id=unit_id, edited_by=edited_by)
     values = _pair_values(unit, edited_by, tenant, question=question, answer=answer) | {"pair_id": pair.pair_id}
     await connection.execute(UPDATE_PAIR, values)
@@ -216,7 +216,7 @@ def _pair_values(
     }
 
 
-def _check_pair(question: str, answer: str) -> None:
+def check_pair(question: str, answer: str) -> None:
     check_text(question, field="question", characters_max=QUESTION_CHARACTERS_MAX)
     check_text(answer, field="answer", characters_max=ANSWER_CHARACTERS_MAX)
 

@@ -21,6 +21,10 @@ def split_words(text: str) -> Iterator[str]:
     text = _DIGIT_GROUPS.sub(lambda group: _GROUP_SPACES.sub("", group[0]), text)
     text = _ELISION.sub(" ", text).replace("œ", "oe").replace("æ", "ae")
     for token in _TOKEN.findall(text):
+        # Most tokens are plain words, and are their only part.
+        if token.isalnum():
+            yield token
+            continue
         parts = _PARTS.findall(token)
         if len(parts) > 1 and any(character.isdigit() for character in token):
             yield token

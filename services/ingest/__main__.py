@@ -68,7 +68,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         ))
         enriching = await opened.enter_async_context(EnrichingPeers(
             generate_url=settings.generate_url, embed_url=settings.embed_url,
-            generate_seconds_max=settings.enrich_seconds_max,
+            generate_seconds_max=settings.enrich_seconds_max, wait_seconds_max=settings.enrich_wait_seconds_max,
         )) if settings.enriches else None
         parts = assemble(
             settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TypeGuard
 
 from services.chassis.errors import InvalidArgument
-from services.chassis.subjects import LANES, checked_tenant
+from services.chassis.subjects import LANES
+from services.chassis.tenants import checked_tenant
 
 COLLECTION_CHARACTERS_MAX = 100
 CATEGORY_CHARACTERS_MAX = 1024

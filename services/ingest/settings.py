@@ -53,6 +53,10 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Batches being written at once."""
     in_flight_max: int = Field(default=64, ge=1, le=10_000)
     """Documents released into the pipeline at once, per tenant and lane; the others wait in PostgreSQL."""
+    hnsw_deferred_rows_max: int = Field(default=100_000, ge=0)
+    """Up to so many chunks of a tenant in a space get their HNSW index after a load, not during it; 0 builds it as soon
+    as scans get long. Raise it for the time of a large backfill: chunks go in several times as fast, and searches scan
+    them, 0.5 to 1 ms per thousand."""
     source_bucket: str = ""
     """A bucket to watch as a whole, into the default collection; empty for none. Rules say more."""
     bucket_rules: Path | None = None
@@ -79,6 +83,9 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Chunks on their way to the language model at once, per tenant; the others wait in PostgreSQL."""
     enrich_seconds_max: float = Field(default=120, gt=0, le=3600)
     """Longest time of one generation."""
+    enrich_wait_seconds_max: float = Field(default=240, ge=0, le=7200)
+    """Longest time, beside that, for which it waits while the language model answers people's questions, and is begun
+    anew after it gave way to one; more than `SOURCIER_GENERATE_BULK_WAIT_SECONDS_MAX` for each time it may give way."""
     enrich_attempts_max: int = Field(default=2, ge=1, le=5)
     """Generations for a chunk whose output cannot be used."""
     enrich_pairs: int = Field(default=3, ge=1, le=20)

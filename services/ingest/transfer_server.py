@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 
 import grpc.aio
@@ -14,10 +15,12 @@ import numpy as np
 from services.chassis.errors import AlreadyExists, InvalidArgument
 from services.chassis.ids import is_id
 from services.chassis.serving import received, require, tenant_of
-from services.index import batches, transfer
+from services.index import batches, transfer, unit_transfer
 from services.index.batches import Batch, IndexedChunk
 from services.index.collections import Chunking, Collection
 from services.index.transfer import TransferredDocument
+from services.index.unit_transfer import TransferredUnit
+from services.index.units import NAME_CHARACTERS_MAX
 from services.ingest.intake import Header, check_header
 from services.ingest.parts import Parts
 from sourcier.ingest.v1 import transfer_pb2, transfer_pb2_grpc
@@ -36,6 +39,15 @@ class _Target:
     collection: Collection
     export_id: str
     dimension: int
+    unit_methods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Chunks, and what is known of them."""
+
+    chunks: tuple[IndexedChunk, ...]
+    units: tuple[TransferredUnit, ...]
 
 
 class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
@@ -60,16 +72,20 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
                                       field="document")
             document = _document(request.document, tenant=target.collection.tenant)
             async with aclosing(_batches(requests, document, target.dimension)) as pieces:
-                taken = await self._take(target, document, pieces)
-            response.document_count += taken
-            response.chunk_count += document.chunk_count if taken else 0
-            response.skipped_count += not taken
+                units = await self._take(target, document, pieces)
+            if units is None:
+                response.skipped_count += 1
+                continue
+            response.document_count += 1
+            response.chunk_count += document.chunk_count
+            response.unit_count += units
         return response
 
     async def _target(self, header: transfer_pb2.ImportHeader, *, tenant: str) -> _Target:
         manifest = header.manifest
         require(is_id(manifest.export_id), f"export_id is {manifest.export_id!r}; send an export's manifest",
                 field="header.manifest.export_id")
+        unit_transfer.check_methods(manifest.unit_methods)
         async with self._database.transaction(tenant=tenant) as connection:
             await transfer.require_live_space(
                 connection, space_id=manifest.space_id, model=manifest.model, revision=manifest.revision,
@@ -83,12 +99,12 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
                 connection, tenant=tenant, name=header.collection or manifest.collection, space_id=manifest.space_id,
                 chunking=chunking, export_id=manifest.export_id, beside_others=header.beside_others,
             )
-        return _Target(collection, manifest.export_id, manifest.dimension)
+        return _Target(collection, manifest.export_id, manifest.dimension, tuple(manifest.unit_methods))
 
     async def _take(
-        self, target: _Target, document: TransferredDocument, pieces: AsyncIterator[tuple[IndexedChunk, ...]]
-    ) -> bool:
-        """Import one document; return whether it was not there before."""
+        self, target: _Target, document: TransferredDocument, pieces: AsyncIterator[_Piece]
+    ) -> int | None:
+        """Import one document; return how many of its chunks something is known of, None where it was there before."""
         try:
             taken = await self._taken(target, document, pieces)
         except AlreadyExists as error:
@@ -104,41 +120,46 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
         return taken
 
     async def _taken(
-        self, target: _Target, document: TransferredDocument, pieces: AsyncIterator[tuple[IndexedChunk, ...]]
-    ) -> bool:
+        self, target: _Target, document: TransferredDocument, pieces: AsyncIterator[_Piece]
+    ) -> int | None:
         collection = target.collection
         batch_count = max(-(-document.chunk_count // BATCH_CHUNKS), 1)
         # Received before the transaction begins: most documents are one batch, and then it waits for nobody.
-        chunks = await anext(pieces)
+        piece = await anext(pieces)
+        units: list[TransferredUnit] = []
         async with self._database.transaction(tenant=collection.tenant) as connection:
             version = await transfer.begin_document(
                 connection, document, collection=collection, export_id=target.export_id
             )
             if version is None:
-                return False
+                return None
             for batch_no in range(batch_count):
                 if batch_no:
-                    chunks = await anext(pieces)
+                    piece = await anext(pieces)
+                units += piece.units
                 await transfer.require_new_chunks(
-                    connection, tenant=collection.tenant, chunk_ids=[chunk.chunk_id for chunk in chunks]
+                    connection, tenant=collection.tenant, chunk_ids=[chunk.chunk_id for chunk in piece.chunks]
                 )
                 batch = Batch(
                     version=version, space_id=collection.space_id, batch_no=batch_no, batch_count=batch_count,
-                    title=document.title, method=document.method, chunks=chunks,
+                    title=document.title, method=document.method, chunks=piece.chunks,
                 )
                 prepared = await asyncio.to_thread(batches.prepare, batch, collection_number=collection.number)
                 await batches.stage_batch(connection, prepared)
-        return True
+            return await unit_transfer.take_in(
+                connection, tenant=collection.tenant, collection_id=collection.collection_id,
+                document_id=document.document_id, methods=target.unit_methods, units=units,
+            )
 
 
 async def _batches(
     requests: AsyncIterator[transfer_pb2.ImportCollectionRequest], document: TransferredDocument, dimension: int
-) -> AsyncGenerator[tuple[IndexedChunk, ...], None]:
+) -> AsyncGenerator[_Piece, None]:
     """Yield a document's chunks, so many at a time whatever the messages hold; one empty batch where it has none."""
-    waiting: list[IndexedChunk] = []
+    waiting: list[transfer_pb2.TransferChunk] = []
     missing = document.chunk_count
     if not missing:
-        yield ()
+        yield _Piece((), ())
     while missing:
         request = await anext(requests, None)
         if request is None or request.WhichOneof("part") != "chunks" or not request.chunks.chunks:
@@ -148,9 +169,13 @@ async def _batches(
         if missing < 0:
             raise InvalidArgument(f"“{document.source}” has more than its {document.chunk_count} chunks; "
                                   "export it anew", field="chunks")
-        waiting += [_chunk(chunk, dimension) for chunk in request.chunks.chunks]
+        waiting += request.chunks.chunks
         while len(waiting) >= BATCH_CHUNKS or (waiting and not missing):
-            yield tuple(waiting[:BATCH_CHUNKS])
+            batch = waiting[:BATCH_CHUNKS]
+            yield _Piece(
+                tuple(_chunk(chunk, dimension) for chunk in batch),
+                tuple(_unit(chunk) for chunk in batch if chunk.HasField("unit")),
+            )
             del waiting[:BATCH_CHUNKS]
 
 
@@ -187,4 +212,19 @@ def _chunk(message: transfer_pb2.TransferChunk, dimension: int) -> IndexedChunk:
         end_character=message.end_character, token_count=message.token_count, vector=vector.tobytes(),
         token_codes=message.token_codes, page=message.page, heading_path=tuple(message.heading_path),
         language=message.language, kind=message.kind or "text",
+    )
+
+
+def _unit(chunk: transfer_pb2.TransferChunk) -> TransferredUnit:
+    unit = chunk.unit
+    texts = [unit.reason, unit.edited_by, unit.model, *(pair.edited_by for pair in unit.pairs)]
+    require(all(len(text) <= NAME_CHARACTERS_MAX and "\x00" not in text for text in texts),
+            f"what is known of the chunk {chunk.chunk_id!r} holds NUL or a name of more than {NAME_CHARACTERS_MAX} "
+            "characters", field="unit")
+    return TransferredUnit(
+        chunk_id=chunk.chunk_id, category=unit.category, summary=unit.summary, keywords=tuple(unit.keywords),
+        usefulness=unit.usefulness, reason=unit.reason, edited_by=unit.edited_by,
+        edited_at=unit.edited_at.ToDatetime(tzinfo=UTC) if unit.HasField("edited_at") else None, model=unit.model,
+        prompt_tokens=unit.prompt_tokens, completion_tokens=unit.completion_tokens,
+        pairs=tuple((pair.question, pair.answer, pair.edited_by) for pair in unit.pairs),
     )

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from pydantic import ValidationError
 
-from services.stack import command
-from services.stack.settings import StackSettings
+if TYPE_CHECKING:
+    from services.stack.settings import StackSettings
 
 DATA_DIR = click.option(
-    "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="The data folder (SOURCIER_DATA_DIR)."
+    "--data-dir", type=click.Path(path_type=Path, file_okay=False), envvar="SOURCIER_DATA_DIR",
+    default=Path(".sourcier"), show_default=True, help="The data folder (SOURCIER_DATA_DIR).",
 )
 
 
 @click.group()
 def main() -> None:
     """Run all of Sourcier on this machine."""
+    # Each command imports what it needs: `status` answers before the settings' library would have loaded.
 
 
 @main.command()
@@ -26,26 +28,32 @@ def main() -> None:
 @click.option("--detach", is_flag=True, help="Run in the background; return once everything is ready.")
 @click.option("--parent", type=click.IntRange(min=1), envvar="SOURCIER_STACK_PARENT", metavar="PID",
               help="Stop once this process is gone, however it ended (SOURCIER_STACK_PARENT).")
-def up(data_dir: Path | None, detach: bool, parent: int | None) -> None:
+def up(data_dir: Path, detach: bool, parent: int | None) -> None:
     """Start the servers and the services, and keep them running until Ctrl-C."""
+    from services.stack import command
+
     start = command.up_detached if detach else command.up
     sys.exit(start(read_settings(data_dir), parent_pid=parent))
 
 
 @main.command()
 @DATA_DIR
-def down(data_dir: Path | None) -> None:
+def down(data_dir: Path) -> None:
     """Stop what `up` started."""
+    from services.stack import command
+
     sys.exit(command.down(read_settings(data_dir)))
 
 
 @main.command()
 @DATA_DIR
 @click.option("--environment", is_flag=True, help="Print what clients need, as shell exports; secrets included.")
-def status(data_dir: Path | None, environment: bool) -> None:
+def status(data_dir: Path, environment: bool) -> None:
     """Show every part: state, port, process, age. The exit code is 0 only when all are ready."""
-    show = command.environment if environment else command.status
-    sys.exit(show(read_settings(data_dir)))
+    from services.stack import standing
+
+    show = standing.environment if environment else standing.status
+    sys.exit(show(data_dir.expanduser().absolute()))
 
 
 @main.command()
@@ -62,12 +70,17 @@ def models() -> None:
 
 def read_settings(data_dir: Path | None) -> StackSettings:
     """Read the environment, or end with one line per fault."""
+    from pydantic import ValidationError
+
+    from services.stack.settings import StackSettings
+    from services.stack.standing import EXIT_REFUSED
+
     try:
         settings = StackSettings()
     except ValidationError as error:
         for fault in error.errors(include_url=False, include_context=False, include_input=False):
             click.echo(f"error: SOURCIER_{str(fault['loc'][0]).upper()}: {fault['msg']}", err=True)
-        sys.exit(command.EXIT_REFUSED)
+        sys.exit(EXIT_REFUSED)
     return settings.model_copy(update={"data_dir": data_dir}) if data_dir else settings
 
 

@@ -1,9 +1,8 @@
-"""`up`, `down` and `status`: what the command line does, each returning its exit code."""
+"""`up` and `down`: what the command line does, each returning its exit code."""
 
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -12,13 +11,13 @@ import time
 from rich.console import Console
 
 from services.chassis.errors import AlreadyExists, ServiceError
-from services.stack import logfile, statefile
-from services.stack.display import Display, connection, print_status, uptime
+from services.stack import leftovers, logfile, statefile
+from services.stack.display import Display, connection
 from services.stack.parent import Parent
 from services.stack.settings import REPOSITORY, StackSettings, inherited_environment
-from services.stack.status import StackStatus, State
+from services.stack.standing import EXIT_NOT_READY, EXIT_OK, EXIT_REFUSED
+from services.stack.status import State
 
-EXIT_OK, EXIT_NOT_READY, EXIT_REFUSED, EXIT_NOT_RUNNING = 0, 1, 2, 3
 FAILED_STARTS_MAX = 3
 """How often a part may fail while a detached stack starts, before the start is given up."""
 POLL_SECONDS = 0.2
@@ -27,7 +26,7 @@ DOWN_SECONDS_MAX = 90.0
 
 def up(settings: StackSettings, *, parent_pid: int | None = None, console: Console | None = None) -> int:
     """Run the stack in the foreground until Ctrl-C or SIGTERM, or until the process `parent_pid` is gone."""
-    # Here, so that `status` and `down` do not wait for database drivers to load.
+    # Here, so that `down`, and a start in the background, do not wait for database drivers to load.
     from services.stack.foreground import run
 
     display = Display(console)
@@ -93,52 +92,12 @@ def down(settings: StackSettings, *, console: Console | None = None) -> int:
     while statefile.is_locked(folder):
         if time.monotonic() > give_up_at:
             os.kill(status.pid, signal.SIGKILL)
-            statefile.stop_leftovers(status)
+            leftovers.stop_leftovers(status)
             display.say(f"it did not stop within {DOWN_SECONDS_MAX:.0f} s and was killed")
             break
         time.sleep(POLL_SECONDS)
     display.say("stopped; the data stay in " + str(folder))
     return EXIT_OK
-
-
-def status(settings: StackSettings, *, console: Console | None = None) -> int:
-    """Print every part's state, process, port and age; 0 when all are ready, 1 when not, 3 when nothing runs."""
-    display, folder = Display(console), settings.folder
-    found = statefile.read(folder)
-    if found is None or not statefile.is_locked(folder):
-        display.say(f"nothing runs on {folder}; start it with `sourcier up`")
-        return EXIT_NOT_RUNNING
-    display.say(f"Sourcier on {folder}, process {found.pid}, up {uptime(time.time() - found.started)}")
-    print_status(display.console, found)
-    if found.gateway:
-        display.say(f"gateway {found.gateway}")
-    return EXIT_OK if found.ready else EXIT_NOT_READY
-
-
-def environment(settings: StackSettings) -> int:
-    """Print what clients need as shell exports, secrets included; 3 when nothing runs.
-
-    The names that every S3 client knows come with ours, so that `aws s3 cp file s3://documents/` needs nothing else.
-    """
-    found = running(settings)
-    if found is None:
-        Display().say(f"nothing runs on {settings.folder}; start it with `sourcier up`")
-        return EXIT_NOT_RUNNING
-    variables = dict(found.environment)
-    if url := variables.get("SOURCIER_S3_URL"):
-        variables |= {
-            "AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": variables.get("SOURCIER_S3_ACCESS_KEY", ""),
-            "AWS_SECRET_ACCESS_KEY": variables.get("SOURCIER_S3_SECRET_KEY", ""),
-            "AWS_DEFAULT_REGION": variables.get("SOURCIER_S3_REGION", "us-east-1"),
-        }
-    for name, value in sorted(variables.items()):
-        sys.stdout.write(f"export {name}={shlex.quote(value)}\n")
-    return EXIT_OK
-
-
-def running(settings: StackSettings) -> StackStatus | None:
-    """Return the status of the stack that runs on the data folder, for clients that look for its gateway."""
-    return statefile.read(settings.folder) if statefile.is_locked(settings.folder) else None
 
 
 def _wait_until_ready(settings: StackSettings, process: subprocess.Popen[bytes], display: Display) -> str:

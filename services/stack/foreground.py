@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from services.stack import statefile
+from services.stack import leftovers, statefile
 from services.stack.compose import Composition, compose
 from services.stack.display import Display, connection
 from services.stack.parent import Parent
@@ -25,7 +25,7 @@ def run(settings: StackSettings, display: Display, *, parent: Parent | None = No
     statefile.open_folder(folder)
     with statefile.locked(folder):
         if left := statefile.read(folder):
-            for pid in statefile.stop_leftovers(left):
+            for pid in leftovers.stop_leftovers(left):
                 display.say(f"stopped process {pid}, left by a stack that was killed")
         composition = compose(settings)
         with display:

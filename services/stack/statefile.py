@@ -9,13 +9,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
-
 from services.chassis.errors import AlreadyExists, FailedPrecondition
 from services.stack.secret import write_private
 from services.stack.status import StackStatus, from_json, to_json
 
-LEFTOVER_SECONDS_MAX = 8.0
 LOCK_TRIES = 5
 LOCK_TRY_SECONDS = 0.02
 
@@ -83,38 +80,6 @@ def read(folder: Path) -> StackStatus | None:
 def remove(folder: Path) -> None:
     """Forget the status, once nothing runs any more."""
     _state_path(folder).unlink(missing_ok=True)
-
-
-def stop_leftovers(status: StackStatus) -> list[int]:
-    """End the processes of a stack that was killed, where the system did not do so; return their ids.
-
-    On Linux they got a signal when the stack died and may be shutting down: they are given the time to.
-    """
-    leftovers = [process for process in map(_same_process, status.components) if process is not None]
-    for process in leftovers:
-        with contextlib.suppress(psutil.Error):
-            process.terminate()
-    _, alive = psutil.wait_procs(leftovers, timeout=LEFTOVER_SECONDS_MAX)
-    for process in alive:
-        with contextlib.suppress(psutil.Error):
-            process.kill()
-    psutil.wait_procs(alive, timeout=LEFTOVER_SECONDS_MAX)
-    return [process.pid for process in leftovers]
-
-
-def process_created(pid: int) -> float:
-    """Return when a process was created, 0.0 if it is gone."""
-    try:
-        return float(psutil.Process(pid).create_time())
-    except psutil.Error:
-        return 0.0
-
-
-def _same_process(component: object) -> psutil.Process | None:
-    pid, created = getattr(component, "pid", None), getattr(component, "created", 0.0)
-    if pid is None or not created or process_created(pid) != created:
-        return None
-    return psutil.Process(pid)
 
 
 def _lock_path(folder: Path) -> Path:

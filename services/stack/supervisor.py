@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from services.chassis.errors import ServiceError
 from services.stack import logfile
 from services.stack.component import Component, StartFailed, describe_exit
-from services.stack.statefile import process_created
+from services.stack.leftovers import process_created
 from services.stack.status import ComponentStatus, State
 
 

@@ -8,13 +8,14 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import json_line, moment, printable, write_table
+from sourcier.cli.text import counted, json_line, moment, printable, write_table
 
 if TYPE_CHECKING:
     from sourcier.client import Client
-    from sourcier.gateway.v1 import curation_pb2
+    from sourcier.gateway.v1 import answer_pb2, curation_pb2
 
-METHODS = click.Choice(["qa_atomic", "classic"])
+METHODS = click.Choice(["qa_atomic", "classic", "none"])
+MODES = click.Choice(["injection", "tools", "service"])
 CHANGES = click.Choice(["flag", "retire"])
 
 
@@ -27,19 +28,26 @@ def agents() -> None:
 @click.argument("name")
 @click.option("-c", "--collection", default="", help="The collection that it answers from; `default` by default.")
 @click.option("--description", default="", help="What it is for.")
-@click.option("--method", "indexing_method", type=METHODS, help="How its documents' chunks are indexed.")
+@click.option("--method", "indexing_method", type=METHODS,
+              help="How its documents' chunks are indexed: `qa_atomic` by default; `none` asks nothing of the model.")
+@click.option("--mode", type=MODES, help="Who searches: the service, or the language model with a tool.")
 @click.option("--on-document-change", type=CHANGES,
               help="What becomes of an FAQ entry whose document changed: flagged for a person, or retired.")
 @click.option("--category", "categories", multiple=True, metavar="NAME",
               help="A category that chunks may have; may be repeated. Without any, the language model chooses.")
+@click.option("--dry-run", is_flag=True, help="Create nothing; tell how many chunks the language model would read.")
 @connects
 def create(name: str, connection: Connection, **options: Any) -> None:
-    """Create an agent."""
-    async def use(client: Client) -> curation_pb2.Agent:
-        return await client.create_agent(name, **options)
+    """Create an agent; the language model then reads the collection's chunks, when nobody asks it anything."""
+    async def use(client: Client) -> curation_pb2.CreateAgentResponse:
+        return await client.plan_agent(name, **options)
 
-    created = connection.run(use)
-    click.echo(f"created {printable(created.name)}, which answers from {printable(created.collection)}")
+    planned = connection.run(use)
+    agent, done = planned.agent, "would create" if options["dry_run"] else "created"
+    click.echo(f"{done} {printable(agent.name)}, which answers from {printable(agent.collection)}")
+    if planned.chunk_count:
+        click.echo(f"the language model reads {counted(planned.chunk_count, 'chunk')} for it, beside what people ask; "
+                   "`--method none` leaves that out", err=True)
 
 
 @agents.command("list")
@@ -55,9 +63,9 @@ def list_agents(as_json: bool, connection: Connection) -> None:
         for agent in found:
             click.echo(json_line(agent))
         return
-    write_table(("NAME", "COLLECTION", "METHOD", "FAQ", "FLAGGED", "CREATED"), [
+    write_table(("NAME", "COLLECTION", "METHOD", "FAQ", "FLAGGED", "CREATED", "MODE"), [
         (each.name, each.collection, method_name(each.indexing_method), str(each.faq_count), str(each.flagged_count),
-         moment(each.created_at))
+         moment(each.created_at), mode_name(each.mode))
         for each in found
     ])
 
@@ -77,7 +85,8 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
         return
     for label, value in (
         ("agent", agent.name), ("description", agent.description), ("collection", agent.collection),
-        ("method", method_name(agent.indexing_method)), ("FAQ", f"{agent.faq_count:,} answer"),
+        ("method", method_name(agent.indexing_method)), ("mode", mode_name(agent.mode)),
+        ("FAQ", f"{agent.faq_count:,} answer"),
         ("flagged", f"{agent.flagged_count:,} wait for a person"),
         ("on change", "flag" if agent.on_document_change == 1 else "retire"),
         ("categories", ", ".join(agent.categories) or "any"), ("created", moment(agent.created_at)),
@@ -92,6 +101,7 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
 @click.option("-c", "--collection", help="The collection that it answers from.")
 @click.option("--description", help="What it is for.")
 @click.option("--method", "indexing_method", type=METHODS, help="How its documents' chunks are indexed.")
+@click.option("--mode", type=MODES, help="Who searches; `service` leaves it to the service's setting.")
 @click.option("--on-document-change", type=CHANGES, help="What becomes of an FAQ entry whose document changed.")
 @click.option("--category", "categories", multiple=True, metavar="NAME",
               help="A category that chunks may have; may be repeated, and replaces those that it has.")
@@ -159,6 +169,13 @@ def set_line(units: curation_pb2.UnitSet) -> str:
     planned = "" if units.planned else ", more to come"
     tokens = units.prompt_tokens + units.completion_tokens
     return f"{methods}: {counts}{planned}; {tokens:,} tokens{f'; {units.error}' if units.error else ''}"
+
+
+def mode_name(mode: answer_pb2.AnswerMode.ValueType) -> str:
+    """Return who searches, as it is typed."""
+    from sourcier.gateway.v1 import answer_pb2
+
+    return answer_pb2.AnswerMode.Name(mode).removeprefix("ANSWER_MODE_").lower() if mode else "service"
 
 
 def method_name(method: curation_pb2.IndexingMethod.ValueType) -> str:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from sourcier.gateway.v1 import conversation_pb2
 
 RERANK = {1: "service", 2: "on", 3: "off"}
-SPEAKERS = {1: "you", 2: "sourcier"}
+ASSISTANT = 2
+SPEAKERS = {1: "you", ASSISTANT: "sourcier"}
 STATES = {1: "unfinished", 3: "cut off", 4: "failed"}
 RATINGS = {1: "up", 2: "down"}
 
@@ -109,14 +110,17 @@ def _write(message: conversation_pb2.ConversationMessage) -> None:
     if message.rating:
         notes.append(f"rated {RATINGS[message.rating]}")
     told = ", ".join(printable(note) for note in notes if note)
-    heading = [SPEAKERS.get(message.role, ""), moment(message.created_at), told]
+    # By its id an answer is rated, or approved as an FAQ entry.
+    own_id = message.message_id if message.role == ASSISTANT else ""
+    heading = [SPEAKERS.get(message.role, ""), moment(message.created_at), told, own_id]
     click.secho(" · ".join(part for part in heading if part), bold=True)
     if message.content:
         click.echo(printable(message.content))
     if message.rewritten:
         click.echo(f"  asked as: {printable(message.rewritten)}")
     for source in message.sources:
-        click.echo(f"  [{source.marker}] {place(source.title, source.source, source.page)}")
+        marker = f"[{source.marker}] " if source.marker else ""
+        click.echo(f"  {marker}{place(source.title, source.source, source.page)}")
     if message.rating_comment:
         click.echo(f"  comment: {printable(message.rating_comment)}")
     click.echo()

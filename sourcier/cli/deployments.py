@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sourcier.cli.agents import method_name
+from sourcier.cli.agents import method_name, mode_name
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.ingest import key_values
 from sourcier.cli.text import json_line, moment, printable, write_table
@@ -80,7 +80,8 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
     similarity = f"{found.direct_similarity:g}" if found.HasField("direct_similarity") else "the service's"
     for label, value in (
         ("deployment", found.name), ("agent", found.agent), ("method", method_name(found.indexing_method)),
-        ("similarity", similarity), ("overlay", _overlay(found)), ("created", moment(found.created_at)),
+        ("mode", mode_name(found.mode)), ("similarity", similarity), ("overlay", _overlay(found)),
+        ("created", moment(found.created_at)),
     ):
         click.echo(f"{label:<12} {printable(value)}")
     _warn(found)

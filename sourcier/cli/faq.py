@@ -53,13 +53,16 @@ def add(
 
 
 @faq.command()
-@click.argument("entry_or_file")
-@click.option("--agent", default="", help="The agent that answers; needed with a file.")
+@click.argument("entry_or_file", required=False)
+@click.option("--message", "message_id", metavar="ID", help="The answer's message in a conversation that is kept.")
+@click.option("--agent", default="", help="The agent that answers; needed with a file or a message.")
+@click.option("--question", default="", help="With --message: the question in better words.")
 @click.option("--answer", "corrected_answer", default="", help="The answer as it should be, where it is not right.")
 @vouches
 @connects
 def approve(
-    entry_or_file: str, agent: str, corrected_answer: str, validated_by: str | None, connection: Connection
+    entry_or_file: str | None, message_id: str | None, agent: str, question: str, corrected_answer: str,
+    validated_by: str | None, connection: Connection,
 ) -> None:
     """Approve an answer: one that was given, or an entry that waits because its document changed.
 
@@ -67,9 +70,27 @@ def approve(
     sourcier ask --agent support --json "Combien de jours ?" > answer.jsonl
     sourcier faq approve answer.jsonl --agent support
 
-    ENTRY_OR_FILE is the id of an entry, or a file with the events of an answer (`-` for standard input). With --answer
-    it is corrected.
+    ENTRY_OR_FILE is the id of an entry, or a file with the events of an answer (`-` for standard input). An answer of a
+    conversation is named with --message instead; `sourcier conversations show` tells the ids. With --answer it is
+    corrected.
     """
+    if (entry_or_file is None) == (message_id is None):
+        raise Failure("name one thing to approve: an entry, a file, or a message", hint="sourcier faq approve --help",
+                      exit_code=2)
+    if question and message_id is None:
+        raise Failure("--question goes with --message", hint="sourcier faq approve --help", exit_code=2)
+    if message_id is not None:
+        _needs(agent)
+
+        async def approve_message(client: Client) -> curation_pb2.FaqEntry:
+            return await client.approve_message(
+                message_id, agent=agent, question=question, corrected_answer=corrected_answer,
+                validated_by=who(validated_by),
+            )
+
+        _tell("approved", connection.run(approve_message))
+        return
+    assert entry_or_file is not None
     events = _read_events(entry_or_file)
 
     async def use(client: Client) -> curation_pb2.FaqEntry:
@@ -79,17 +100,17 @@ def approve(
             )
         from sourcier.results import gather_answer
 
-        question = next((event.started.question for event in events if event.HasField("started")), "")
+        asked = next((event.started.question for event in events if event.HasField("started")), "")
         try:
             return await client.approve_answer(
-                question, await gather_answer(_each(events)), agent=agent, corrected_answer=corrected_answer,
+                asked, await gather_answer(_each(events)), agent=agent, corrected_answer=corrected_answer,
                 validated_by=who(validated_by),
             )
         except ValueError as error:
             raise Failure(str(error), hint='sourcier faq approve --answer "…"', exit_code=2) from None
 
-    if events is not None and not agent:
-        raise Failure("--agent is missing: who is to give this answer?", hint="sourcier agents list", exit_code=2)
+    if events is not None:
+        _needs(agent)
     _tell("approved", connection.run(use))
 
 
@@ -125,6 +146,11 @@ def retire(entry_id: str, connection: Connection) -> None:
         return await client.retire_faq_entry(entry_id)
 
     _tell("retired", connection.run(use))
+
+
+def _needs(agent: str) -> None:
+    if not agent:
+        raise Failure("--agent is missing: who is to give this answer?", hint="sourcier agents list", exit_code=2)
 
 
 def who(name: str | None) -> str:

@@ -57,11 +57,16 @@ class _EmbedService:
 class EnrichingPeers:
     """Clients of the generate service and of the embed services; use it as an async context manager."""
 
-    def __init__(self, *, generate_url: str, embed_url: str, generate_seconds_max: float) -> None:
-        """Name the generate service, and the embed services by comma; each of these serves one space."""
+    def __init__(
+        self, *, generate_url: str, embed_url: str, generate_seconds_max: float, wait_seconds_max: float = 0.0
+    ) -> None:
+        """Name the generate service, and the embed services by comma; each of these serves one space.
+
+        A generation has its time beside that for which it leaves the model to people's questions.
+        """
         self._generate_url = generate_url
         self._embed_urls = [url.strip() for url in embed_url.split(",") if url.strip()]
-        self._generate_seconds_max = generate_seconds_max
+        self._generate_seconds_max = generate_seconds_max + wait_seconds_max
         self._looked_at = 0.0
 
     async def __aenter__(self) -> Self:
@@ -90,7 +95,7 @@ class EnrichingPeers:
             sampling=generate_pb2.Sampling(
                 temperature=sampling.temperature, tokens_max=sampling.tokens_max, seed=sampling.seed
             ),
-            json_schema=prompt.json_schema, cache_salt=tenant,
+            json_schema=prompt.json_schema, cache_salt=tenant, priority=generate_pb2.PRIORITY_BULK,
         )
         deadline = Deadline.after(self._generate_seconds_max)
         parts: list[str] = []
@@ -130,6 +135,7 @@ class EnrichingPeers:
             request = embed_pb2.EmbedRequest(
                 space_id=space_id, texts=texts[start : start + TEXTS_MAX],
                 role=embed_pb2.TEXT_ROLE_QUERY if query else embed_pb2.TEXT_ROLE_PASSAGE,
+                priority=embed_pb2.PRIORITY_BULK,
             )
             try:
                 response: embed_pb2.EmbedResponse = await channels.call(

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from services.chassis.imports import without
 from services.ingest.parsing.confinement import (
     apply_limits,
     die_with_parent,
@@ -187,7 +188,9 @@ def main() -> None:
     os.dup2(2, 1)
     network = leave_network()
     logging.basicConfig(level=logging.ERROR)
-    from services.ingest.parsing.dispatch import warm  # two seconds, paid here once
+    # docling names transformers' classes in options of models that are not run here: 0.4 s and 12 MB.
+    with without("transformers"):
+        from services.ingest.parsing.dispatch import warm  # a second, paid here once
 
     warm()
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dsourcier/embed/v1/embed.proto\x12\x11sourcier.embed.v1\"q\n\x0c\x45mbedRequest\x12\x10\n\x08space_id\x18\x01 \x01(\t\x12)\n\x04role\x18\x02 \x01(\x0e\x32\x1b.sourcier.embed.v1.TextRole\x12\r\n\x05texts\x18\x03 \x03(\t\x12\x15\n\rtoken_vectors\x18\x04 \x01(\x08\"g\n\rEmbedResponse\x12\x10\n\x08space_id\x18\x01 \x01(\t\x12\x30\n\nembeddings\x18\x02 \x03(\x0b\x32\x1c.sourcier.embed.v1.Embedding\x12\x12\n\ncache_hits\x18\x03 \x01(\r\"a\n\tEmbedding\x12\x0e\n\x06vector\x18\x01 \x01(\x0c\x12\x13\n\x0btoken_count\x18\x02 \x01(\r\x12/\n\x06tokens\x18\x03 \x01(\x0b\x32\x1f.sourcier.embed.v1.TokenVectors\"C\n\x0cTokenVectors\x12\x0f\n\x07vectors\x18\x01 \x01(\x0c\x12\x13\n\x07weights\x18\x02 \x03(\x02\x42\x02\x10\x01\x12\r\n\x05\x63ount\x18\x03 \x01(\r\"\x11\n\x0f\x44\x65scribeRequest\"\xcf\x01\n\x10\x44\x65scribeResponse\x12\x10\n\x08space_id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\t\x12\x11\n\tdimension\x18\x04 \x01(\r\x12\x13\n\x0btoken_limit\x18\x05 \x01(\r\x12\x14\n\x0cquery_prefix\x18\x06 \x01(\t\x12\x16\n\x0epassage_prefix\x18\x07 \x01(\t\x12\x0f\n\x07pooling\x18\x08 \x01(\t\x12\x0e\n\x06\x65ngine\x18\t \x01(\t\x12\x11\n\ttexts_max\x18\n \x01(\r*Q\n\x08TextRole\x12\x19\n\x15TEXT_ROLE_UNSPECIFIED\x10\x00\x12\x13\n\x0fTEXT_ROLE_QUERY\x10\x01\x12\x15\n\x11TEXT_ROLE_PASSAGE\x10\x02\x32\xaf\x01\n\x0c\x45mbedService\x12J\n\x05\x45mbed\x12\x1f.sourcier.embed.v1.EmbedRequest\x1a .sourcier.embed.v1.EmbedResponse\x12S\n\x08\x44\x65scribe\x12\".sourcier.embed.v1.DescribeRequest\x1a#.sourcier.embed.v1.DescribeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dsourcier/embed/v1/embed.proto\x12\x11sourcier.embed.v1\"\xa0\x01\n\x0c\x45mbedRequest\x12\x10\n\x08space_id\x18\x01 \x01(\t\x12)\n\x04role\x18\x02 \x01(\x0e\x32\x1b.sourcier.embed.v1.TextRole\x12\r\n\x05texts\x18\x03 \x03(\t\x12\x15\n\rtoken_vectors\x18\x04 \x01(\x08\x12-\n\x08priority\x18\x05 \x01(\x0e\x32\x1b.sourcier.embed.v1.Priority\"g\n\rEmbedResponse\x12\x10\n\x08space_id\x18\x01 \x01(\t\x12\x30\n\nembeddings\x18\x02 \x03(\x0b\x32\x1c.sourcier.embed.v1.Embedding\x12\x12\n\ncache_hits\x18\x03 \x01(\r\"a\n\tEmbedding\x12\x0e\n\x06vector\x18\x01 \x01(\x0c\x12\x13\n\x0btoken_count\x18\x02 \x01(\r\x12/\n\x06tokens\x18\x03 \x01(\x0b\x32\x1f.sourcier.embed.v1.TokenVectors\"C\n\x0cTokenVectors\x12\x0f\n\x07vectors\x18\x01 \x01(\x0c\x12\x13\n\x07weights\x18\x02 \x03(\x02\x42\x02\x10\x01\x12\r\n\x05\x63ount\x18\x03 \x01(\r\"\x11\n\x0f\x44\x65scribeRequest\"\xcf\x01\n\x10\x44\x65scribeResponse\x12\x10\n\x08space_id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\t\x12\x11\n\tdimension\x18\x04 \x01(\r\x12\x13\n\x0btoken_limit\x18\x05 \x01(\r\x12\x14\n\x0cquery_prefix\x18\x06 \x01(\t\x12\x16\n\x0epassage_prefix\x18\x07 \x01(\t\x12\x0f\n\x07pooling\x18\x08 \x01(\t\x12\x0e\n\x06\x65ngine\x18\t \x01(\t\x12\x11\n\ttexts_max\x18\n \x01(\r*Q\n\x08TextRole\x12\x19\n\x15TEXT_ROLE_UNSPECIFIED\x10\x00\x12\x13\n\x0fTEXT_ROLE_QUERY\x10\x01\x12\x15\n\x11TEXT_ROLE_PASSAGE\x10\x02*N\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x15\n\x11PRIORITY_QUESTION\x10\x01\x12\x11\n\rPRIORITY_BULK\x10\x02\x32\xaf\x01\n\x0c\x45mbedService\x12J\n\x05\x45mbed\x12\x1f.sourcier.embed.v1.EmbedRequest\x1a .sourcier.embed.v1.EmbedResponse\x12S\n\x08\x44\x65scribe\x12\".sourcier.embed.v1.DescribeRequest\x1a#.sourcier.embed.v1.DescribeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,20 +33,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_TOKENVECTORS'].fields_by_name['weights']._loaded_options = None
   _globals['_TOKENVECTORS'].fields_by_name['weights']._serialized_options = b'\020\001'
-  _globals['_TEXTROLE']._serialized_start=669
-  _globals['_TEXTROLE']._serialized_end=750
-  _globals['_EMBEDREQUEST']._serialized_start=52
-  _globals['_EMBEDREQUEST']._serialized_end=165
-  _globals['_EMBEDRESPONSE']._serialized_start=167
-  _globals['_EMBEDRESPONSE']._serialized_end=270
-  _globals['_EMBEDDING']._serialized_start=272
-  _globals['_EMBEDDING']._serialized_end=369
-  _globals['_TOKENVECTORS']._serialized_start=371
-  _globals['_TOKENVECTORS']._serialized_end=438
-  _globals['_DESCRIBEREQUEST']._serialized_start=440
-  _globals['_DESCRIBEREQUEST']._serialized_end=457
-  _globals['_DESCRIBERESPONSE']._serialized_start=460
-  _globals['_DESCRIBERESPONSE']._serialized_end=667
-  _globals['_EMBEDSERVICE']._serialized_start=753
-  _globals['_EMBEDSERVICE']._serialized_end=928
+  _globals['_TEXTROLE']._serialized_start=717
+  _globals['_TEXTROLE']._serialized_end=798
+  _globals['_PRIORITY']._serialized_start=800
+  _globals['_PRIORITY']._serialized_end=878
+  _globals['_EMBEDREQUEST']._serialized_start=53
+  _globals['_EMBEDREQUEST']._serialized_end=213
+  _globals['_EMBEDRESPONSE']._serialized_start=215
+  _globals['_EMBEDRESPONSE']._serialized_end=318
+  _globals['_EMBEDDING']._serialized_start=320
+  _globals['_EMBEDDING']._serialized_end=417
+  _globals['_TOKENVECTORS']._serialized_start=419
+  _globals['_TOKENVECTORS']._serialized_end=486
+  _globals['_DESCRIBEREQUEST']._serialized_start=488
+  _globals['_DESCRIBEREQUEST']._serialized_end=505
+  _globals['_DESCRIBERESPONSE']._serialized_start=508
+  _globals['_DESCRIBERESPONSE']._serialized_end=715
+  _globals['_EMBEDSERVICE']._serialized_start=881
+  _globals['_EMBEDSERVICE']._serialized_end=1056
 # @@protoc_insertion_point(module_scope)

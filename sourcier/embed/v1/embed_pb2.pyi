@@ -43,6 +43,30 @@ TEXT_ROLE_PASSAGE: TextRole.ValueType  # 2
 """A passage of a document: the prefix `passage: ` for E5."""
 Global___TextRole: _TypeAlias = TextRole  # noqa: Y015
 
+class _Priority:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PriorityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Priority.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PRIORITY_UNSPECIFIED: _Priority.ValueType  # 0
+    """Not set: `PRIORITY_QUESTION`."""
+    PRIORITY_QUESTION: _Priority.ValueType  # 1
+    """A person waits for an answer."""
+    PRIORITY_BULK: _Priority.ValueType  # 2
+    """Nobody does: an import, or vectors that are made in the background."""
+
+class Priority(_Priority, metaclass=_PriorityEnumTypeWrapper):
+    """Which texts go first."""
+
+PRIORITY_UNSPECIFIED: Priority.ValueType  # 0
+"""Not set: `PRIORITY_QUESTION`."""
+PRIORITY_QUESTION: Priority.ValueType  # 1
+"""A person waits for an answer."""
+PRIORITY_BULK: Priority.ValueType  # 2
+"""Nobody does: an import, or vectors that are made in the background."""
+Global___Priority: _TypeAlias = Priority  # noqa: Y015
+
 @_typing.final
 class EmbedRequest(_message.Message):
     """A batch of texts to embed, all of one role."""
@@ -53,12 +77,15 @@ class EmbedRequest(_message.Message):
     ROLE_FIELD_NUMBER: _builtins.int
     TEXTS_FIELD_NUMBER: _builtins.int
     TOKEN_VECTORS_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space the caller expects; empty accepts whatever the process serves."""
     role: Global___TextRole.ValueType
     """The role of all texts."""
     token_vectors: _builtins.bool
     """Whether token vectors are returned beside the pooled ones, for late interaction."""
+    priority: Global___Priority.ValueType
+    """Who waits for the vectors: what nobody waits for is embedded after what somebody does."""
     @_builtins.property
     def texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """One to 64 texts without prefix, each within the model's token limit."""
@@ -70,10 +97,11 @@ class EmbedRequest(_message.Message):
         role: Global___TextRole.ValueType = ...,
         texts: _abc.Iterable[_builtins.str] | None = ...,
         token_vectors: _builtins.bool = ...,
+        priority: Global___Priority.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["role", b"role", "space_id", b"space_id", "texts", b"texts", "token_vectors", b"token_vectors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["priority", b"priority", "role", b"role", "space_id", b"space_id", "texts", b"texts", "token_vectors", b"token_vectors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -69,6 +69,10 @@ class _PassageKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PassageKi
     """By its summary and text."""
     PASSAGE_KIND_CLASSIC: _PassageKind.ValueType  # 4
     """By its category and text."""
+    PASSAGE_KIND_FAQ: _PassageKind.ValueType  # 5
+    """No chunk but an FAQ entry of the agent, whose question is close to the one that was asked. Refused in a filter with
+    INVALID_ARGUMENT; where a filter names kinds or narrows the documents, there are none.
+    """
 
 class PassageKind(_PassageKind, metaclass=_PassageKindEnumTypeWrapper):
     """By what a passage is found."""
@@ -83,6 +87,10 @@ PASSAGE_KIND_SOURCE_MATERIAL: PassageKind.ValueType  # 3
 """By its summary and text."""
 PASSAGE_KIND_CLASSIC: PassageKind.ValueType  # 4
 """By its category and text."""
+PASSAGE_KIND_FAQ: PassageKind.ValueType  # 5
+"""No chunk but an FAQ entry of the agent, whose question is close to the one that was asked. Refused in a filter with
+INVALID_ARGUMENT; where a filter names kinds or narrows the documents, there are none.
+"""
 Global___PassageKind: _TypeAlias = PassageKind  # noqa: Y015
 
 class _AnswerMode:
@@ -92,7 +100,7 @@ class _AnswerMode:
 class _AnswerModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerMode.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ANSWER_MODE_UNSPECIFIED: _AnswerMode.ValueType  # 0
-    """Not set: the deployment's, else the service's setting, `injection` unless it was changed."""
+    """Not set: the deployment's, else the agent's, else the service's setting, `injection` unless it was changed."""
     ANSWER_MODE_INJECTION: _AnswerMode.ValueType  # 1
     """The service searches for the question and gives the passages to the language model."""
     ANSWER_MODE_TOOLS: _AnswerMode.ValueType  # 2
@@ -102,7 +110,7 @@ class AnswerMode(_AnswerMode, metaclass=_AnswerModeEnumTypeWrapper):
     """Who searches."""
 
 ANSWER_MODE_UNSPECIFIED: AnswerMode.ValueType  # 0
-"""Not set: the deployment's, else the service's setting, `injection` unless it was changed."""
+"""Not set: the deployment's, else the agent's, else the service's setting, `injection` unless it was changed."""
 ANSWER_MODE_INJECTION: AnswerMode.ValueType  # 1
 """The service searches for the question and gives the passages to the language model."""
 ANSWER_MODE_TOOLS: AnswerMode.ValueType  # 2
@@ -301,7 +309,7 @@ class SearchFilter(_message.Message):
 
     @_builtins.property
     def categories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Only documents of one of these categories."""
+        """Only passages of one of these categories, their document's or their own."""
 
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
@@ -597,6 +605,8 @@ class Passage(_message.Message):
     NEIGHBOURS_FIELD_NUMBER: _builtins.int
     CHUNK_TYPE_FIELD_NUMBER: _builtins.int
     IS_IMAGE_CHUNK_FIELD_NUMBER: _builtins.int
+    FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
+    DOCUMENTS_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """Place in the result, from 1."""
     chunk_id: _builtins.str
@@ -645,6 +655,10 @@ class Passage(_message.Message):
     """What the passage was made of: `text`, `image`, …"""
     is_image_chunk: _builtins.bool
     """Whether it describes an image."""
+    faq_entry_id: _builtins.str
+    """The FAQ entry that it is, as `CurationService` names it: it has no chunk and no document of its own. Empty for a
+    passage of a document.
+    """
     @_builtins.property
     def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The headings above the passage, outermost first."""
@@ -668,6 +682,10 @@ class Passage(_message.Message):
         """Chunks around the passage that the language model reads with it under the same marker, in the document's order;
         a citation that rests on one names its chunk.
         """
+
+    @_builtins.property
+    def documents(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceDocument]:
+        """The documents that the FAQ entry rests on; empty for a passage of a document."""
 
     def __init__(
         self,
@@ -701,10 +719,12 @@ class Passage(_message.Message):
         neighbours: _abc.Iterable[Global___Neighbour] | None = ...,
         chunk_type: _builtins.str = ...,
         is_image_chunk: _builtins.bool = ...,
+        faq_entry_id: _builtins.str = ...,
+        documents: _abc.Iterable[Global___SourceDocument] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "rerank_score", b"rerank_score", "similarity", b"similarity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "document_id", b"document_id", "duplicates", b"duplicates", "end_character", b"end_character", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "document_id", b"document_id", "documents", b"documents", "duplicates", b"duplicates", "end_character", b"end_character", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lexical_score: _TypeAlias = _typing.Literal["lexical_score"]  # noqa: Y015
     _WhichOneofArgType__lexical_score: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score"]  # noqa: Y015
@@ -726,6 +746,36 @@ class Passage(_message.Message):
 Global___Passage: _TypeAlias = Passage  # noqa: Y015
 
 @_typing.final
+class SourceDocument(_message.Message):
+    """A document that an FAQ entry rests on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    VERSION_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The document's id."""
+    version_id: _builtins.str
+    """The version that was read when the answer was validated; its content is the document's still."""
+    title: _builtins.str
+    """The document's title then."""
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        version_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SourceDocument: _TypeAlias = SourceDocument  # noqa: Y015
+
+@_typing.final
 class Degradation(_message.Message):
     """A part of the work that was done in a lesser way than asked."""
 
@@ -734,8 +784,8 @@ class Degradation(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """The stage: `dense`, `rerank`, `categories`, `neighbours`, `citation`, `rewrite`, `conversation`, `resume`, `direct`,
-    `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`.
+    """The stage: `dense`, `faq`, `rerank`, `categories`, `neighbours`, `citation`, `rewrite`, `conversation`, `resume`,
+    `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`.
     """
     reason: _builtins.str
     """What happened and what was done instead."""
@@ -844,7 +894,7 @@ class AskRequest(_message.Message):
     """The deployment that is asked, which names the agent; empty for none."""
     direct_answers: _builtins.bool
     """Whether an answer that was validated for this very question is given without the language model; unset leaves it to
-    the service's setting. It takes an agent.
+    the service's setting. It takes an agent. Where it is not, that answer may still be among the sources.
     """
     result_threshold: _builtins.float
     """As in `SearchRequest`."""
@@ -865,7 +915,7 @@ class AskRequest(_message.Message):
     setting.
     """
     mode: Global___AnswerMode.ValueType
-    """Who searches; unset leaves it to the deployment's overlay, else to the service's setting."""
+    """Who searches; unset leaves it to the deployment's overlay, else to the agent, else to the service's setting."""
     analyse: _builtins.bool
     """Whether the language model analyses the question before the search, which an `analysed` event tells; unset leaves it
     to the deployment's overlay, else to the service's setting.
@@ -1475,6 +1525,8 @@ class Citation(_message.Message):
     PASSAGE_END_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     ABSENT_FIELD_NUMBER: _builtins.int
+    FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
+    DOCUMENTS_FIELD_NUMBER: _builtins.int
     marker: _builtins.int
     """The number in the marker: `[2]` is 2. 0 for an unsupported sentence that is shown without a marker; the passage is
     then the closest one.
@@ -1517,9 +1569,15 @@ class Citation(_message.Message):
     """The place after the last character; the end of the passage where no part of it stands out."""
     reason: _builtins.str
     """What is amiss, in the question's language; empty for a supported sentence."""
+    faq_entry_id: _builtins.str
+    """The FAQ entry that is cited; document, version and chunk are empty then. Empty for a passage of a document."""
     @_builtins.property
     def absent(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The names, numbers or codes that the passage lacks."""
+
+    @_builtins.property
+    def documents(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceDocument]:
+        """The documents that the FAQ entry rests on; empty for a passage of a document."""
 
     def __init__(
         self,
@@ -1543,10 +1601,12 @@ class Citation(_message.Message):
         passage_end: _builtins.int = ...,
         reason: _builtins.str = ...,
         absent: _abc.Iterable[_builtins.str] | None = ...,
+        faq_entry_id: _builtins.str = ...,
+        documents: _abc.Iterable[Global___SourceDocument] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "absent", b"absent", "attached", b"attached", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "end_character", b"end_character", "marker", b"marker", "page", b"page", "passage_end", b"passage_end", "passage_start", b"passage_start", "reason", b"reason", "score", b"score", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "source", b"source", "start_character", b"start_character", "support", b"support", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "absent", b"absent", "attached", b"attached", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "documents", b"documents", "end_character", b"end_character", "faq_entry_id", b"faq_entry_id", "marker", b"marker", "page", b"page", "passage_end", b"passage_end", "passage_start", b"passage_start", "reason", b"reason", "score", b"score", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "source", b"source", "start_character", b"start_character", "support", b"support", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
     _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015

@@ -169,8 +169,10 @@ class MessageSource(_message.Message):
     PAGE_FIELD_NUMBER: _builtins.int
     CHUNK_ID_FIELD_NUMBER: _builtins.int
     CHUNK_INDEX_FIELD_NUMBER: _builtins.int
+    FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
+    DOCUMENTS_FIELD_NUMBER: _builtins.int
     marker: _builtins.int
-    """The number in the marker: `[2]` is 2."""
+    """The number in the marker: `[2]` is 2; 0 for what a direct answer came from."""
     document_id: _builtins.str
     """The document."""
     version_id: _builtins.str
@@ -185,6 +187,12 @@ class MessageSource(_message.Message):
     """The chunk."""
     chunk_index: _builtins.int
     """Place of the chunk in the document, from 0."""
+    faq_entry_id: _builtins.str
+    """The FAQ entry that was cited; document, version and chunk are empty then."""
+    @_builtins.property
+    def documents(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.SourceDocument]:
+        """The documents that the FAQ entry rested on."""
+
     def __init__(
         self,
         *,
@@ -196,10 +204,12 @@ class MessageSource(_message.Message):
         page: _builtins.int = ...,
         chunk_id: _builtins.str = ...,
         chunk_index: _builtins.int = ...,
+        faq_entry_id: _builtins.str = ...,
+        documents: _abc.Iterable[_answer_pb2.SourceDocument] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "marker", b"marker", "page", b"page", "source", b"source", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "documents", b"documents", "faq_entry_id", b"faq_entry_id", "marker", b"marker", "page", b"page", "source", b"source", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

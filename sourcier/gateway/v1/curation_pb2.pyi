@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from sourcier.gateway.v1 import answer_pb2 as _answer_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -32,6 +33,8 @@ class _IndexingMethodEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Indexi
     """By questions and answers that are made of each chunk."""
     INDEXING_METHOD_CLASSIC: _IndexingMethod.ValueType  # 2
     """Each chunk by its own text."""
+    INDEXING_METHOD_NONE: _IndexingMethod.ValueType  # 3
+    """Not at all beside the passages themselves: the language model reads no chunk for the agent."""
 
 class IndexingMethod(_IndexingMethod, metaclass=_IndexingMethodEnumTypeWrapper):
     """How the chunks of an agent's documents are indexed."""
@@ -42,6 +45,8 @@ INDEXING_METHOD_QA_ATOMIC: IndexingMethod.ValueType  # 1
 """By questions and answers that are made of each chunk."""
 INDEXING_METHOD_CLASSIC: IndexingMethod.ValueType  # 2
 """Each chunk by its own text."""
+INDEXING_METHOD_NONE: IndexingMethod.ValueType  # 3
+"""Not at all beside the passages themselves: the language model reads no chunk for the agent."""
 Global___IndexingMethod: _TypeAlias = IndexingMethod  # noqa: Y015
 
 class _DocumentChange:
@@ -169,6 +174,7 @@ class Agent(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     CATEGORIES_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
     agent_id: _builtins.str
     """The agent's id (UUIDv7)."""
     name: _builtins.str
@@ -185,6 +191,8 @@ class Agent(_message.Message):
     """FAQ entries that answer."""
     flagged_count: _builtins.int
     """FAQ entries that wait for a person."""
+    mode: _answer_pb2.AnswerMode.ValueType
+    """Who searches, unless a deployment or a request says otherwise; unspecified leaves it to the service's setting."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
@@ -211,10 +219,11 @@ class Agent(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
         categories: _abc.Iterable[_builtins.str] | None = ...,
+        mode: _answer_pb2.AnswerMode.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "categories", b"categories", "collection", b"collection", "created_at", b"created_at", "description", b"description", "faq_count", b"faq_count", "flagged_count", b"flagged_count", "indexing_method", b"indexing_method", "name", b"name", "on_document_change", b"on_document_change", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "categories", b"categories", "collection", b"collection", "created_at", b"created_at", "description", b"description", "faq_count", b"faq_count", "flagged_count", b"flagged_count", "indexing_method", b"indexing_method", "mode", b"mode", "name", b"name", "on_document_change", b"on_document_change", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -255,6 +264,7 @@ class Deployment(_message.Message):
     NOTICES_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
     deployment_id: _builtins.str
     """The deployment's id (UUIDv7)."""
     name: _builtins.str
@@ -265,6 +275,10 @@ class Deployment(_message.Message):
     """The indexing method that holds: the overlay's, or the agent's where the overlay has none or one that is not known."""
     direct_similarity: _builtins.float
     """The similarity that a direct answer needs here; unset for the service's setting."""
+    mode: _answer_pb2.AnswerMode.ValueType
+    """Who searches, unless a request says otherwise: the overlay's mode, or the agent's; unspecified leaves it to the
+    service's setting.
+    """
     @_builtins.property
     def overlay(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Settings that win over the agent's and the service's: `indexing_method` (`qa_atomic`, `classic`), `direct_similarity`
@@ -296,10 +310,11 @@ class Deployment(_message.Message):
         notices: _abc.Iterable[_builtins.str] | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        mode: _answer_pb2.AnswerMode.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_direct_similarity", b"_direct_similarity", "created_at", b"created_at", "direct_similarity", b"direct_similarity", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct_similarity", b"_direct_similarity", "agent", b"agent", "created_at", b"created_at", "deployment_id", b"deployment_id", "direct_similarity", b"direct_similarity", "indexing_method", b"indexing_method", "name", b"name", "notices", b"notices", "overlay", b"overlay", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct_similarity", b"_direct_similarity", "agent", b"agent", "created_at", b"created_at", "deployment_id", b"deployment_id", "direct_similarity", b"direct_similarity", "indexing_method", b"indexing_method", "mode", b"mode", "name", b"name", "notices", b"notices", "overlay", b"overlay", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__direct_similarity: _TypeAlias = _typing.Literal["direct_similarity"]  # noqa: Y015
     _WhichOneofArgType__direct_similarity: _TypeAlias = _typing.Literal["_direct_similarity", b"_direct_similarity"]  # noqa: Y015
@@ -445,6 +460,8 @@ class CreateAgentRequest(_message.Message):
     INDEXING_METHOD_FIELD_NUMBER: _builtins.int
     ON_DOCUMENT_CHANGE_FIELD_NUMBER: _builtins.int
     CATEGORIES_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The name, 1 to 200 printable characters."""
     description: _builtins.str
@@ -455,6 +472,10 @@ class CreateAgentRequest(_message.Message):
     """How the chunks of its documents are indexed."""
     on_document_change: Global___DocumentChange.ValueType
     """What becomes of an FAQ entry whose document changed."""
+    mode: _answer_pb2.AnswerMode.ValueType
+    """Who searches; unspecified leaves it to the service's setting."""
+    dry_run: _builtins.bool
+    """Creates nothing: checks what is asked, and tells how much work it would be."""
     @_builtins.property
     def categories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The categories that its collection's chunks may have, at most 100; empty leaves them to the language model."""
@@ -468,10 +489,12 @@ class CreateAgentRequest(_message.Message):
         indexing_method: Global___IndexingMethod.ValueType = ...,
         on_document_change: Global___DocumentChange.ValueType = ...,
         categories: _abc.Iterable[_builtins.str] | None = ...,
+        mode: _answer_pb2.AnswerMode.ValueType = ...,
+        dry_run: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "collection", b"collection", "description", b"description", "indexing_method", b"indexing_method", "name", b"name", "on_document_change", b"on_document_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "collection", b"collection", "description", b"description", "dry_run", b"dry_run", "indexing_method", b"indexing_method", "mode", b"mode", "name", b"name", "on_document_change", b"on_document_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -484,18 +507,24 @@ class CreateAgentResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     AGENT_FIELD_NUMBER: _builtins.int
+    CHUNK_COUNT_FIELD_NUMBER: _builtins.int
+    chunk_count: _builtins.int
+    """Chunks of the collection that the language model is to read for the agent, as of now: none for
+    `INDEXING_METHOD_NONE`, and none that was read for another agent.
+    """
     @_builtins.property
     def agent(self) -> Global___Agent:
-        """The agent."""
+        """The agent; in a dry run as it would be, without an id."""
 
     def __init__(
         self,
         *,
         agent: Global___Agent | None = ...,
+        chunk_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "chunk_count", b"chunk_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -613,6 +642,7 @@ class UpdateAgentRequest(_message.Message):
     INDEXING_METHOD_FIELD_NUMBER: _builtins.int
     ON_DOCUMENT_CHANGE_FIELD_NUMBER: _builtins.int
     CATEGORIES_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The agent's name."""
     description: _builtins.str
@@ -623,6 +653,8 @@ class UpdateAgentRequest(_message.Message):
     """How the chunks of its documents are indexed; unspecified stays."""
     on_document_change: Global___DocumentChange.ValueType
     """What becomes of an FAQ entry whose document changed; unspecified stays."""
+    mode: _answer_pb2.AnswerMode.ValueType
+    """Who searches; unspecified leaves it to the service's setting from then on, unset stays."""
     @_builtins.property
     def categories(self) -> Global___CategoryList:
         """The categories that its collection's chunks may have; unset stays. Chunks that have one keep it until a rebuild."""
@@ -636,19 +668,24 @@ class UpdateAgentRequest(_message.Message):
         indexing_method: Global___IndexingMethod.ValueType = ...,
         on_document_change: Global___DocumentChange.ValueType = ...,
         categories: Global___CategoryList | None = ...,
+        mode: _answer_pb2.AnswerMode.ValueType | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_collection", b"_collection", "_description", b"_description", "categories", b"categories", "collection", b"collection", "description", b"description"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_collection", b"_collection", "_description", b"_description", "_mode", b"_mode", "categories", b"categories", "collection", b"collection", "description", b"description", "mode", b"mode"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_collection", b"_collection", "_description", b"_description", "categories", b"categories", "collection", b"collection", "description", b"description", "indexing_method", b"indexing_method", "name", b"name", "on_document_change", b"on_document_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_collection", b"_collection", "_description", b"_description", "_mode", b"_mode", "categories", b"categories", "collection", b"collection", "description", b"description", "indexing_method", b"indexing_method", "mode", b"mode", "name", b"name", "on_document_change", b"on_document_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__collection: _TypeAlias = _typing.Literal["collection"]  # noqa: Y015
     _WhichOneofArgType__collection: _TypeAlias = _typing.Literal["_collection", b"_collection"]  # noqa: Y015
     _WhichOneofReturnType__description: _TypeAlias = _typing.Literal["description"]  # noqa: Y015
     _WhichOneofArgType__description: _TypeAlias = _typing.Literal["_description", b"_description"]  # noqa: Y015
+    _WhichOneofReturnType__mode: _TypeAlias = _typing.Literal["mode"]  # noqa: Y015
+    _WhichOneofArgType__mode: _TypeAlias = _typing.Literal["_mode", b"_mode"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__collection) -> _WhichOneofReturnType__collection | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__description) -> _WhichOneofReturnType__description | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__mode) -> _WhichOneofReturnType__mode | None: ...
 
 Global___UpdateAgentRequest: _TypeAlias = UpdateAgentRequest  # noqa: Y015
 
@@ -1129,10 +1166,13 @@ class ApproveAnswerRequest(_message.Message):
     DOCUMENTS_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     HEADING_PATH_FIELD_NUMBER: _builtins.int
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """The agent's name."""
     question: _builtins.str
-    """The question that was asked, 1 to 2,000 characters."""
+    """The question that was asked, 1 to 2,000 characters; with a `message_id` empty for the one in the conversation, as it
+    was made self-contained.
+    """
     answer: _builtins.str
     """The answer that was given, without its markers, 1 to 20,000 characters."""
     corrected_answer: _builtins.str
@@ -1143,6 +1183,11 @@ class ApproveAnswerRequest(_message.Message):
     """The id of the answer that was given (UUIDv7)."""
     source: _builtins.str
     """What the answer names as its source, at most 500 characters; empty is `FAQ validée`."""
+    message_id: _builtins.str
+    """The answer's message in a conversation that is kept: question, answer, `answer_id` and documents are read there,
+    those in the request have to be empty but for a question in better words. FAILED_PRECONDITION for a message that
+    answers nothing, unless it is corrected.
+    """
     @_builtins.property
     def documents(self) -> _containers.RepeatedCompositeFieldContainer[Global___FaqDocument]:
         """The documents that the answer cites with the versions that were read, at most 50."""
@@ -1163,10 +1208,11 @@ class ApproveAnswerRequest(_message.Message):
         documents: _abc.Iterable[Global___FaqDocument] | None = ...,
         source: _builtins.str = ...,
         heading_path: _abc.Iterable[_builtins.str] | None = ...,
+        message_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "answer", b"answer", "answer_id", b"answer_id", "corrected_answer", b"corrected_answer", "documents", b"documents", "heading_path", b"heading_path", "question", b"question", "source", b"source", "validated_by", b"validated_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "answer", b"answer", "answer_id", b"answer_id", "corrected_answer", b"corrected_answer", "documents", b"documents", "heading_path", b"heading_path", "message_id", b"message_id", "question", b"question", "source", b"source", "validated_by", b"validated_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

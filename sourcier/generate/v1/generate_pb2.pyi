@@ -51,6 +51,30 @@ ROLE_TOOL: Role.ValueType  # 4
 """A tool that the model called."""
 Global___Role: _TypeAlias = Role  # noqa: Y015
 
+class _Priority:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PriorityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Priority.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PRIORITY_UNSPECIFIED: _Priority.ValueType  # 0
+    """Not set: `PRIORITY_INTERACTIVE`."""
+    PRIORITY_INTERACTIVE: _Priority.ValueType  # 1
+    """Somebody waits for it."""
+    PRIORITY_BULK: _Priority.ValueType  # 2
+    """Nobody does: it begins when no other waits, and only so many are worked on while others are."""
+
+class Priority(_Priority, metaclass=_PriorityEnumTypeWrapper):
+    """Which generations go first."""
+
+PRIORITY_UNSPECIFIED: Priority.ValueType  # 0
+"""Not set: `PRIORITY_INTERACTIVE`."""
+PRIORITY_INTERACTIVE: Priority.ValueType  # 1
+"""Somebody waits for it."""
+PRIORITY_BULK: Priority.ValueType  # 2
+"""Nobody does: it begins when no other waits, and only so many are worked on while others are."""
+Global___Priority: _TypeAlias = Priority  # noqa: Y015
+
 class _FinishReason:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -246,12 +270,15 @@ class GenerateRequest(_message.Message):
     JSON_SCHEMA_FIELD_NUMBER: _builtins.int
     CACHE_SALT_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
     generation_id: _builtins.str
     """Names the generation in logs; empty lets the service choose."""
     json_schema: _builtins.str
     """A JSON schema that the output must satisfy, enforced by the engine; empty for free text."""
     cache_salt: _builtins.str
     """Separates the prefix cache of tenants: prompts share cached prefixes only under the same salt."""
+    priority: Global___Priority.ValueType
+    """Who waits for it: what nobody waits for leaves the model to what somebody does."""
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Message]:
         """The messages, oldest first; at least one."""
@@ -275,10 +302,11 @@ class GenerateRequest(_message.Message):
         json_schema: _builtins.str = ...,
         cache_salt: _builtins.str = ...,
         tools: _abc.Iterable[Global___Tool] | None = ...,
+        priority: Global___Priority.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["sampling", b"sampling"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_salt", b"cache_salt", "generation_id", b"generation_id", "json_schema", b"json_schema", "messages", b"messages", "sampling", b"sampling", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_salt", b"cache_salt", "generation_id", b"generation_id", "json_schema", b"json_schema", "messages", b"messages", "priority", b"priority", "sampling", b"sampling", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -101,6 +101,7 @@ class ImportCollectionResponse(_message.Message):
     DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
     CHUNK_COUNT_FIELD_NUMBER: _builtins.int
     SKIPPED_COUNT_FIELD_NUMBER: _builtins.int
+    UNIT_COUNT_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name."""
     document_count: _builtins.int
@@ -109,6 +110,8 @@ class ImportCollectionResponse(_message.Message):
     """Chunks that were taken in with them."""
     skipped_count: _builtins.int
     """Documents that were there from the same export already."""
+    unit_count: _builtins.int
+    """Chunks of those taken in that came with what is known of them."""
     def __init__(
         self,
         *,
@@ -116,10 +119,11 @@ class ImportCollectionResponse(_message.Message):
         document_count: _builtins.int = ...,
         chunk_count: _builtins.int = ...,
         skipped_count: _builtins.int = ...,
+        unit_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "collection", b"collection", "document_count", b"document_count", "skipped_count", b"skipped_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "collection", b"collection", "document_count", b"document_count", "skipped_count", b"skipped_count", "unit_count", b"unit_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -147,6 +151,7 @@ class TransferManifest(_message.Message):
     DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
     CHUNK_COUNT_FIELD_NUMBER: _builtins.int
     CORPUS_SHA256_FIELD_NUMBER: _builtins.int
+    UNIT_METHODS_FIELD_NUMBER: _builtins.int
     export_id: _builtins.str
     """Names the export (UUIDv7): one that is imported again is known by it."""
     collection: _builtins.str
@@ -181,6 +186,12 @@ class TransferManifest(_message.Message):
     def exported_at(self) -> _timestamp_pb2.Timestamp:
         """When it began."""
 
+    @_builtins.property
+    def unit_methods(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The indexing methods whose vectors the collection has, `qa_atomic`, `classic`; empty where nothing is known of its
+        chunks.
+        """
+
     def __init__(
         self,
         *,
@@ -200,10 +211,11 @@ class TransferManifest(_message.Message):
         document_count: _builtins.int = ...,
         chunk_count: _builtins.int = ...,
         corpus_sha256: _builtins.str = ...,
+        unit_methods: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["exported_at", b"exported_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "chunking_maximum", b"chunking_maximum", "chunking_method", b"chunking_method", "chunking_overlap", b"chunking_overlap", "chunking_target", b"chunking_target", "chunking_unit", b"chunking_unit", "collection", b"collection", "corpus_sha256", b"corpus_sha256", "dimension", b"dimension", "document_count", b"document_count", "export_id", b"export_id", "exported_at", b"exported_at", "model", b"model", "parser_version", b"parser_version", "revision", b"revision", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "chunking_maximum", b"chunking_maximum", "chunking_method", b"chunking_method", "chunking_overlap", b"chunking_overlap", "chunking_target", b"chunking_target", "chunking_unit", b"chunking_unit", "collection", b"collection", "corpus_sha256", b"corpus_sha256", "dimension", b"dimension", "document_count", b"document_count", "export_id", b"export_id", "exported_at", b"exported_at", "model", b"model", "parser_version", b"parser_version", "revision", b"revision", "space_id", b"space_id", "unit_methods", b"unit_methods"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -343,6 +355,7 @@ class TransferChunk(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     VECTOR_FIELD_NUMBER: _builtins.int
     TOKEN_CODES_FIELD_NUMBER: _builtins.int
+    UNIT_FIELD_NUMBER: _builtins.int
     chunk_id: _builtins.str
     """The chunk's id (UUIDv5)."""
     index: _builtins.int
@@ -369,6 +382,10 @@ class TransferChunk(_message.Message):
     def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The headings above it, outermost first."""
 
+    @_builtins.property
+    def unit(self) -> Global___TransferUnit:
+        """What is known of it; absent where the language model has not read it, or failed to."""
+
     def __init__(
         self,
         *,
@@ -384,11 +401,110 @@ class TransferChunk(_message.Message):
         kind: _builtins.str = ...,
         vector: _builtins.bytes = ...,
         token_codes: _builtins.bytes = ...,
+        unit: Global___TransferUnit | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "end_character", b"end_character", "heading_path", b"heading_path", "index", b"index", "kind", b"kind", "language", b"language", "page", b"page", "start_character", b"start_character", "text", b"text", "token_codes", b"token_codes", "token_count", b"token_count", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "end_character", b"end_character", "heading_path", b"heading_path", "index", b"index", "kind", b"kind", "language", b"language", "page", b"page", "start_character", b"start_character", "text", b"text", "token_codes", b"token_codes", "token_count", b"token_count", "unit", b"unit", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TransferChunk: _TypeAlias = TransferChunk  # noqa: Y015
+
+@_typing.final
+class TransferUnit(_message.Message):
+    """What is known of a passage. Its vectors are made anew."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CATEGORY_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    KEYWORDS_FIELD_NUMBER: _builtins.int
+    USEFULNESS_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    EDITED_BY_FIELD_NUMBER: _builtins.int
+    EDITED_AT_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
+    COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
+    PAIRS_FIELD_NUMBER: _builtins.int
+    category: _builtins.str
+    """The category; empty for none."""
+    summary: _builtins.str
+    """What it is about."""
+    usefulness: _builtins.float
+    """How much it would help to answer a question, 0 to 1."""
+    reason: _builtins.str
+    """Why it has no questions and answers; empty where it has."""
+    edited_by: _builtins.str
+    """Who changed it by hand; empty for nobody."""
+    model: _builtins.str
+    """The language model that read it; empty for none."""
+    prompt_tokens: _builtins.int
+    """Tokens that the model read for it."""
+    completion_tokens: _builtins.int
+    """Tokens that it wrote."""
+    @_builtins.property
+    def keywords(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The same in keywords."""
+
+    @_builtins.property
+    def edited_at(self) -> _timestamp_pb2.Timestamp:
+        """When; absent for never."""
+
+    @_builtins.property
+    def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___TransferPair]:
+        """The questions that it answers, in their order."""
+
+    def __init__(
+        self,
+        *,
+        category: _builtins.str = ...,
+        summary: _builtins.str = ...,
+        keywords: _abc.Iterable[_builtins.str] | None = ...,
+        usefulness: _builtins.float = ...,
+        reason: _builtins.str = ...,
+        edited_by: _builtins.str = ...,
+        edited_at: _timestamp_pb2.Timestamp | None = ...,
+        model: _builtins.str = ...,
+        prompt_tokens: _builtins.int = ...,
+        completion_tokens: _builtins.int = ...,
+        pairs: _abc.Iterable[Global___TransferPair] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["edited_at", b"edited_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "completion_tokens", b"completion_tokens", "edited_at", b"edited_at", "edited_by", b"edited_by", "keywords", b"keywords", "model", b"model", "pairs", b"pairs", "prompt_tokens", b"prompt_tokens", "reason", b"reason", "summary", b"summary", "usefulness", b"usefulness"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferUnit: _TypeAlias = TransferUnit  # noqa: Y015
+
+@_typing.final
+class TransferPair(_message.Message):
+    """A question that a passage answers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUESTION_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    EDITED_BY_FIELD_NUMBER: _builtins.int
+    question: _builtins.str
+    """The question."""
+    answer: _builtins.str
+    """The answer."""
+    edited_by: _builtins.str
+    """Who wrote it; empty for the language model."""
+    def __init__(
+        self,
+        *,
+        question: _builtins.str = ...,
+        answer: _builtins.str = ...,
+        edited_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "edited_by", b"edited_by", "question", b"question"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferPair: _TypeAlias = TransferPair  # noqa: Y015

@@ -119,6 +119,7 @@ async def test_a_question_asked_again_is_remembered(tmp_path: Path) -> None:
     (["mot"] * (TEXTS_MAX + 1), {}, "texts"),
     (["mot", "  \n"], {}, "texts"),
     (["mot"], {"role": 0}, "role"),
+    (["mot"], {"priority": 7}, "priority"),
     ([text_of(TOKEN_LIMIT)], {}, "texts"),
 ])
 async def test_what_cannot_be_embedded_is_refused_with_its_field(
@@ -128,6 +129,29 @@ async def test_what_cannot_be_embedded_is_refused_with_its_field(
         with pytest.raises(InvalidArgument) as refused:
             await service.embed(*texts, **fields)
     assert refused.value.field == field
+
+
+async def test_what_nobody_waits_for_is_embedded_last(tmp_path: Path) -> None:
+    async with embedding(tmp_path) as service:
+        service.engine.gate.clear()
+        order: list[str] = []
+
+        async def embed(text: str, priority: int) -> None:
+            await service.embed(text, role=PASSAGE, priority=priority)
+            order.append(text)
+
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            group.create_task(embed("le", embed_pb2.PRIORITY_UNSPECIFIED))
+            while not service.engine.shapes:
+                await asyncio.sleep(0.01)
+            group.create_task(embed("chat", embed_pb2.PRIORITY_BULK))
+            while service.batcher._arrivals < 2:
+                await asyncio.sleep(0.01)
+            group.create_task(embed("chien", embed_pb2.PRIORITY_QUESTION))
+            while service.batcher._arrivals < 3:
+                await asyncio.sleep(0.01)
+            service.engine.gate.set()
+    assert order == ["le", "chien", "chat"]
 
 
 async def test_another_space_is_refused(tmp_path: Path) -> None:

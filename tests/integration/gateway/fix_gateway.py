@@ -73,6 +73,7 @@ class Scenario:
     """Draws how long the language model waits before each delta, in hundredths of a second."""
     ranker: str = "late-interaction"
     embed_error: ServiceError | None = None
+    embed_passages_error: ServiceError | None = None
     embed_as: dict[str, str] = field(default_factory=dict)
     """Texts that have the vector of another one."""
     rerank_error: ServiceError | None = None
@@ -118,16 +119,19 @@ class FakeEmbed(embed_pb2_grpc.EmbedServiceServicer):
         return embed_pb2.DescribeResponse(space_id=self._scenario.space_id, dimension=DIMENSION)
 
     async def Embed(self, request: Any, context: Any) -> Any:
-        """Embed one text."""
+        """Embed texts."""
         if self._scenario.embed_error is not None:
             raise self._scenario.embed_error
-        text = self._scenario.embed_as.get(request.texts[0], request.texts[0])
-        half = np.frombuffer(text_vector(text), "<f2").astype("<f4")
-        tokens = embed_pb2.TokenVectors(vectors=half.tobytes(), weights=[1.0], count=1)
+        if request.role == embed_pb2.TEXT_ROLE_PASSAGE and self._scenario.embed_passages_error is not None:
+            raise self._scenario.embed_passages_error
         return embed_pb2.EmbedResponse(
-            space_id=self._scenario.space_id,
-            embeddings=[embed_pb2.Embedding(vector=half.tobytes(), token_count=DIMENSION, tokens=tokens)],
+            space_id=self._scenario.space_id, embeddings=map(self._embedding, request.texts),
         )
+
+    def _embedding(self, text: str) -> embed_pb2.Embedding:
+        half = np.frombuffer(text_vector(self._scenario.embed_as.get(text, text)), "<f2").astype("<f4")
+        tokens = embed_pb2.TokenVectors(vectors=half.tobytes(), weights=[1.0], count=1)
+        return embed_pb2.Embedding(vector=half.tobytes(), token_count=DIMENSION, tokens=tokens)
 
 
 class FakeRerank(rerank_pb2_grpc.RerankServiceServicer):
@@ -428,15 +432,16 @@ async def gateway(
             )
             direct = DirectAnswers(
                 database, peers, similarity_min=configured.direct_similarity,
-                search_seconds_max=configured.search_seconds_max,
+                search_seconds_max=configured.search_seconds_max, sources=configured.validated_sources,
             )
             opinions = Opinions(Judge(peers, configured.judging), Entailment(peers, configured.entailing))
+            assessor = Assessor(database, seconds_max=configured.search_seconds_max)
             dialogue = Dialogue(
                 Answerer(
                     retriever, peers, Marking("secret"), direct, opinions,
-                    by_tools=ToolAnswerer(retriever, peers, Marking("secret"), opinions),
+                    by_tools=ToolAnswerer(retriever, peers, Marking("secret"), opinions, assessor),
                     analyser=Analyser(peers, database, seconds_max=configured.analyse_seconds_max),
-                    assessor=Assessor(database, seconds_max=configured.search_seconds_max),
+                    assessor=assessor,
                 ),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )

@@ -17,6 +17,7 @@ from sourcier.gateway.v1 import answer_pb2
 from tests.integration.gateway.conftest import TELEWORK
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
 from tests.integration.gateway.test_answer_service import check_stream, field_of, kinds
+from tests.integration.gateway.test_tool_mode import plays, search
 from tests.unit.gateway.fix_gateway_domain import query, result
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
@@ -97,3 +98,32 @@ async def test_a_tenants_words_are_counted_in_its_own_collections(handbook: Data
     assert 0 < known < unknown
     with pytest.raises(NotFound):
         await question_terms(handbook, tenant="other", collections=["default"], question="télétravail")
+
+
+async def test_mode_tools_judges_by_the_same_signs_whatever_the_model_searches_for(handbook: Database) -> None:
+    tools = {"mode": answer_pb2.ANSWER_MODE_TOOLS}
+    said = "Le télétravail est possible deux jours par semaine [1]."
+    settings: dict[str, Any] = {"answerability_threshold": 0.5, "refusal_threshold": -1, "tools_searches_max": 1}
+    model = plays((search("jours de télétravail"),), (said,))
+    async with gateway(handbook, Scenario(script=model, embed_as={QUESTION: TELEWORK}), **settings) as served:
+        events = await ask(served, QUESTION, **tools)
+        assert refused(events) == []
+        assert "assess" in {entry.stage for entry in events[-1].finished.durations}
+        # The search for the question's own signs is nobody's step.
+        assert [event.searching.query for event in events if event.HasField("searching")] == ["jours de télétravail"]
+    # It finds what it searches for, word for word, and that does not answer what was asked.
+    model = plays((search(TELEWORK),), (said,))
+    async with gateway(handbook, Scenario(script=model), **settings) as served:
+        (told,) = refused(await ask(served, FAR, **tools))
+        assert told.reason == "BELOW_THRESHOLD"
+        assert len(served.scenario.generations) == 1
+
+
+async def test_mode_tools_leaves_a_cross_encoders_scores_to_their_threshold(handbook: Database) -> None:
+    model = plays((search(FAR),), ("Le télétravail est possible deux jours par semaine [1].",))
+    async with gateway(
+        handbook, Scenario(script=model, ranker="mmarco"), answerability_threshold=0.99, refusal_threshold=-1
+    ) as served:
+        events = await ask(served, FAR, mode=answer_pb2.ANSWER_MODE_TOOLS)
+    assert refused(events) == []
+    assert "assess" not in {entry.stage for entry in events[-1].finished.durations}

@@ -59,9 +59,18 @@ async def test_agents_and_deployments(sourcier: Sourcier) -> None:
     assert (await sourcier("agents", "update", "support", "--method", "classic")).out == (
         "updated support: default, classic\n"
     )
+    await sourcier("agents", "update", "support", "--mode", "tools")
     shown = (await sourcier("agents", "show", "support")).out
+    assert "mode         tools" in shown
+    assert (await sourcier("agents", "list")).out.splitlines()[1].endswith("\ttools")
     assert "method       classic" in shown
     assert "on change    retire" in shown
+    await sourcier("agents", "update", "support", "--mode", "service")
+    assert "mode         service" in (await sourcier("agents", "show", "support")).out
+    planned = await sourcier("agents", "create", "ventes", "--dry-run")
+    assert planned.out == "would create ventes, which answers from default\n"
+    assert "reads 3 chunks" in planned.err
+    assert "reads" not in (await sourcier("agents", "create", "ventes", "--method", "none", "--dry-run")).err
     assert "nothing to change" in (await sourcier("agents", "update", "support", code=2)).err
     deployed = await sourcier("deployments", "create", "web", "--agent", "support", "--set", "indexing_method=legacy")
     assert deployed.out == "created web: support, classic\n"
@@ -123,6 +132,24 @@ async def test_an_answer_that_was_given_is_approved_from_its_events(
         await client.retire_faq_entry(flagged[0])
         with pytest.raises(FailedPrecondition):
             await client.confirm_faq_entry(flagged[0], validated_by="Ana")
+
+
+async def test_an_answer_of_a_conversation_is_approved_by_its_message(sourcier: Sourcier, address: str) -> None:
+    await sourcier("agents", "create", "support")
+    async with Client(address, tenant="acme") as client:
+        kept = await client.create_conversation()
+        answer = await client.answer(QUESTION, conversation_id=kept.conversation_id)
+    shown = (await sourcier("conversations", "show", kept.conversation_id)).out
+    assert answer.message_id in shown
+    approve = ("faq", "approve", "--message", answer.message_id)
+    assert "--agent is missing" in (await sourcier(*approve, code=2)).err
+    approved = await sourcier(*approve, "--agent", "support", "--by", "Ana", "--question", "Télétravail : combien ?")
+    assert approved.out.endswith(": Télétravail : combien ?\n")
+    entry = json.loads((await sourcier("faq", "list", "--json")).out)
+    assert entry["answer"] == "Le télétravail est possible deux jours par semaine."
+    assert [document["title"] for document in entry["documents"]] == ["Télétravail"]
+    assert "one thing" in (await sourcier(*approve, "x", code=2)).err
+    assert "one thing" in (await sourcier("faq", "approve", code=2)).err
 
 
 async def test_a_file_that_holds_no_answer_is_told(sourcier: Sourcier, tmp_path: Path) -> None:

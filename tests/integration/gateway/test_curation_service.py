@@ -97,11 +97,46 @@ async def test_an_agent_is_created_shown_changed_and_deleted(handbook: Database)
         assert not (await call(served, "DeleteAgent", name="ventes")).existed
 
 
+async def test_an_agent_says_who_searches_until_that_is_left_to_the_service_again(handbook: Database) -> None:
+    tools, injection = answer_pb2.ANSWER_MODE_TOOLS, answer_pb2.ANSWER_MODE_INJECTION
+    async with gateway(handbook, Scenario()) as served:
+        assert (await call(served, "CreateAgent", name="support", mode=tools)).agent.mode == tools
+        assert (await call(served, "UpdateAgent", name="support", description="RH")).agent.mode == tools
+        (listed,) = (await call(served, "ListAgents")).agents
+        assert (listed.mode, listed.description) == (tools, "RH")
+        deployed = (await call(served, "CreateDeployment", name="web", agent="support")).deployment
+        assert deployed.mode == tools
+        deployed = (await call(served, "UpdateDeployment", name="web", overlay={"mode": "injection"})).deployment
+        assert deployed.mode == injection
+        left = (await call(served, "UpdateAgent", name="support", mode=answer_pb2.ANSWER_MODE_UNSPECIFIED)).agent
+        assert left.mode == answer_pb2.ANSWER_MODE_UNSPECIFIED
+
+
+async def test_who_creates_an_agent_is_told_how_many_chunks_the_model_reads(handbook: Database) -> None:
+    none = curation_pb2.INDEXING_METHOD_NONE
+    async with gateway(handbook, Scenario()) as served:
+        planned = await call(served, "CreateAgent", name="support", dry_run=True)
+        assert (planned.agent.name, planned.agent.agent_id, planned.chunk_count) == ("support", "", 3)
+        assert not (await call(served, "ListAgents")).agents
+        assert (await call(served, "CreateAgent", name="sans", indexing_method=none)).chunk_count == 0
+        created = await call(served, "CreateAgent", name="support")
+        assert (created.chunk_count, bool(created.agent.agent_id)) == (3, True)
+        assert (await refused(served, "CreateAgent", name="support", dry_run=True))[0] is grpc.StatusCode.ALREADY_EXISTS
+
+
+async def test_nothing_is_rebuilt_where_no_agent_has_a_method(handbook: Database) -> None:
+    async with gateway(handbook, Scenario()) as served:
+        await call(served, "CreateAgent", name="sans", indexing_method=curation_pb2.INDEXING_METHOD_NONE)
+        code, details = await refused(served, "RebuildAgentIndex", name="sans")
+    assert (code, "--method qa_atomic" in details) == (grpc.StatusCode.FAILED_PRECONDITION, True)
+
+
 @pytest.mark.parametrize(("method", "fields", "code", "words"), [
     ("CreateAgent", {"name": "support"}, grpc.StatusCode.ALREADY_EXISTS, "support"),
     ("CreateAgent", {"name": " "}, grpc.StatusCode.INVALID_ARGUMENT, "1 to 200"),
     ("CreateAgent", {"name": "a", "collection": "nowhere"}, grpc.StatusCode.NOT_FOUND, "nowhere"),
     ("CreateAgent", {"name": "a", "indexing_method": 9}, grpc.StatusCode.INVALID_ARGUMENT, "9"),
+    ("CreateAgent", {"name": "a", "mode": 9}, grpc.StatusCode.INVALID_ARGUMENT, "mode 9"),
     ("UpdateAgent", {"name": "nobody", "description": ""}, grpc.StatusCode.NOT_FOUND, "nobody"),
     ("CreateDeployment", {"name": "web", "agent": "nobody"}, grpc.StatusCode.NOT_FOUND, "nobody"),
     ("CreateDeployment", {"name": "web", "agent": "support", "overlay": {"": "x"}}, grpc.StatusCode.INVALID_ARGUMENT,

@@ -9,6 +9,7 @@ import grpc.aio
 import pytest
 
 from services.chassis import telemetry
+from services.chassis.errors import ResourceExhausted
 from services.chassis.postgres import Database
 from services.index import collections
 from services.index.retrieval_settings import RetrievalSettings
@@ -91,6 +92,28 @@ async def test_a_collections_candidates_keep_no_request_from_what_it_asks_for(ha
 async def test_what_cannot_be_asked_for_is_told(handbook: Database, fields: dict[str, Any], words: str) -> None:
     async with gateway(handbook, Scenario()) as served:
         assert words in str((await refused(served, **fields)).details())
+
+
+async def test_a_reranker_that_fails_leaves_the_searchs_order_and_everybody_is_told(
+    handbook: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    counted = telemetry.degradations_total.labels("rerank", "RESOURCE_EXHAUSTED")
+    before = counted._value.get()
+    scenario = Scenario()
+    async with gateway(handbook, scenario) as served:
+        fused = await served.search(QUESTION, mode=answer_pb2.SEARCH_MODE_FUSED)
+        ranked = await served.search(QUESTION, mode=answer_pb2.SEARCH_MODE_RERANKED)
+        scenario.rerank_error = ResourceExhausted("64 re-rankings are in hand")
+        failed = await served.search(QUESTION, mode=answer_pb2.SEARCH_MODE_RERANKED)
+    assert [each.chunk_id for each in failed.passages] == [each.chunk_id for each in fused.passages]
+    assert all(each.HasField("rerank_score") for each in ranked.passages)
+    assert not any(each.HasField("rerank_score") for each in failed.passages)
+    assert not ranked.degradations
+    assert [(each.stage, "the order is the search's" in each.reason) for each in failed.degradations] == [
+        ("rerank", True)
+    ]
+    assert counted._value.get() == before + 1
+    assert "re-ranking failed" in caplog.text
 
 
 async def test_passages_that_say_the_same_count_once(handbook: Database) -> None:

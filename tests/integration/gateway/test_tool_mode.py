@@ -268,10 +268,15 @@ async def test_the_request_goes_before_the_deployment_and_that_before_the_settin
     cases = [({}, "", setting), ({"mode": "tools"}, "", "tools"), ({"mode": "injection"}, "", "injection"),
              ({"mode": "tools"}, "injection", "injection"), ({"mode": "injection"}, "tools", "tools"),
              ({"mode": "magic"}, "", setting)]
+    by_agent = [({}, "", "tools"), ({"mode": "injection"}, "", "injection"), ({}, "injection", "injection"),
+                ({"mode": "magic"}, "", "tools")]
     async with gateway(handbook, Scenario(script=model), mode=setting) as served:
         await served.curation.CreateAgent(
             curation_pb2.CreateAgentRequest(name="a", collection="default"), timeout=10, metadata=TENANT)
-        for number, (overlay, field, mode) in enumerate(cases):
+        for number, (overlay, field, mode) in enumerate((*cases, *by_agent)):
+            if number == len(cases):
+                await served.curation.UpdateAgent(curation_pb2.UpdateAgentRequest(
+                    name="a", mode=answer_pb2.ANSWER_MODE_TOOLS), timeout=10, metadata=TENANT)
             await served.curation.CreateDeployment(curation_pb2.CreateDeploymentRequest(
                 name=f"d{number}", agent="a", overlay=overlay), timeout=10, metadata=TENANT)
             served.scenario.generations.clear()

@@ -40,14 +40,16 @@ class Service:
 @asynccontextmanager
 async def serving(
     engine: Engine, *, sequences_max: int = 4, queue_max: int = 4, stall_seconds: float = 60.0,
-    grace_seconds: float = 1.0,
+    grace_seconds: float = 1.0, **supervision: Any,
 ) -> AsyncIterator[Service]:
     """Serve an engine as `__main__` does."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(engine)
         server = await stack.enter_async_context(
             Server(listen="127.0.0.1:0", grace_seconds=grace_seconds, concurrent_calls_max=5000))
-        supervisor = Supervisor(engine, sequences_max=sequences_max, queue_max=queue_max, stall_seconds=stall_seconds)
+        supervisor = Supervisor(
+            engine, sequences_max=sequences_max, queue_max=queue_max, stall_seconds=stall_seconds, **supervision
+        )
         server.add(generate_pb2_grpc.add_GenerateServiceServicer_to_server,
                    GenerateServer(supervisor, completion_tokens=TokenLimits(default=512, maximum=2048)), SERVICE_NAME)
         await server.start()

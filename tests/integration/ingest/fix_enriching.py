@@ -71,6 +71,7 @@ class TextEmbed(embed_pb2_grpc.EmbedServiceServicer):
     seen: list[tuple[int, str]] = field(default_factory=list)
     refused: str = ""
     """What no text may hold."""
+    priorities: set[int] = field(default_factory=set)
 
     async def Describe(self, request: Any, context: Any) -> Any:
         """Name the space."""
@@ -78,6 +79,7 @@ class TextEmbed(embed_pb2_grpc.EmbedServiceServicer):
 
     async def Embed(self, request: Any, context: Any) -> Any:
         """Embed texts."""
+        self.priorities.add(request.priority)
         self.seen += [(request.role, text) for text in request.texts]
         if any(self.refused and self.refused in text for text in request.texts):
             raise InvalidArgument("a text is too long")

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from services.chassis.postgres import ALL_TENANTS
 from services.generate.script import Rule
-from services.index import documents, unit_builds, units
+from services.index import documents, unit_builds, unit_work, units
 from services.index.agents import AgentChange, update_agent
+from services.index.deployments import create_deployment
 from services.index.units import UnitChange
 from services.ingest import enrichment
+from sourcier.embed.v1 import embed_pb2
 from sourcier.gateway.v1 import answer_pb2
 from tests.integration.gateway.fix_gateway import Scenario, gateway
 from tests.integration.index.writer import Writer
@@ -67,6 +70,9 @@ async def test_a_chunk_becomes_questions_that_are_answered_without_the_model(ser
         assert {role for role, text in service.embed.seen if text != QUESTION} == {2}
         ((model, prompt, completion),) = await service.units("model, prompt_tokens, completion_tokens")
         assert (model, prompt > 100, completion > 10) == ("scripted", True, True)
+        # People's questions go before all of it.
+        assert [generation.bulk for generation in service.engine.asked] == [True]
+        assert service.embed.priorities == {embed_pb2.PRIORITY_BULK}
 
 
 async def test_a_pair_goes_with_the_commit_that_changes_its_chunk_and_others_stay(serve: Serve) -> None:
@@ -227,6 +233,38 @@ async def test_another_method_is_built_beside_and_takes_over_without_the_model(s
         assert direct(events) is None
         (reranked,) = [event.reranked for event in events if event.HasField("reranked")]
         assert [passage.kind for passage in reranked.passages] == [answer_pb2.PASSAGE_KIND_CLASSIC]
+
+
+async def test_an_agent_without_a_method_costs_the_model_nothing_and_may_get_one_later(serve: Serve) -> None:
+    async with enriching(serve, TELEWORK_RULE, HOLIDAYS_RULE) as service:
+        writer = Writer(service.pipeline.database)
+        await writer.collection()
+        await service.agent(indexing_method="none")
+        await writer.index("guide.md", [TELEWORK], title="Guide")
+        events = await asked(service, QUESTION)
+        (reranked,) = [event.reranked for event in events if event.HasField("reranked")]
+        assert [passage.kind for passage in reranked.passages] == [answer_pb2.PASSAGE_KIND_TEXT]
+        assert await service.pipeline.rows("select from unit_builds") == []
+        await change_method(service, "qa_atomic")
+        await service.settled(["enriched"])
+        # Taken away again: what there is stays and is not searched, and nothing more is made.
+        await change_method(service, "none")
+        await writer.index("conges.md", [HOLIDAYS], title="Congés")
+        assert direct(await asked(service, QUESTION)) is None
+        async with service.pipeline.database.transaction(tenant=ALL_TENANTS) as connection:
+            assert await unit_work.release(connection, in_flight_max=8, limit=8, stalled_seconds=900) == []
+        assert sorted(await service.units()) == [("enriched", ""), ("waiting", "")]
+        assert len(service.engine.asked) == 1
+        async with service.pipeline.database.transaction(tenant=TENANT) as connection:
+            await create_deployment(
+                connection, tenant=TENANT, name="web", agent="support", overlay={"indexing_method": "qa_atomic"}
+            )
+        await service.settled(["enriched", "enriched"])
+
+
+async def change_method(service: Enriching, method: str) -> None:
+    async with service.pipeline.database.transaction(tenant=TENANT) as connection:
+        await update_agent(connection, tenant=TENANT, name="support", change=AgentChange(indexing_method=method))
 
 
 async def only_live(service: Enriching, methods: list[list[str]]) -> bool:

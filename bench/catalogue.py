@@ -1,0 +1,94 @@
+"""Every benchmark by name: the module that runs it, the page that tells of it, and what has to be there first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+E5, SMOLLM2 = "multilingual-e5-small", "smollm2-135m-instruct"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """One benchmark; its module has `async def run(*, quick: bool) -> list[Table]`."""
+
+    module: str
+    about: str
+    """What is measured, in a few words."""
+    page: str
+    """The page of docs/performance that it is published on."""
+    environments: tuple[str, ...] = ()
+    """What requirements/install.py makes first, beside the services' own environment."""
+    models: tuple[str, ...] = (E5,)
+    """What has to be in the model store."""
+    quick_seconds: int = 50
+    """About how long a quick run takes, on two cores; all of them together stay under ten minutes."""
+    seconds: int = 180
+    """About how long a whole run takes."""
+
+    def expected_seconds(self, *, quick: bool) -> int:
+        """Return about how long a run takes."""
+        return self.quick_seconds if quick else self.seconds
+
+    def seconds_max(self, *, quick: bool) -> int:
+        """Return after how long a run is given up: slow machines are waited for, endless loops are not."""
+        return max(300, 6 * self.expected_seconds(quick=quick))
+
+
+BENCHMARKS = {
+    "embedding": Benchmark(
+        module="bench.embedding", about="tokens embedded a second, beside sentence-transformers and bare onnxruntime",
+        page="embedding", environments=("export", "bench"), quick_seconds=75, seconds=300,
+    ),
+    "ingestion": Benchmark(
+        module="bench.ingestion", about="files to rows that can be found, beside LlamaIndex and Haystack",
+        page="ingestion", environments=("export", "llamaindex", "haystack"), quick_seconds=60, seconds=600,
+    ),
+    "stages": Benchmark(
+        module="bench.stages", about="what a chunk costs beside the model, by stage", page="ingestion",
+        environments=("export",), quick_seconds=50,
+    ),
+    "growth": Benchmark(
+        module="bench.growth", about="ingestion without a model as the index grows, and each service's memory",
+        page="ingestion", environments=("export",), quick_seconds=60, seconds=600,
+    ),
+    "freshness": Benchmark(
+        module="bench.freshness", about="from a changed object to its text being found", page="freshness",
+        environments=("export",), quick_seconds=35, seconds=90,
+    ),
+    "search": Benchmark(
+        module="bench.searching", about="`Search` by stage", page="search-path", environments=("export",),
+        quick_seconds=50,
+    ),
+    "generate": Benchmark(
+        module="bench.generating", about="the first token, beside vLLM called directly", page="generation",
+        environments=("export", "generate"), models=(SMOLLM2,), quick_seconds=60,
+    ),
+    "resume": Benchmark(
+        module="bench.resuming", about="what it costs that an answer outlives its connection", page="answers",
+        models=(), quick_seconds=45, seconds=120,
+    ),
+    "direct": Benchmark(
+        module="bench.direct", about="answers from an agent's FAQ, without a language model", page="answers",
+        environments=("export",), quick_seconds=40, seconds=420,
+    ),
+    "startup": Benchmark(
+        module="bench.startup", about="until the stack is ready, what it takes idle, and until a command answers",
+        page="startup", environments=("export",), quick_seconds=60,
+    ),
+    "streaming": Benchmark(
+        module="bench.streaming", about="what the way of a token to the client adds, beside a bare relay",
+        page="streaming", models=(), quick_seconds=60, seconds=300,
+    ),
+    "streaming-ask": Benchmark(
+        module="bench.streaming_ask", about="what `Ask` adds to the tokens of an answer, its check included",
+        page="streaming", environments=("export",), quick_seconds=60, seconds=240,
+    ),
+    "cancelled": Benchmark(
+        module="bench.cancelled", about="memory over many streams that their clients cancel", page="streaming",
+        models=(), quick_seconds=30, seconds=330,
+    ),
+    "scale": Benchmark(
+        module="bench.scale", about="search at 10,000, 100,000 and 1,000,000 chunks", page="scale",
+        environments=("export",), quick_seconds=60, seconds=2_400,
+    ),
+}

@@ -1,0 +1,191 @@
+"""Ingestion without a model as the index grows: milliseconds a chunk, memory by part, and what HNSW adds.
+
+The embed service runs its null engine, so that all but the model is measured. The index over the vectors is kept away
+until the load is over; then it is built, and the same documents go on coming with the index live.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import psycopg
+
+from bench import metrics
+from bench.embedding import MODEL
+from bench.environment import running_stack
+from bench.generated import documents
+from bench.measuring import Curve, Table
+from bench.processes import usage
+from services.chassis.models import NULL_PRECISION
+from services.chassis.postgres import Database, DatabaseSettings
+from services.index import spaces
+from sourcier.client import Client
+
+COMMITTED = "sourcier_freshness_seconds_count{bulk}"
+SENDERS = 8
+UNDER_WAY_MAX = 256
+"""Documents sent and not committed: enough to keep every stage busy."""
+LOOK_SECONDS = 0.25
+COLLECTION = "growth"
+NULL_STACK = {
+    "SOURCIER_STACK_SERVICES": "ingest,embed,rerank,gateway", "SOURCIER_EMBED_MODEL": f"{MODEL}@{NULL_PRECISION}",
+    "SOURCIER_INGEST_HNSW_DEFERRED_ROWS_MAX": "1000000000",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long a run may be."""
+
+    window: int
+    """Documents between two looks."""
+    seconds: float
+    """After so long no further documents are sent."""
+    live_documents: int
+    """Documents that are sent once the index is there."""
+
+
+QUICK, FULL = Bounds(window=150, seconds=22, live_documents=300), Bounds(window=1000, seconds=480, live_documents=3000)
+DOCUMENTS_MAX = 100_000
+
+
+@dataclass
+class Growth:
+    """What was seen after each window."""
+
+    documents: list[int] = field(default_factory=list)
+    milliseconds: list[float] = field(default_factory=list)
+    """A chunk, in the window that ends here."""
+    resident: defaultdict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    """MiB by part, by documents."""
+
+
+async def run(*, quick: bool) -> list[Table]:
+    """Load until the time is over, build the index, then load a little more."""
+    bounds = QUICK if quick else FULL
+    listening = metrics.endpoints()
+    async with running_stack(**NULL_STACK, **listening) as addresses:
+        async with Client(addresses["SOURCIER_GATEWAY_URL"]) as client:
+            await client.create_collection(COLLECTION)
+            load = _Load(client, addresses, listening, documents(DOCUMENTS_MAX + bounds.live_documents))
+            growth = await load.grow(DOCUMENTS_MAX, window=bounds.window, seconds=bounds.seconds)
+            rows, build_seconds = await load.chunks(), await _build_index(addresses)
+            live = await load.grow(bounds.live_documents, window=bounds.live_documents, seconds=bounds.seconds)
+    return [_growth_table(growth), _index_table(growth, live, rows=rows, build_seconds=build_seconds),
+            _memory_table(growth)]
+
+
+class _Load:
+    """Sends documents as fast as they are committed, and looks at what that takes."""
+
+    def __init__(
+        self, client: Client, addresses: Mapping[str, str], listening: Mapping[str, str],
+        source: Iterator[tuple[str, bytes]],
+    ) -> None:
+        self._client = client
+        self._addresses = addresses
+        self._listening = listening
+        self._source = source
+        self._sent = 0
+        self._committed = 0
+
+    async def grow(self, count: int, *, window: int, seconds: float) -> Growth:
+        """Send up to so many documents for so long; return once all that was sent is committed."""
+        growth, until, last = Growth(), time.monotonic() + seconds, self._sent + count
+        looking = asyncio.create_task(self._look(growth, window), name="look")
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number in range(SENDERS):
+                    group.create_task(self._send(last, until), name=f"sender {number}")
+            async with asyncio.timeout(120):
+                while self._committed < self._sent:  # noqa: ASYNC110 - metrics tell when they are asked
+                    await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+        return growth
+
+    async def chunks(self) -> int:
+        """Return how many chunks are committed."""
+        async with await psycopg.AsyncConnection.connect(self._addresses["SOURCIER_POSTGRES_URL"]) as connection:
+            await connection.execute("select set_config('sourcier.tenant', 'default', false)")
+            cursor = await connection.execute("select coalesce(sum(chunk_count), 0) from documents")
+            row = await cursor.fetchone()
+            return int(row[0]) if row else 0
+
+    async def _send(self, last: int, until: float) -> None:
+        while self._sent < last and time.monotonic() < until:
+            if self._sent - self._committed >= UNDER_WAY_MAX:
+                await asyncio.sleep(LOOK_SECONDS / 4)
+                continue
+            self._sent += 1
+            name, content = next(self._source)
+            await self._client.upload(content, filename=name, collection=COLLECTION, lane="bulk")
+
+    async def _look(self, growth: Growth, window: int) -> None:
+        seen_documents, seen_chunks, seen_at = self._committed, await self.chunks(), time.perf_counter()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self._committed = int((await metrics.read(self._listening)).get(COMMITTED, 0))
+            if self._committed - seen_documents < window:
+                continue
+            chunks, now = await self.chunks(), time.perf_counter()
+            growth.documents.append(self._committed)
+            growth.milliseconds.append(1000 * (now - seen_at) / max(chunks - seen_chunks, 1))
+            for part, taken in (await asyncio.to_thread(usage, self._addresses)).items():
+                growth.resident[part].append((self._committed, taken.resident_mib))
+            seen_documents, seen_chunks, seen_at = self._committed, chunks, time.perf_counter()
+
+
+async def _build_index(addresses: Mapping[str, str]) -> float:
+    started = time.perf_counter()
+    async with Database(DatabaseSettings(url=addresses["SOURCIER_POSTGRES_URL"])) as database:
+        async with database.autocommit(tenant="*") as connection:
+            await connection.execute("analyze")
+        built = await spaces.build_indexes(database, rows_min=0)
+    assert built, "no index was built"
+    return time.perf_counter() - started
+
+
+def _growth_table(growth: Growth) -> Table:
+    table = Table("ingestion without a model, as it grows", "ms a chunk", higher_is_better=False)
+    for value in growth.milliseconds:
+        table.add("a chunk, one to three a document", value)
+    table.notes["a chunk, one to three a document"] = f"{growth.documents[-1]} documents, without HNSW"
+    # The first window starts the processes' caches and the tables' first pages.
+    steady = growth.milliseconds[1:] or growth.milliseconds
+    third = max(len(steady) // 3, 1)
+    early, late = steady[:third], steady[-third:]
+    for first, last in zip(early, late, strict=True):
+        table.add("first third", first)
+        table.add("last third", last)
+    table.limit("a chunk, one to three a document", at_most=2.0)
+    table.ratio("last third", "first third", target=1.2)
+    table.curves.append(Curve("Ingestion without a model", "documents", "ms a chunk", {
+        "without HNSW": list(zip(map(float, growth.documents), growth.milliseconds, strict=True))
+    }))
+    return table
+
+
+def _index_table(growth: Growth, live: Growth, *, rows: int, build_seconds: float) -> Table:
+    table = Table("HNSW, at the load and after it", "ms a chunk", higher_is_better=False)
+    for value in growth.milliseconds[-len(live.milliseconds):]:
+        table.add("load without the index", value)
+    table.add("building it after the load", 1000 * build_seconds / rows)
+    for value in live.milliseconds:
+        table.add("load with the index live", value)
+    table.notes["building it after the load"] = f"{rows} chunks in {build_seconds:.1f} s, vectors of noise"
+    return table
+
+
+def _memory_table(growth: Growth) -> Table:
+    table = Table("memory while ingesting", "MiB", higher_is_better=False)
+    for part, points in growth.resident.items():
+        for _, resident in points:
+            table.add(part, resident)
+    table.curves.append(Curve("Memory while ingesting", "documents", "MiB", dict(growth.resident)))
+    return table

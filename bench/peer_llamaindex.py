@@ -1,0 +1,80 @@
+"""LlamaIndex, in its own environment: reader, sentence splitter and ingestion pipeline into its pgvector store.
+
+Its integration for ONNX files (llama-index-embeddings-huggingface-optimum 0.4.1) imports `optimum.onnxruntime`, which
+left `optimum` with its version 2: the model is run by a `BaseEmbedding` of a few lines instead, as LlamaIndex documents
+it for models of one's own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from llama_index.core import SimpleDirectoryReader  # type: ignore[import-not-found]
+from llama_index.core.base.embeddings.base import BaseEmbedding  # type: ignore[import-not-found]
+from llama_index.core.bridge.pydantic import PrivateAttr  # type: ignore[import-not-found]
+from llama_index.core.ingestion import IngestionPipeline  # type: ignore[import-not-found]
+from llama_index.core.node_parser import SentenceSplitter  # type: ignore[import-not-found]
+from llama_index.vector_stores.postgres import PGVectorStore  # type: ignore[import-not-found]
+
+from bench.peer_onnx import OnnxEmbedder, commands, tell
+
+
+class OnnxEmbedding(BaseEmbedding):  # type: ignore[misc]
+    """The model as LlamaIndex wants it."""
+
+    _embedder: OnnxEmbedder = PrivateAttr()
+
+    def __init__(self, embedder: OnnxEmbedder, *, embed_batch_size: int) -> None:
+        super().__init__(model_name="multilingual-e5-small", embed_batch_size=embed_batch_size)
+        self._embedder = embedder
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self._embedder.embed(texts)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._embedder.embed([text])[0]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        raise NotImplementedError
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        raise NotImplementedError
+
+
+def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbedder) -> int:
+    """Read, split, embed and store files in a new table with an HNSW index; return the number of rows."""
+    store = PGVectorStore.from_params(
+        connection_string=options["url"].replace("postgresql://", "postgresql+psycopg2://"),
+        async_connection_string=options["url"].replace("postgresql://", "postgresql+asyncpg://"),
+        table_name=command["table"], embed_dim=options["dimension"], use_halfvec=True,
+        hnsw_kwargs={"hnsw_m": 16, "hnsw_ef_construction": 64, "hnsw_dist_method": "halfvec_cosine_ops"},
+        initialization_fail_on_error=True,
+    )
+    splitter = SentenceSplitter(
+        chunk_size=options["chunk_tokens"], chunk_overlap=options["overlap_tokens"], tokenizer=embedder.tokenize
+    )
+    pipeline = IngestionPipeline(
+        transformations=[splitter, OnnxEmbedding(embedder, embed_batch_size=command["batch"])], vector_store=store,
+        disable_cache=True,
+    )
+    documents = SimpleDirectoryReader(input_files=command["files"]).load_data()
+    for document in documents:
+        # By default the file's path is embedded with each passage: more tokens, and no better vectors.
+        document.excluded_embed_metadata_keys = list(document.metadata)
+    return len(pipeline.run(documents=documents))
+
+
+def main(options: dict[str, Any]) -> None:
+    """Ingest whenever told to; the table is named after the command's."""
+    embedder = OnnxEmbedder(model=options["model"], tokenizer=options["tokenizer"], threads=options["threads"])
+    for command in commands():
+        before, started = embedder.tokens, time.perf_counter()
+        chunks = ingest(command, options, embedder)
+        tell({"seconds": time.perf_counter() - started, "chunks": chunks, "tokens": embedder.tokens - before})
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.stdin.readline()))

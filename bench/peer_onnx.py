@@ -1,0 +1,69 @@
+"""The model as peers run it: one onnxruntime session on all threads, batches as they come, mean pooling, norm 1.
+
+Used in the peers' own environments, so it imports what these hold alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+TOKENS_MAX = 512
+
+
+class OnnxEmbedder:
+    """Embeds texts with the ONNX file that Sourcier's service runs, too."""
+
+    def __init__(self, *, model: str, tokenizer: str, threads: int) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._inputs = {entry.name for entry in self._session.get_inputs()}
+        self._plain = Tokenizer.from_file(tokenizer)
+        self._plain.no_truncation()
+        self._plain.no_padding()
+        self._tokenizer = Tokenizer.from_file(tokenizer)
+        self._tokenizer.enable_truncation(TOKENS_MAX)
+        self._tokenizer.enable_padding(pad_id=self._tokenizer.token_to_id("<pad>"), pad_token="<pad>")
+        self.tokens = 0
+        """Tokens embedded so far, padding left out."""
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """Return the vectors of a batch of passages."""
+        encoded = self._tokenizer.encode_batch([f"passage: {text}" for text in texts])
+        ids = np.array([entry.ids for entry in encoded], np.int64)
+        mask = np.array([entry.attention_mask for entry in encoded], np.int64)
+        feed = {"input_ids": ids, "attention_mask": mask}
+        if "token_type_ids" in self._inputs:
+            feed["token_type_ids"] = np.zeros_like(ids)
+        (hidden,) = self._session.run(None, feed)[:1]
+        weights = mask[..., None].astype(np.float32)
+        pooled = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
+        self.tokens += int(mask.sum())
+        vectors: list[list[float]] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).tolist()
+        return vectors
+
+    def tokenize(self, text: str) -> list[int]:
+        """Return the token ids of a text, whole: what splitters take the length of."""
+        ids: list[int] = self._plain.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+def commands() -> Iterator[dict[str, Any]]:
+    """Yield what the benchmark asks, one JSON object a line, until it closes the pipe."""
+    tell({"ready": True})
+    for line in sys.stdin:
+        yield json.loads(line)
+
+
+def tell(entry: dict[str, Any]) -> None:
+    """Answer in one line."""
+    sys.stdout.write(json.dumps(entry) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,164 @@
+"""Search at 10,000, 100,000 and 1,000,000 chunks: recall, latency, filters, size; and how the index could be built."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.measuring import Curve, Table, percentile
+from bench.scale_corpus import GrownCorpus
+from bench.scale_load import LoadedIndex, loaded_index
+from bench.scale_passages import RealTexts, real_texts
+from bench.scale_search import FILTERS, Searches, under_load
+from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
+
+SIZES = (10_000, 100_000, 1_000_000)
+CLIENTS = (1, 4, 16)
+RECALL_MIN = 0.95
+DENSE_P95_MS, LEXICAL_P95_MS = 25.0, 60.0
+TARGET_SIZE = 1_000_000
+CELL_SECONDS = 8.0
+"""The longest that one kind of search is asked by so many clients."""
+
+
+@dataclass
+class Tables:
+    """What is found, by what it is about."""
+
+    latency: Table = field(default_factory=lambda: Table("scale, latency", "ms", higher_is_better=False))
+    p95: Table = field(default_factory=lambda: Table(
+        "scale, p95 at one client, no filter", "ms", higher_is_better=False))
+    recall: Table = field(default_factory=lambda: Table("scale, recall@10 of exact search", "share"))
+    filled: Table = field(default_factory=lambda: Table("scale, results returned of those that exist", "share"))
+    overlap: Table = field(default_factory=lambda: Table("scale, first ten shared with exhaustive BM25", "share"))
+    seconds: Table = field(default_factory=lambda: Table("scale, loading", "s", higher_is_better=False))
+    size: Table = field(default_factory=lambda: Table("scale, bytes a chunk", "bytes", higher_is_better=False))
+    words: Table = field(default_factory=lambda: Table("scale, distinct lexemes", "lexemes"))
+
+    def all(self) -> list[Table]:
+        """Return the tables that hold anything."""
+        found = (self.latency, self.p95, self.recall, self.filled, self.overlap, self.seconds, self.size, self.words)
+        return [table for table in found if table.samples]
+
+
+async def run(*, quick: bool) -> list[Table]:
+    """Fill the product's schema at each size and search it; `SOURCIER_BENCH_SCALE_DIR` keeps what was filled."""
+    sizes = _sizes(quick=quick)
+    tables = Tables()
+    async with _server() as (server, kept):
+        real = real_texts(limit=400 if quick else 100_000, kept=kept)
+        corpus = GrownCorpus(real)
+        for size in sizes:
+            async with loaded_index(server, real, size=size, kept=kept) as index:
+                _describe(tables, index, real)
+                await _measure(tables, index, real, quick=quick)
+    _note(tables, corpus)
+    return tables.all()
+
+
+def _sizes(*, quick: bool) -> tuple[int, ...]:
+    asked = os.environ.get("SOURCIER_BENCH_SCALE_SIZES", "")
+    if asked:
+        return tuple(int(size) for size in asked.split(","))
+    return SIZES[:1] if quick else SIZES
+
+
+@asynccontextmanager
+async def _server() -> AsyncIterator[tuple[PostgresServer, Path]]:
+    """Run PostgreSQL as the stack does; its data are kept where a folder is named for them."""
+    named = os.environ.get("SOURCIER_BENCH_SCALE_DIR", "")
+    folder = Path(named).absolute() if named else Path(tempfile.mkdtemp(prefix="sourcier-bench-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o711)
+    settings = PostgresServerSettings(folder=folder / "postgres", log=folder / "postgres.log")
+    try:
+        async with PostgresServer(settings) as server:
+            yield server, folder
+    finally:
+        if not named:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _describe(tables: Tables, index: LoadedIndex, real: RealTexts) -> None:
+    loading = index.loading
+    name = f"{loading.size:,} chunks"
+    tables.seconds.add(f"{name}, rows", loading.rows_seconds)
+    tables.seconds.add(f"{name}, GIN", loading.gin_seconds)
+    if loading.hnsw_seconds:
+        tables.seconds.add(f"{name}, HNSW", loading.hnsw_seconds)
+    for part, size in loading.bytes.items():
+        tables.size.add(f"{name}, {part}", size / loading.size)
+    tables.size.add(f"{name}, token codes of real passages", real.code_bytes)
+    tables.words.add(name, loading.lexemes)
+
+
+async def _measure(tables: Tables, index: LoadedIndex, real: RealTexts, *, quick: bool) -> None:
+    searches = Searches(index, real)
+    name = f"{index.loading.size:,} chunks"
+    questions = 50 if quick else 200
+    for filtered in FILTERS:
+        agreement = await searches.agreement(filtered, questions=questions)
+        tables.recall.samples[f"{name}, {filtered}"] = agreement.recall
+        tables.filled.samples[f"{name}, {filtered}"] = agreement.filled
+    tables.overlap.samples[name] = await searches.lexical_agreement(questions=questions // 5)
+    kinds: dict[str, Callable[[int], Awaitable[object]]] = {"fused": searches.fused}
+    for filtered, filters in FILTERS.items():
+        kinds[f"dense, {filtered}"] = lambda question, filters=filters: searches.dense(question, filters)
+        kinds[f"lexical, {filtered}"] = lambda question, filters=filters: searches.lexical(question, filters)
+    for kind, ask in kinds.items():
+        # Once for the caches, which a service that runs has warm.
+        await under_load(ask, clients=2, questions=len(real.questions), times=100, seconds_max=CELL_SECONDS)
+        for clients in CLIENTS:
+            samples = await under_load(
+                ask, clients=clients, questions=len(real.questions), times=(100 if quick else 400) * clients,
+                seconds_max=1.0 if quick else CELL_SECONDS,
+            )
+            contestant = f"{name}, {kind}, {clients} clients"
+            tables.latency.samples[contestant] = samples
+            tables.latency.notes[contestant] = "p50 {:.1f}, p95 {:.1f}, p99 {:.1f}; {:.0f}/s".format(
+                *(percentile(samples, share) for share in (0.5, 0.95, 0.99)),
+                1000 * clients * len(samples) / sum(samples),
+            )
+            if clients == 1 and (kind == "fused" or kind.endswith("no filter")):
+                tables.p95.samples[f"{name}, {kind.removesuffix(', no filter')}"] = _p95s(samples)
+
+
+def _hold(table: Table, name: str, value: float, *, at_least: float) -> None:
+    table.limits.append({"contestant": name, "value": value, "at_most": None, "at_least": at_least,
+                         "reached": value >= at_least})
+
+
+def _p95s(samples: list[float]) -> list[float]:
+    """Return the 95th percentile of each third of the calls."""
+    third = max(len(samples) // 3, 1)
+    return [percentile(samples[start : start + third], 0.95) for start in range(0, 3 * third, third)
+            if samples[start : start + third]]
+
+
+def _note(tables: Tables, corpus: GrownCorpus) -> None:
+    """Say what the corpus is, hold figures against their limits, draw how they grow."""
+    grown = (f"{len(corpus.real.passages)} real passages; noise σ {corpus.noise:.2f} of their covariance puts a copy at "
+             f"cosine {corpus.nearest_cosine:.3f}, where a passage's nearest is; Heaps' β {corpus.heaps:.2f}")
+    for name in tables.words.samples:
+        tables.words.notes[name] = grown
+    for name in tables.recall.samples:
+        # A limit holds a median; of shares of ten, the mean is what counts, and of filled results the worst.
+        mean = sum(tables.recall.samples[name]) / len(tables.recall.samples[name])
+        tables.recall.notes[name] = f"mean {mean:.3f}"
+        _hold(tables.recall, f"{name}, mean", mean, at_least=RECALL_MIN)
+        _hold(tables.filled, f"{name}, least", min(tables.filled.samples[name]), at_least=1.0)
+    for kind, most in (("dense", DENSE_P95_MS), ("lexical", LEXICAL_P95_MS)):
+        name = f"{TARGET_SIZE:,} chunks, {kind}"
+        if name in tables.p95.samples:
+            tables.p95.limit(name, at_most=most)
+    series: dict[str, list[tuple[float, float]]] = {}
+    for name in tables.p95.samples:
+        size, kind = name.split(" chunks, ")
+        series.setdefault(kind, []).append((float(size.replace(",", "")), tables.p95.median(name)))
+    tables.p95.curves.append(Curve("p95 of a search by the size of the collection", "chunks", "ms", series,
+                                   log_x=True, log_y=True))

@@ -1,0 +1,254 @@
+"""Fill the product's own schema with the grown corpus, as its own role, row-level security on; kept between runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from psycopg import sql
+
+from bench import scale_rows
+from bench.scale_corpus import BLOCK
+from bench.scale_passages import RealTexts
+from bench.texts import ROOT
+from services.chassis.ids import new_id
+from services.chassis.postgres import ALL_TENANTS, Connection, Database, DatabaseSettings, migrate
+from services.index import collections, spaces
+from services.index.collections import Chunking, Collection
+from services.index.spaces import EmbeddingSpace, StoredSpace
+from services.stack.servers.postgres import PostgresServer
+
+TENANT, COLLECTION = "bench", "default"
+CHUNKING = Chunking(method="hybrid", unit="tokens", target=300, overlap=0, maximum=480)
+AHEAD = 3
+"""Blocks made while one is sent."""
+CONNECTIONS_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What it took to fill a database, and what is in it."""
+
+    size: int
+    rows_seconds: float
+    """Without the two indexes below."""
+    gin_seconds: float
+    hnsw_seconds: float
+    """0 where so few are scanned exactly."""
+    lexemes: int
+    bytes: dict[str, int]
+    """By what they hold."""
+
+
+@dataclass(frozen=True)
+class LoadedIndex:
+    """A filled database."""
+
+    database: Database
+    loading: Loading
+    space: StoredSpace
+    vectors: npt.NDArray[np.float16]
+    """Shape (size, dimension), in the order of the chunks' numbers."""
+
+    @property
+    def partition(self) -> str:
+        """The table of the tenant's vectors."""
+        return f"{self.space.vectors_table}_{TENANT}"
+
+
+@asynccontextmanager
+async def loaded_index(server: PostgresServer, real: RealTexts, *, size: int, kept: Path) -> AsyncIterator[LoadedIndex]:
+    """Yield a database with `size` chunks; one that a run before has filled is taken as it is."""
+    url = await server.create_database(f"scale_{size}")
+    await migrate(url, ROOT / "services" / "index" / "migrations")
+    vectors_file, figures = kept / f"vectors-{size}.npy", kept / f"loading-{size}.json"
+    settings = DatabaseSettings(
+        url=url, connections_max=CONNECTIONS_MAX, statement_timeout_seconds=600, idle_transaction_timeout_seconds=600
+    )
+    async with Database(settings) as database:
+        space, collection = await _prepare(database, real)
+        if not figures.exists():
+            await _empty(database, space)
+            loading = await _load(database, real, space, collection, size=size, vectors_file=vectors_file)
+            figures.write_text(json.dumps(asdict(loading)))
+        loading = Loading(**json.loads(figures.read_text()))
+        yield LoadedIndex(database, loading, space, np.load(vectors_file, mmap_mode="r"))
+
+
+async def _prepare(database: Database, real: RealTexts) -> tuple[StoredSpace, Collection]:
+    space = EmbeddingSpace(
+        space_id=real.space_id, model="bench", revision="1", dimension=real.dimension, query_prefix="query: ",
+        passage_prefix="passage: ", pooling="mean", token_mean_sha256="0" * 64, token_weights="unigram",
+    )
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        stored = await spaces.ensure_space(connection, space)
+    async with database.transaction(tenant=TENANT) as connection:
+        await spaces.ensure_partition(connection, vectors_table=stored.vectors_table, tenant=TENANT)
+        collection = await collections.ensure_collection(
+            connection, tenant=TENANT, name=COLLECTION, space_id=space.space_id, chunking=CHUNKING
+        )
+    return stored, collection
+
+
+async def _empty(database: Database, space: StoredSpace) -> None:
+    """Remove what a run that was cut off has left."""
+    tables = ("documents", "chunks", "lexical_entries", "lexeme_frequencies", "collection_statistics",
+              f"{space.vectors_table}_{TENANT}")
+    async with database.autocommit(tenant=TENANT) as connection:
+        for table in tables:
+            await connection.execute(sql.SQL("truncate {} cascade").format(sql.Identifier(table)))
+
+
+async def _load(
+    database: Database, real: RealTexts, space: StoredSpace, collection: Collection, *, size: int, vectors_file: Path
+) -> Loading:
+    started = time.perf_counter()
+    frequencies: Counter[str] = Counter()
+    vectors = np.lib.format.open_memmap(vectors_file, "w+", np.float16, (size, real.dimension))  # type: ignore[no-untyped-call]
+    async with database.autocommit(tenant=TENANT) as connection:
+        await connection.execute("drop index if exists lexical_entries_by_lexeme")
+    async for number, rows in _made(real, collection, size=size):
+        async with database.transaction(tenant=TENANT) as connection:
+            await _insert(connection, rows, space, collection)
+        frequencies.update(rows.frequencies)
+        vectors[number * BLOCK : number * BLOCK + len(rows.vectors)] = rows.vectors
+    vectors.flush()
+    async with database.transaction(tenant=TENANT) as connection:
+        await _count(connection, collection, size=size, frequencies=frequencies)
+    loaded = time.perf_counter()
+    async with database.autocommit(tenant=TENANT) as connection:
+        await connection.execute("set statement_timeout = 0")
+        await connection.execute("set maintenance_work_mem = '1GB'")
+        await connection.execute(CREATE_GIN)
+        indexed = time.perf_counter()
+        await connection.execute("reset maintenance_work_mem")
+        await connection.execute("vacuum analyze")
+        await connection.execute("set statement_timeout = '600s'")
+    begun = time.perf_counter()
+    await spaces.build_indexes(database)
+    built = time.perf_counter()
+    return Loading(
+        size=size, rows_seconds=loaded - started, gin_seconds=indexed - loaded, hnsw_seconds=built - begun,
+        lexemes=len(frequencies), bytes=await _sizes(database, space),
+    )
+
+
+async def _made(real: RealTexts, collection: Collection, *, size: int) -> AsyncIterator[tuple[int, scale_rows.Rows]]:
+    """Give the corpus's blocks as they are made in another process, a few ahead."""
+    loop = asyncio.get_running_loop()
+    with ProcessPoolExecutor(1, get_context("spawn"), scale_rows.open_corpus, (real,)) as pool:
+        waiting: list[tuple[int, asyncio.Future[scale_rows.Rows]]] = []
+        for number in range(-(-size // BLOCK)):
+            chunks = min(BLOCK, size - number * BLOCK)
+            future = loop.run_in_executor(pool, scale_rows.rows_of, number, collection.number, chunks)
+            waiting.append((number, future))
+            if len(waiting) > AHEAD:
+                first, made = waiting.pop(0)
+                yield first, await made
+        for first, made in waiting:
+            yield first, await made
+
+
+async def _insert(connection: Connection, rows: scale_rows.Rows, space: StoredSpace, collection: Collection) -> None:
+    values: dict[str, Any] = {
+        "tenant": TENANT, "collection_id": collection.collection_id, "version_id": new_id(),
+    } | rows.documents | rows.chunks
+    table = sql.Identifier(space.vectors_table)
+    async with connection.pipeline():
+        await connection.execute(INSERT_DOCUMENTS, values)
+        await connection.execute(INSERT_CHUNKS, values)
+        await connection.execute(INSERT_ENTRIES, values)
+        await connection.execute(sql.SQL(INSERT_VECTORS).format(table=table), values)
+
+
+async def _count(
+    connection: Connection, collection: Collection, *, size: int, frequencies: Counter[str]
+) -> None:
+    """Write the document frequencies as the product's own refresh would leave them."""
+    values = {"tenant": TENANT, "collection_id": collection.collection_id}
+    await connection.execute(INSERT_STATISTICS, values | {"passages": size})
+    items = sorted(frequencies.items())
+    for start in range(0, len(items), 20_000):
+        part = items[start : start + 20_000]
+        columns = {"lexemes": [name for name, _ in part], "counts": [count for _, count in part]}
+        await connection.execute(INSERT_FREQUENCIES, values | columns)
+
+
+async def _sizes(database: Database, space: StoredSpace) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    async with database.transaction(tenant=TENANT) as connection:
+        for table in ("chunks", "lexical_entries", f"{space.vectors_table}_{TENANT}", "documents",
+                      "lexeme_frequencies"):
+            cursor = await connection.execute(SELECT_SIZES, {"table": table})
+            name = "vectors" if table.startswith(space.vectors_table) else table
+            for kind, size in await cursor.fetchall():
+                sizes[f"{name}, {kind}"] = sizes.get(f"{name}, {kind}", 0) + int(size)
+    return sizes
+
+
+CREATE_GIN = "create index lexical_entries_by_lexeme on lexical_entries using gin (lexemes) with (fastupdate = off)"
+
+INSERT_DOCUMENTS = """
+insert into documents (document_id, tenant, collection_id, source, current_version, current_generation, title, filename,
+                       content_type, size_bytes, content_sha256, metadata, category, chunk_count)
+select document_id, %(tenant)s, %(collection_id)s::uuid, source, %(version_id)s::uuid, 1, source, source, 'text/plain',
+       1, ''::bytea, metadata, category, 20
+from unnest(%(document_ids)s::uuid[], %(sources)s::text[], %(metadata)s::jsonb[], %(categories)s::text[])
+     as document (document_id, source, metadata, category)
+"""
+
+INSERT_CHUNKS = """
+insert into chunks (chunk_id, tenant, collection_id, document_id, version_id, chunk_index, kind, method, language, page,
+                    start_character, end_character, token_count, heading_path, text)
+select chunk_id, %(tenant)s, %(collection_id)s::uuid, document_id, %(version_id)s::uuid, chunk_index, 'text', 'hybrid',
+       language, 1, 0, length(text), token_count, '[]', text
+from unnest(%(chunk_ids)s::uuid[], %(chunk_documents)s::uuid[], %(indexes)b::integer[], %(languages)s::text[],
+            %(token_counts)b::integer[], %(texts)s::text[])
+     as chunk (chunk_id, document_id, chunk_index, language, token_count, text)
+"""
+
+INSERT_ENTRIES = """
+insert into lexical_entries (tenant, collection_id, document_id, chunk_id, lexemes, terms)
+select %(tenant)s, %(collection_id)s::uuid, document_id, chunk_id, lexemes, terms
+from unnest(%(chunk_ids)s::uuid[], %(chunk_documents)s::uuid[], %(lexemes)b::tsvector[], %(terms)b::sparsevec[])
+     as entry (chunk_id, document_id, lexemes, terms)
+"""
+
+INSERT_VECTORS = """
+insert into {table} (tenant, collection_id, document_id, chunk_id, embedding, token_codes)
+select %(tenant)s, %(collection_id)s::uuid, document_id, chunk_id, embedding, token_codes
+from unnest(%(chunk_ids)s::uuid[], %(chunk_documents)s::uuid[], %(vectors)b::halfvec[], %(token_codes)b::bytea[])
+     as vector (chunk_id, document_id, embedding, token_codes)
+"""
+
+INSERT_STATISTICS = """
+insert into collection_statistics (collection_id, tenant, passages)
+values (%(collection_id)s::uuid, %(tenant)s, %(passages)s)
+"""
+
+INSERT_FREQUENCIES = """
+insert into lexeme_frequencies (collection_id, lexeme, tenant, passages)
+select %(collection_id)s::uuid, lexeme, %(tenant)s, passages
+from unnest(%(lexemes)s::text[], %(counts)s::bigint[]) as frequency (lexeme, passages)
+"""
+
+SELECT_SIZES = """
+select 'table', pg_table_size(quote_ident(%(table)s))
+union all
+select case amname when 'hnsw' then 'HNSW' when 'gin' then 'GIN' else 'B-trees' end, pg_relation_size(index.oid)
+from pg_index
+join pg_class as index on index.oid = indexrelid
+join pg_am on pg_am.oid = index.relam
+where indrelid = to_regclass(quote_ident(%(table)s))
+"""

@@ -1,0 +1,47 @@
+"""An engine that computes nothing: for benchmarks and tests of everything but the model, never for documents.
+
+Token vectors are looked up in a small table of seeded noise by token id, so that the same text always gets the same
+vector and codes, and different texts different ones. They mean nothing: such vectors live in a space of their own
+(`model@null`), which no collection of a real model can be answered from.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from services.chassis.errors import FailedPrecondition
+from services.chassis.models import NULL_PRECISION, Model
+from services.embed.encoder import FloatArray, InferenceEngine, IntArray
+
+TABLE_ROWS = 4096
+"""Enough for texts to differ, little enough to stay in the processor's caches."""
+SEED = 7
+
+
+def open_null_engine(model: Model, *, name: str, streams: int) -> InferenceEngine:
+    """Return the engine; raise FailedPrecondition where a real model's space would get its vectors."""
+    if model.manifest.precision != NULL_PRECISION:
+        raise FailedPrecondition(
+            f"SOURCIER_EMBED_ENGINE=null gives vectors without meaning, and is refused for {model.manifest.label}; set "
+            f"SOURCIER_EMBED_MODEL={model.manifest.name}@{NULL_PRECISION} to measure without a model, in a space apart"
+        )
+    if name not in ("auto", "null"):
+        raise FailedPrecondition(
+            f"SOURCIER_EMBED_ENGINE={name} does not run {model.manifest.label}; leave it out, or set it to null"
+        )
+    return NullEngine(dimension=model.manifest.dimension, streams=streams)
+
+
+class NullEngine:
+    """Looks token vectors up."""
+
+    name = "null"
+    length_step = 1
+
+    def __init__(self, *, dimension: int, streams: int) -> None:
+        self.streams = streams
+        self._table: FloatArray = np.random.default_rng(SEED).standard_normal((TABLE_ROWS, dimension), np.float32)
+
+    def run(self, input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
+        """Return rows of the table, shape (texts, tokens, dimension); padding gets some, too."""
+        return self._table[input_ids % TABLE_ROWS]

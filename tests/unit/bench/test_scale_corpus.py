@@ -1,0 +1,67 @@
+"""The grown corpus of the scale benchmark: read as the product reads it, growing words, neighbours that stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.scale_corpus import DOCUMENT, GrownCorpus
+from bench.scale_passages import RealPassage, RealTexts
+from bench.scale_search import nearest
+from bench.texts import passages
+from services.index.analyser import analyse_passage
+
+
+@pytest.fixture(scope="module")
+def corpus() -> GrownCorpus:
+    texts, _ = passages(200)
+    random = np.random.default_rng(3)
+    # Pairs of near neighbours in a cone, as embeddings are.
+    vectors = np.repeat(random.standard_normal((len(texts) // 2, 32)), 2, axis=0) + 2
+    vectors += 0.3 * random.standard_normal(vectors.shape)
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    real = tuple(RealPassage("piaf-shared", text) for text in texts)
+    return GrownCorpus(RealTexts(real, vectors, 0.0, (), vectors[:0], "space"))
+
+
+def test_a_grown_chunk_is_analysed_as_its_text_is(corpus: GrownCorpus) -> None:
+    for chunk in corpus.block(0).chunks[:300]:
+        assert analyse_passage(chunk.text, language=chunk.language) == chunk.analysis
+
+
+def test_the_vocabulary_grows_with_the_corpus(corpus: GrownCorpus) -> None:
+    seen: set[str] = set()
+    sizes = []
+    for number in range(4):
+        block = corpus.block(number)
+        seen.update(stem for chunk in block.chunks for stem in chunk.analysis.frequencies)
+        sizes.append(len(seen))
+    grown = [after - before for before, after in zip(sizes, sizes[1:], strict=False)]
+    assert min(grown) > 0.02 * sizes[0], "every block brings new words"
+    assert grown == sorted(grown, reverse=True), "each fewer than the one before"
+
+
+def test_a_copy_lies_as_far_off_as_a_neighbour(corpus: GrownCorpus) -> None:
+    block = corpus.block(1)
+    vectors = block.vectors.astype(np.float32)
+    closest = (vectors @ corpus.real.vectors.T).max(axis=1)
+    assert abs(float(np.median(closest)) - corpus.nearest_cosine) < 0.03
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=2e-3)
+    assert len(block.origins) * DOCUMENT == len(vectors)
+
+
+def test_a_block_is_the_same_each_time(corpus: GrownCorpus) -> None:
+    one, other = corpus.block(2), corpus.block(2)
+    assert np.array_equal(one.vectors, other.vectors)
+    assert [chunk.text for chunk in one.chunks] == [chunk.text for chunk in other.chunks]
+
+
+def test_the_nearest_of_those_that_match_are_found_across_blocks() -> None:
+    random = np.random.default_rng(5)
+    vectors = random.standard_normal((120_000, 8)).astype(np.float16)
+    vectors = (vectors / np.linalg.norm(vectors.astype(np.float32), axis=1, keepdims=True)).astype(np.float16)
+    asked = vectors[[7, 60_001, 119_999]].astype(np.float32)
+    everything = np.ones(len(vectors), dtype=np.bool_)
+    assert nearest(vectors, asked, matching=everything, limit=3)[:, 0].tolist() == [7, 60_001, 119_999]
+    even = np.arange(len(vectors)) % 2 == 0
+    assert not (nearest(vectors, asked, matching=even, limit=3) % 2).any()
