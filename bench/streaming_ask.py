@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.environment import ROOT, running_stack
-from bench.ingestion import _ingest
+from bench.ingestion import load
 from bench.measuring import Table, percentile
 from bench.streams import SCRIPTED_LIMITS, Processes, Reading, read_all
 from services.chassis.channels import open_channel
@@ -86,7 +86,7 @@ async def run(*, quick: bool) -> list[Table]:
         }, ensure_ascii=False), encoding="utf-8")
         async with running_stack(**_variables(script)) as addresses:
             async with Client(addresses["SOURCIER_GATEWAY_URL"]) as client:
-                await _ingest(client, [SOURCE], collection="default")
+                await load(client, [SOURCE], collection="default")
             asker = _Asker(addresses["SOURCIER_GATEWAY_URL"], _processes(Path(addresses["SOURCIER_DATA_DIR"])))
             for kind in KINDS:
                 await asker.ask(kind, 1, first_token_seconds)

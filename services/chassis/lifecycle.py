@@ -110,8 +110,8 @@ async def serve(server: Server, workers: Sequence[Worker], stopping: Stopping) -
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_work(worker, stopping), name=worker.name) for worker in workers]
         await server.start()
-        # What start-up made stays to the end. Looked through again with each full collection it takes the gateway 17 ms,
-        # in which every stream stands still.
+        # What start-up made stays to the end. With each full collection the gateway would look through it for
+        # 17 ms, in which every stream stands still.
         gc.collect()
         gc.freeze()
         stopping.serving = True
