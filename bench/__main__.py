@@ -7,13 +7,14 @@ import asyncio
 import sys
 import time
 
-from bench import direct, embedding, freshness, generating, ingestion, resuming, searching
+from bench import direct, embedding, engines, freshness, generating, ingestion, resuming, searching
 from bench.environment import machine
 from bench.measuring import RESULTS
 
 BENCHMARKS = {
     "embedding": embedding.run, "ingestion": ingestion.run, "freshness": freshness.run, "search": searching.run,
     "generate": generating.run, "resume": resuming.run, "direct": direct.run,
+    "engines": engines.run,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from services.chassis.errors import FailedPrecondition
 from services.chassis.models import Model
+from services.chassis.processor import cpu_flags
 from services.embed.encoder import FloatArray, InferenceEngine, IntArray
 
 ENGINES = ("openvino-int8", "onnxruntime-int8", "onnxruntime-fp32")
@@ -48,12 +50,21 @@ def _choose(model: Model) -> str:
     return "openvino-int8" if os.uname().machine == "x86_64" else "onnxruntime-int8"
 
 
+def precision_hint(flags: frozenset[str]) -> dict[str, str]:
+    """Return the precision of what int8 leaves over: OpenVINO's own choice with AMX, float32 without.
+
+    OpenVINO takes bfloat16 where the processor has any instruction for it. Without AMX that buys nothing and costs
+    conversions: a twentieth of the speed (docs/performance/embedding.md).
+    """
+    return {} if "amx_bf16" in flags else {"INFERENCE_PRECISION_HINT": "f32"}
+
+
 class OnnxRuntimeEngine:
     """onnxruntime: one session; each stream runs on its share of the threads."""
 
-    length_step = 1
+    length_step: int = 1
 
-    def __init__(self, path: Path, *, name: str, threads: int, streams: int) -> None:
+    def __init__(self, path: Path, *, name: str, threads: int, streams: int, arena: bool = False) -> None:
         import onnxruntime
 
         self.name = name
@@ -62,7 +73,7 @@ class OnnxRuntimeEngine:
         options.intra_op_num_threads = max(1, threads // streams)
         options.inter_op_num_threads = 1
         # The arena keeps the largest shape it ever saw, for ever.
-        options.enable_cpu_mem_arena = False
+        options.enable_cpu_mem_arena = arena
         providers = [provider for provider in ("CUDAExecutionProvider", "CPUExecutionProvider")
                      if provider in onnxruntime.get_available_providers()]
         self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
@@ -81,11 +92,13 @@ class OnnxRuntimeEngine:
 class OpenVinoEngine:
     """OpenVINO on the CPU: one compiled model, one inference request per thread that calls."""
 
-    length_step = 16
+    length_step: int = 16
     """OpenVINO compiles and keeps code for each shape that it meets. With every length a shape of its own, memory grew
     past 4 GB, and compiling cost a fifth of the speed (docs/MODELS.md)."""
 
-    def __init__(self, path: Path, *, name: str, threads: int, streams: int) -> None:
+    def __init__(
+        self, path: Path, *, name: str, threads: int, streams: int, properties: Mapping[str, str] | None = None
+    ) -> None:
         import openvino
 
         self.name = name
@@ -93,7 +106,7 @@ class OpenVinoEngine:
         core = openvino.Core()
         self._compiled: Any = core.compile_model(core.read_model(str(path)), "CPU", {
             "NUM_STREAMS": str(streams), "INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": "THROUGHPUT",
-            "ENABLE_CPU_PINNING": "NO",
+            "ENABLE_CPU_PINNING": "NO", **precision_hint(cpu_flags()), **(properties or {}),
         })
         self._inputs = {entry.any_name for entry in self._compiled.inputs}
         self._local = threading.local()
