@@ -38,8 +38,8 @@ async def run(*, quick: bool) -> list[Table]:
     """Measure tokens a second on the same texts, model and threads, and the time of one short question."""
     model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
     prefix = model.manifest.passage_prefix
-    piaf, origin = passages(48 if quick else 384)
-    mixed, distribution = long_tailed(96 if quick else 768)
+    piaf, origin = passages(48 if quick else 160)
+    mixed, distribution = long_tailed(96 if quick else 320)
     asked = questions(SHORT_TEXTS * (3 if quick else 8))
     lists = {"piaf": [prefix + text for text in piaf], "mixed": [prefix + text for text in mixed]} | {
         f"questions {number}": [model.manifest.query_prefix + text for text in part]
