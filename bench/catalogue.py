@@ -83,4 +83,8 @@ BENCHMARKS = {
         module="bench.scale", about="search at 10,000, 100,000 and 1,000,000 chunks", page="scale",
         environments=("export",), quick_seconds=60, seconds=2_400,
     ),
+    "engines": Benchmark(
+        module="bench.engines", about="ways to run the embedding model, one changed at a time", page="embedding",
+        environments=("export",), quick_seconds=60, seconds=600,
+    ),
 }
