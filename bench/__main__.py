@@ -7,13 +7,14 @@ import asyncio
 import sys
 import time
 
-from bench import direct, embedding, freshness, generating, ingestion, resuming, searching, startup
+from bench import direct, embedding, freshness, generating, generation_settings, ingestion, resuming, searching, startup
 from bench.environment import machine
 from bench.measuring import RESULTS
 
 BENCHMARKS = {
     "embedding": embedding.run, "ingestion": ingestion.run, "freshness": freshness.run, "search": searching.run,
     "generate": generating.run, "resume": resuming.run, "direct": direct.run, "startup": startup.run,
+    "generation-settings": generation_settings.run,
 }
 
 
