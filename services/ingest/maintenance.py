@@ -34,8 +34,12 @@ class Maintenance:
 
     name = "maintenance"
 
-    def __init__(self, database: Database, objects: ObjectStore, removal: Removal) -> None:
+    def __init__(
+        self, database: Database, objects: ObjectStore, removal: Removal, *,
+        index_memory_bytes_max: int = spaces.BUILD_MEMORY_BYTES_MAX,
+    ) -> None:
         self._database = database
+        self._index_memory_bytes_max = index_memory_bytes_max
         self._objects = objects
         self._removal = removal
         self._indexed_at = time.monotonic()
@@ -67,7 +71,9 @@ class Maintenance:
         if time.monotonic() - self._indexed_at < INDEX_SECONDS:
             return
         self._indexed_at = time.monotonic()
-        for partition in await spaces.build_indexes(self._database):
+        for partition in await spaces.build_indexes(
+            self._database, memory_bytes_max=self._index_memory_bytes_max
+        ):
             logger.info("HNSW index built", extra={"partition": partition})
 
     async def _record_manifests(self) -> None:

@@ -36,7 +36,10 @@ def pipeline(parts: Parts) -> list[Worker]:
     if "index" in stages:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)
         workers.append(index.consumer(slots=settings.index_slots))
-        workers += [Maintenance(database, parts.objects, parts.removal), parts.space_builder]
+        maintenance = Maintenance(
+            database, parts.objects, parts.removal, index_memory_bytes_max=settings.index_memory_bytes_max
+        )
+        workers += [maintenance, parts.space_builder]
     if "enrich" in stages and parts.enriching is not None:
         workers += _enriching(parts, parts.enriching)
     return workers
