@@ -40,10 +40,11 @@ class Maintenance:
 
     def __init__(
         self, database: Database, objects: ObjectStore, removal: Removal, *,
-        deferred_rows_max: int = spaces.DEFERRED_ROWS_MAX,
+        deferred_rows_max: int = spaces.DEFERRED_ROWS_MAX, index_memory_bytes_max: int = spaces.BUILD_MEMORY_BYTES_MAX,
     ) -> None:
         self._database = database
         self._deferred_rows_max = deferred_rows_max
+        self._index_memory_bytes_max = index_memory_bytes_max
         self._objects = objects
         self._removal = removal
         self._indexed_at = time.monotonic()
@@ -75,7 +76,9 @@ class Maintenance:
         if time.monotonic() - self._indexed_at < INDEX_SECONDS:
             return
         self._indexed_at = time.monotonic()
-        for partition in await spaces.build_indexes(self._database, deferred_rows_max=self._deferred_rows_max):
+        for partition in await spaces.build_indexes(
+            self._database, deferred_rows_max=self._deferred_rows_max, memory_bytes_max=self._index_memory_bytes_max
+        ):
             logger.info("HNSW index built", extra={"partition": partition})
 
     async def _record_manifests(self) -> None:
