@@ -77,7 +77,15 @@ BENCHMARKS = {
     ),
     "streaming": Benchmark(
         module="bench.streaming", about="what the way of a token to the client adds, beside a bare relay",
-        page="streaming", models=(), quick_seconds=60, seconds=600,
+        page="streaming", models=(), quick_seconds=60, seconds=300,
+    ),
+    "streaming-ask": Benchmark(
+        module="bench.streaming_ask", about="what `Ask` adds to the tokens of an answer, its check included",
+        page="streaming", environments=("export",), quick_seconds=60, seconds=240,
+    ),
+    "cancelled": Benchmark(
+        module="bench.cancelled", about="memory over many streams that their clients cancel", page="streaming",
+        models=(), quick_seconds=30, seconds=330,
     ),
     "scale": Benchmark(
         module="bench.scale", about="search at 10,000, 100,000 and 1,000,000 chunks", page="scale",

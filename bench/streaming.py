@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import grpc.aio
 import psutil
 
 from bench.measuring import Curve, Table, percentile
@@ -32,7 +33,7 @@ LOG_COST_MAX = 1.15
 FAST_PER_SECOND, FAST_TOKENS, FAST_STREAMS = 2_000, 3_000, 32
 LONG_WORD = " " + "m" * 1_000
 SLOW_READERS = 10
-GATHERED = (1_000_000, 10_000, 5_000, 2_500)
+GATHERED = (1_000_000, 10_000, 8_000, 6_500, 5_000)
 """Messages a second from which on the generate service gathers tokens; the first is never reached."""
 
 
@@ -42,6 +43,7 @@ class Way:
 
     method: Any
     processes: Processes
+    target: str
     bare: bool = False
 
     def request(self, tokens: int, rate: int, *, words: str = "short") -> Any:
@@ -76,15 +78,15 @@ def script(*, tokens: int) -> dict[str, Any]:
 
 @asynccontextmanager
 async def relayed(
-    folder: Path, *, tokens: int, log: bool = True, uvloop: bool = True, messages_per_second_max: int | None = None
+    folder: Path, *, tokens: int, log: bool = True, uvloop: bool = True, rules: Sequence[Mapping[str, Any]] = (),
+    variables: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Way]:
-    """Open Sourcier's way, with the copy of answers in NATS or without."""
-    variables = {} if messages_per_second_max is None else {
-        "SOURCIER_GENERATE_MESSAGES_PER_SECOND_MAX": str(messages_per_second_max)}
+    """Open Sourcier's way, with the copy of answers in NATS or without; `rules` are further ones of the script."""
     async with AsyncExitStack() as opened:
-        engine, address = await opened.enter_async_context(
-            scripted_generate(script(tokens=tokens), folder, uvloop=uvloop, variables=variables)
-        )
+        said = script(tokens=tokens)
+        engine, address = await opened.enter_async_context(scripted_generate(
+            {"rules": [*said["rules"], *rules]}, folder, uvloop=uvloop, variables=variables
+        ))
         arguments, processes = [address], {"generate": engine}
         if log:
             nats = await opened.enter_async_context(NatsServer(NatsServerSettings(
@@ -96,11 +98,11 @@ async def relayed(
                 (child for child in children if "nats-server" in child.name()), key=psutil.Process.create_time
             ).pid
         processes["gateway"], port = await opened.enter_async_context(
-            running("bench.token_relay", *arguments, uvloop=uvloop)
+            running("bench.token_relay", *arguments, uvloop=uvloop, variables=variables)
         )
         channel = open_channel(f"127.0.0.1:{port}")
         opened.push_async_callback(channel.close)
-        way = Way(answer_pb2_grpc.AnswerServiceStub(channel).Ask, Processes(processes))
+        way = Way(answer_pb2_grpc.AnswerServiceStub(channel).Ask, Processes(processes), f"127.0.0.1:{port}")
         await way.read(1, tokens=FAST_TOKENS, rate=FAST_PER_SECOND)
         yield way
 
@@ -115,7 +117,8 @@ async def bare(*, uvloop: bool = True) -> AsyncIterator[Way]:
         )
         channel = open_channel(f"127.0.0.1:{port}")
         opened.push_async_callback(channel.close)
-        way = Way(channel.unary_stream("/bench.Stream/Read"), Processes({"engine": engine, "relay": relay}), bare=True)
+        way = Way(channel.unary_stream("/bench.Stream/Read"), Processes({"engine": engine, "relay": relay}),
+                  f"127.0.0.1:{port}", bare=True)
         await way.read(1, tokens=FAST_TOKENS, rate=FAST_PER_SECOND)
         yield way
 
@@ -131,7 +134,7 @@ async def run(*, quick: bool) -> list[Table]:
             ways = {"bare grpc.aio": peer, "Sourcier without log": held, "Sourcier": copied}
             tables = await _paced(ways, tokens=tokens, rounds=rounds)
             if not quick:
-                tables[0].curves.append(await _curve(ways))
+                tables[0].curves.append(await _curve(ways, tables[0]))
             tables.append(await _fast(ways, rounds=rounds))
             tables.append(await _slow_readers(copied, tokens=tokens, rounds=rounds))
         if not quick:
@@ -143,10 +146,13 @@ async def _paced(ways: Mapping[str, Way], *, tokens: int, rounds: int) -> list[T
     delay = Table("added delay of a token", "ms, p99 of a round", higher_is_better=False)
     cost = Table("CPU of a token, clients apart", "µs", higher_is_better=False)
     found: dict[str, list[float]] = {}
-    contestants = [(name, streams) for streams in (1, *DELAY_MS_MAX) for name in ways]
+    contestants = [(name, streams) for streams in DELAY_MS_MAX for name in ways]
+    for name in ways:
+        found[_label(name, 1)], _ = await _round(ways[name], 1, tokens=tokens)
+        delay.add(_label(name, 1), percentile(found[_label(name, 1)], 0.99))
     for number in range(rounds):
         for name, streams in contestants[number % len(contestants):] + contestants[: number % len(contestants)]:
-            label = f"{name}, {streams} stream{'s' if streams > 1 else ''}"
+            label = _label(name, streams)
             delays, used = await _round(ways[name], streams, tokens=tokens)
             delay.add(label, percentile(delays, 0.99))
             cost.add(label, sum(spent for process, spent in used.items() if process != "client"))
@@ -162,6 +168,10 @@ async def _paced(ways: Mapping[str, Way], *, tokens: int, rounds: int) -> list[T
     return [delay, cost]
 
 
+def _label(name: str, streams: int) -> str:
+    return f"{name}, {streams} stream{'s' if streams > 1 else ''}"
+
+
 async def _round(way: Way, streams: int, *, tokens: int) -> tuple[list[float], dict[str, float]]:
     """Return the delays of all tokens in ms, and the CPU of a token by process in µs."""
     before = way.processes.cpu_seconds()
@@ -171,12 +181,13 @@ async def _round(way: Way, streams: int, *, tokens: int) -> tuple[list[float], d
     return delays, {name: 1e6 * (after[name] - before[name]) / len(delays) for name in after}
 
 
-async def _curve(ways: Mapping[str, Way]) -> Curve:
-    series: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-    for streams in (1, 10, 25, 50, 100, 200, 300):
+async def _curve(ways: Mapping[str, Way], delay: Table) -> Curve:
+    series = {name: [(float(streams), delay.median(_label(name, streams))) for streams in (1, *DELAY_MS_MAX)]
+              for name in ways}
+    for streams in (10, 100, 300):
         for name, way in ways.items():
-            delays, _ = await _round(way, streams, tokens=TOKENS_QUICK if way.bare else TOKENS)
-            series[name].append((streams, percentile(delays, 0.99)))
+            delays, _ = await _round(way, streams, tokens=TOKENS)
+            series[name] = sorted([*series[name], (float(streams), percentile(delays, 0.99))])
     return Curve(f"Added delay at {TOKENS_PER_SECOND} tokens/s a stream", "streams", "ms, p99", series, log_y=True)
 
 
@@ -201,15 +212,19 @@ async def _fast(ways: Mapping[str, Way], *, rounds: int) -> Table:
 async def _slow_readers(way: Way, *, tokens: int, rounds: int) -> Table:
     table = Table("added delay beside others of long words, 50 streams", "ms, p99 of a round", higher_is_better=False)
     request = way.request(tokens, TOKENS_PER_SECOND, words="long")
-    for number in range(rounds):
-        for reads in (True, False) if number % 2 else (False, True):
-            calls = [way.method(request, timeout=60) for _ in range(SLOW_READERS)]
-            readers = [asyncio.ensure_future(_drain(call)) for call in calls] if reads else []
-            delays, _ = await _round(way, 50, tokens=tokens)
-            await asyncio.gather(*readers)
-            for call in calls:
-                call.cancel()
-            table.add(f"{SLOW_READERS} that read" if reads else f"{SLOW_READERS} that do not", percentile(delays, 0.99))
+    # A connection of their own, as another client has.
+    async with grpc.aio.insecure_channel(way.target, options=(("grpc.use_local_subchannel_pool", 1),)) as channel:
+        ask = answer_pb2_grpc.AnswerServiceStub(channel).Ask
+        for number in range(max(rounds, 2)):
+            for reads in (True, False) if number % 2 else (False, True):
+                calls = [ask(request, timeout=60) for _ in range(SLOW_READERS)]
+                readers = [asyncio.ensure_future(_drain(call)) for call in calls] if reads else []
+                delays, _ = await _round(way, 50, tokens=tokens)
+                await asyncio.gather(*readers)
+                for call in calls:
+                    call.cancel()
+                label = f"{SLOW_READERS} that read" if reads else f"{SLOW_READERS} that do not"
+                table.add(label, percentile(delays, 0.99))
     table.ratio(f"{SLOW_READERS} that do not", f"{SLOW_READERS} that read", target=1.2)
     return table
 
@@ -226,7 +241,7 @@ async def _settings(folder: Path) -> list[Table]:
     cost = Table(f"settings, {streams} streams, CPU of a token", "µs", higher_is_better=False)
 
     async def measure(label: str, way: Way) -> None:
-        delays, used = await _round(way, streams, tokens=TOKENS)
+        delays, used = await _round(way, streams, tokens=TOKENS_QUICK)
         delay.add(label, percentile(delays, 0.99))
         delay.notes[label] = f"p50 {percentile(delays, 0.5):.1f}, p95 {percentile(delays, 0.95):.1f}"
         cost.add(label, sum(spent for process, spent in used.items() if process != "client"))
@@ -234,9 +249,10 @@ async def _settings(folder: Path) -> list[Table]:
 
     async with bare(uvloop=False) as way:
         await measure("bare grpc.aio, asyncio's loop", way)
-    async with relayed(folder, tokens=TOKENS, uvloop=False) as way:
+    async with relayed(folder, tokens=TOKENS_QUICK, uvloop=False) as way:
         await measure("Sourcier, asyncio's loop", way)
-    for number in GATHERED:
-        async with relayed(folder, tokens=TOKENS, messages_per_second_max=number) as way:
-            await measure(f"Sourcier, uvloop, gathered from {number:,} messages/s", way)
+    for most in GATHERED:
+        limit = {"SOURCIER_GENERATE_MESSAGES_PER_SECOND_MAX": str(most)}
+        async with relayed(folder, tokens=TOKENS_QUICK, variables=limit) as way:
+            await measure(f"Sourcier, uvloop, gathered from {most:,} messages/s", way)
     return [delay, cost]

@@ -7,12 +7,14 @@ NATS. `python -m bench.token_relay GENERATE [NATS]` prints its port and serves u
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from typing import Any
 
+from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.chassis.lifecycle import loop_factory
 from services.chassis.serving import Server, tenant_of
@@ -58,6 +60,7 @@ class TokenRelay(answer_pb2_grpc.AnswerServiceServicer):
 
 async def serve(generate_url: str, nats_url: str) -> None:
     """Serve until stopped; without NATS the answers are held, and not copied."""
+    telemetry.serve_metrics(os.environ.get("SOURCIER_GATEWAY_METRICS_LISTEN", ""))
     async with AsyncExitStack() as opened:
         log = None
         if nats_url:

@@ -7,6 +7,7 @@ A second signal ends the process at once. A task that dies ends the process, non
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -109,6 +110,10 @@ async def serve(server: Server, workers: Sequence[Worker], stopping: Stopping) -
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_work(worker, stopping), name=worker.name) for worker in workers]
         await server.start()
+        # What start-up made stays to the end. With each full collection the gateway would look through it for
+        # 17 ms, in which every stream stands still.
+        gc.collect()
+        gc.freeze()
         stopping.serving = True
         await stopping.wait()
         grace_ends_at = time.monotonic() + server.grace_seconds

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.gateway import events
 from services.gateway.checking import Basis, Finding
@@ -60,9 +62,11 @@ class EventStream:
 
     def _next(self) -> answer_pb2.AskEvent:
         self._sequence += 1
-        message = answer_pb2.AskEvent(answer_id=self._answer_id, sequence=self._sequence)
-        message.time.GetCurrentTime()
-        return message
+        # A tenth of what `GetCurrentTime` takes, which goes through the calendar, for each of some thousands a second.
+        seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+        return answer_pb2.AskEvent(
+            answer_id=self._answer_id, sequence=self._sequence, time=Timestamp(seconds=seconds, nanos=nanoseconds)
+        )
 
 
 def is_terminal(event: answer_pb2.AskEvent) -> bool:

@@ -110,11 +110,16 @@ class Thresholds:
     """Of wording alone, where late interaction is not available."""
 
 
+def statement_of(sentence: str) -> str:
+    """Return a sentence without the mark of a list before it."""
+    return _LIST_MARK.sub("", sentence)
+
+
 class Statement:
     """A sentence, analysed once for all passages."""
 
     def __init__(self, text: str) -> None:
-        text = _LIST_MARK.sub("", text)
+        text = statement_of(text)
         self.words = content_words(text)
         self.figures = figures.stated(text)
         self.names = names.names(text)

@@ -16,6 +16,7 @@ _PIECE = re.compile(r"[^.!?…;\n]+(?:[.!?…;](?!\s|$)[^.!?…;\n]*)*[.!?…;]*
 _STOP_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
 PIECES_MAX = 400
 """Of one passage; passages are a few hundred tokens."""
+RUN_PIECES_MAX = 3
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ def forms(word: str) -> frozenset[str]:
     return frozenset({fold(word), *passage_stems(word, "")})
 
 
+def _as_it_stands(text: str) -> str:
+    """Return the words of a text in their order and case, without what ends it and without differences of typing."""
+    return " ".join(text.split()).translate({ord("’"): "'"}).rstrip(" .!?…;")
+
+
 class Wording:
     """A passage's words and pieces, looked at once for all sentences of an answer."""
 
@@ -73,6 +79,20 @@ class Wording:
         """The passage's sentences and lines."""
         return tuple(_pieces(self.text))
 
+    @cached_property
+    def _runs(self) -> dict[str, Span]:
+        """Each run of one to `RUN_PIECES_MAX` neighbouring pieces, by its words."""
+        runs: dict[str, Span] = {}
+        for first, piece in enumerate(self.pieces):
+            for last in self.pieces[first : first + RUN_PIECES_MAX]:
+                text = self.text[piece.start : last.end]
+                runs.setdefault(_as_it_stands(text), Span(piece.start, last.end, text, 1.0))
+        return runs
+
+    def run_of(self, sentence: str) -> Span | None:
+        """Return where the text says a sentence word for word, from the beginning of a piece to the end of one."""
+        return self._runs.get(_as_it_stands(sentence))
+
     def share(self, words: list[frozenset[str]]) -> float:
         """Return the share of a sentence's content words that the passage holds, 0 to 1; 1 for a sentence of none."""
         return sum(bool(word & self.stems) for word in words) / len(words) if words else 1.0
@@ -81,7 +101,7 @@ class Wording:
         """Return the one to three neighbouring pieces that hold most of a sentence's words, as few as do."""
         best = Span(0, len(self.text), self.text, 0.0)
         found: tuple[float, float] = (0.0, 0.0)
-        for size in (1, 2, 3):
+        for size in range(1, RUN_PIECES_MAX + 1):
             for place in range(len(self.pieces) - size + 1):
                 window = self.pieces[place : place + size]
                 stems = frozenset().union(*(piece.stems for piece in window))
