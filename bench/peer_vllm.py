@@ -1,4 +1,10 @@
-"""vLLM without a service: reads the messages of a prompt per line, tells the milliseconds to its first token."""
+"""vLLM without a service: reads a prompt per line, tells when its tokens came.
+
+The one argument is a JSON object: `model`, a name in the model store or a folder; `arguments`, over those that the
+service gives vLLM, or instead of them where `defaults` is true. A line of input is
+`{"messages": […], "tokens_max": 8}`; one of output `{"first_ms", "seconds", "tokens", "prompt_tokens",
+"cached_tokens", "text"}`, counted from before the prompt is encoded: a direct caller pays for that, too.
+"""
 
 from __future__ import annotations
 
@@ -8,47 +14,59 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from services.chassis.models import ModelStore, default_root
-from services.generate.processor import cpu_flags, fastest_dtype
 from services.generate.settings import GenerateSettings, engine_environment
-from services.generate.vllm_engine import CPU_BLOCK_TOKENS, GIB
+from services.generate.vllm_engine import VllmOptions, engine_arguments
+from services.generate.weights import locate
 
 
-async def main(model: str) -> None:
-    """Open the engine with the service's own settings, then answer line by line."""
-    settings = GenerateSettings(engine="vllm")
+async def main(asked: dict[str, Any]) -> None:
+    """Open the engine, then answer line by line."""
+    settings = GenerateSettings(engine="vllm", model=asked["model"])
     os.environ.update(engine_environment(settings, from_hub=False))
-    from vllm import AsyncEngineArgs, SamplingParams
-    from vllm.sampling_params import RequestOutputKind
+    from vllm import AsyncEngineArgs
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    root = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))
-    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(
-        model=str(ModelStore(root).load(model).path), dtype=fastest_dtype(cpu_flags()),
-        max_model_len=settings.context_tokens_max, max_num_seqs=settings.sequences_max, enforce_eager=True,
-        enable_prefix_caching=True, block_size=CPU_BLOCK_TOKENS,
-        kv_cache_memory_bytes=int(settings.kv_cache_gib * GIB), disable_log_stats=True,
-    ))
-    tokenizer = engine.get_tokenizer()
-    sampling = SamplingParams(temperature=0.0, max_tokens=8, output_kind=RequestOutputKind.DELTA)
-
-    async def first_token(messages: list[dict[str, str]], number: int) -> float:
-        started, first = time.perf_counter(), 0.0
-        # Encoding is part of what a direct caller pays, too.
-        prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        async for output in engine.generate(prompt, sampling, f"direct-{number}"):
-            if not first and output.outputs[0].text:
-                first = 1000 * (time.perf_counter() - started)
-        return first
-
-    await first_token([{"role": "user", "content": "Bonjour"}], 0)
+    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments(settings, asked)))
+    await _generate(engine, {"messages": [{"role": "user", "content": "Bonjour"}], "tokens_max": 8}, number=0)
     tell({"ready": True})
     number = 0
     while line := await asyncio.to_thread(sys.stdin.readline):
         number += 1
-        tell({"milliseconds": await first_token(json.loads(line), number)})
+        tell(await _generate(engine, json.loads(line), number=number))
     engine.shutdown()
+
+
+def arguments(settings: GenerateSettings, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return what vLLM is told: the service's own settings, or its own defaults, and what was asked for over them."""
+    root = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))
+    weights = locate(settings.model, store=ModelStore(root))
+    base: dict[str, Any] = {"model": weights.location} if asked.get("defaults") else engine_arguments(
+        weights.location,
+        VllmOptions(dtype=settings.dtype, compile=settings.compile, context_tokens_max=settings.context_tokens_max,
+                    sequences_max=settings.sequences_max, kv_cache_gib=settings.kv_cache_gib),
+        context_tokens_max=settings.context_tokens_max, on_cpu=True,
+    )
+    return {**base, **asked.get("arguments", {})}
+
+
+async def _generate(engine: Any, line: dict[str, Any], *, number: int) -> dict[str, Any]:
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    sampling = SamplingParams(temperature=0.0, max_tokens=line["tokens_max"], output_kind=RequestOutputKind.DELTA,
+                              ignore_eos=line.get("ignore_eos", False))
+    started, first, text, tokens, output = time.perf_counter(), 0.0, "", 0, None
+    prompt = engine.get_tokenizer().apply_chat_template(line["messages"], tokenize=False, add_generation_prompt=True)
+    async for output in engine.generate(prompt, sampling, f"direct-{number}"):
+        text += output.outputs[0].text
+        tokens += len(output.outputs[0].token_ids)
+        first = first or (time.perf_counter() - started if text else 0.0)
+    assert output is not None
+    return {"first_ms": 1000 * first, "seconds": time.perf_counter() - started, "tokens": tokens, "text": text,
+            "prompt_tokens": len(output.prompt_token_ids), "cached_tokens": output.num_cached_tokens or 0}
 
 
 def tell(entry: dict[str, object]) -> None:
@@ -58,4 +76,4 @@ def tell(entry: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(json.loads(sys.argv[1])))

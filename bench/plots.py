@@ -39,13 +39,18 @@ def plots_of(result: Result) -> list[dict[str, Any]]:
 
 def draw(plots: Sequence[dict[str, Any]], folder: Path) -> None:
     """Draw into a folder, in the environment that has the library for it; raise `NoPlots`."""
+    if not plots:
+        return
     installed = subprocess.run((sys.executable, str(ROOT / "requirements" / "install.py"), "report"), cwd=ROOT,
                                capture_output=True, text=True, check=False)
     if installed.returncode:
         raise NoPlots(f"the environment for plots could not be made: {installed.stderr.strip()}")
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = subprocess.run((str(PYTHON), str(ROOT / "bench" / "drawing.py"), str(folder)), input=json.dumps(plots),
-                           capture_output=True, text=True, timeout=DRAW_SECONDS_MAX, check=False)
+    try:
+        drawn = subprocess.run((str(PYTHON), str(ROOT / "bench" / "drawing.py"), str(folder)), input=json.dumps(plots),
+                               capture_output=True, text=True, timeout=DRAW_SECONDS_MAX, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise NoPlots(f"bench/drawing.py had not ended after {DRAW_SECONDS_MAX:.0f} s") from error
     if drawn.returncode:
         raise NoPlots(f"bench/drawing.py failed: {drawn.stderr.strip()[-400:]}")
 

@@ -82,6 +82,8 @@ def text(found: Profile, origin: str, graphs: Mapping[str, str]) -> str:
     else:
         parts += ["**Whose code runs**, by sampled stacks: innermost, and anywhere on the stack. Time in compiled code "
                   f"counts for the Python that called it. Flame graphs: {_links(graphs)}.", *_shares(found)]
+        busiest = max(graphs, key=lambda service: sum(found.stacks[service].values()), default="")
+        parts += [f"![{busiest}]({graphs[busiest]})"] if busiest else []
     return "\n\n".join(parts)
 
 

@@ -53,8 +53,8 @@ async def _record(pid: int, target: Path, *, seconds: float) -> Stacks:
     process = await asyncio.create_subprocess_exec(
         str(PY_SPY), "record", "--pid", str(pid), "--duration", str(round(seconds)), "--rate", str(SAMPLES_A_SECOND),
         # Without pausing the process: on two cores, four samplers that stop what they watch would be the profile.
-        "--nonblocking", "--format", "raw", "--output", str(target), stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
+        "--nonblocking", "--subprocesses", "--format", "raw", "--output", str(target),
+        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
     )
     try:
         async with asyncio.timeout(seconds + START_SECONDS_MAX):
@@ -79,8 +79,9 @@ def parsed(text: str) -> Stacks:
     stacks: Stacks = Counter()
     for line in text.splitlines():
         stack, _, count = line.rpartition(" ")
-        frames = tuple(_shortened(frame) for frame in stack.split(";"))
-        if stack and count.isdigit() and not frames[-1].endswith(WAITING):
+        # A process of its own, such as one that parses, is told by a first frame with its number and its command.
+        frames = tuple(_shortened(frame) for frame in stack.split(";") if not frame.startswith("process "))
+        if frames and count.isdigit() and not frames[-1].endswith(WAITING):
             stacks[frames] += int(count)
     return stacks
 

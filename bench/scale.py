@@ -12,9 +12,11 @@ from pathlib import Path
 
 from bench.measuring import Curve, Table, percentile
 from bench.scale_corpus import GrownCorpus
+from bench.scale_insert import insert
 from bench.scale_load import LoadedIndex, loaded_index
 from bench.scale_passages import RealTexts, real_texts
 from bench.scale_search import FILTERS, Searches, under_load
+from bench.scale_variants import Comparison
 from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -22,6 +24,8 @@ CLIENTS = (1, 4, 16)
 RECALL_MIN = 0.95
 DENSE_P95_MS, LEXICAL_P95_MS = 25.0, 60.0
 TARGET_SIZE = 1_000_000
+VARIANTS_SIZE = 100_000
+"""Where ways to build the index are compared; the largest size where that is smaller."""
 CELL_SECONDS = 8.0
 """The longest that one kind of search is asked by so many clients."""
 
@@ -37,12 +41,14 @@ class Tables:
     filled: Table = field(default_factory=lambda: Table("scale, results returned of those that exist", "share"))
     overlap: Table = field(default_factory=lambda: Table("scale, first ten shared with exhaustive BM25", "share"))
     seconds: Table = field(default_factory=lambda: Table("scale, loading", "s", higher_is_better=False))
+    insert: Table = field(default_factory=lambda: Table("scale, a commit", "ms a chunk", higher_is_better=False))
     size: Table = field(default_factory=lambda: Table("scale, bytes a chunk", "bytes", higher_is_better=False))
     words: Table = field(default_factory=lambda: Table("scale, distinct lexemes", "lexemes"))
 
     def all(self) -> list[Table]:
         """Return the tables that hold anything."""
-        found = (self.latency, self.p95, self.recall, self.filled, self.overlap, self.seconds, self.size, self.words)
+        found = (self.latency, self.p95, self.recall, self.filled, self.overlap, self.seconds, self.insert, self.size,
+                 self.words)
         return [table for table in found if table.samples]
 
 
@@ -50,6 +56,7 @@ async def run(*, quick: bool) -> list[Table]:
     """Fill the product's schema at each size and search it; `SOURCIER_BENCH_SCALE_DIR` keeps what was filled."""
     sizes = _sizes(quick=quick)
     tables = Tables()
+    variants: list[Table] = []
     async with _server() as (server, kept):
         real = real_texts(limit=400 if quick else 100_000, kept=kept)
         corpus = GrownCorpus(real)
@@ -57,8 +64,13 @@ async def run(*, quick: bool) -> list[Table]:
             async with loaded_index(server, real, size=size, kept=kept) as index:
                 _describe(tables, index, real)
                 await _measure(tables, index, real, quick=quick)
+                name = f"{size:,} chunks"
+                tables.insert.samples[name] = await insert(index, corpus, documents=20 if quick else 100)
+                tables.insert.notes[name] = "analysed, committed, every index live; without embedding"
+                if size == min(VARIANTS_SIZE, max(sizes)):
+                    variants = await Comparison(index, real, questions=50 if quick else 200).run(quick=quick)
     _note(tables, corpus)
-    return tables.all()
+    return [*tables.all(), *variants]
 
 
 def _sizes(*, quick: bool) -> tuple[int, ...]:
@@ -142,8 +154,8 @@ def _p95s(samples: list[float]) -> list[float]:
 
 def _note(tables: Tables, corpus: GrownCorpus) -> None:
     """Say what the corpus is, hold figures against their limits, draw how they grow."""
-    grown = (f"{len(corpus.real.passages)} real passages; noise σ {corpus.noise:.2f} of their covariance puts a copy at "
-             f"cosine {corpus.nearest_cosine:.3f}, where a passage's nearest is; Heaps' β {corpus.heaps:.2f}")
+    grown = (f"{len(corpus.real.passages)} real passages; noise σ {corpus.noise:.2f} of their covariance puts a copy "
+             f"at cosine {corpus.nearest_cosine:.3f}, where a passage's nearest is; Heaps' β {corpus.heaps:.2f}")
     for name in tables.words.samples:
         tables.words.notes[name] = grown
     for name in tables.recall.samples:

@@ -33,6 +33,8 @@ RARE_MAX = 2
 FILLER = "on"
 """A function word in French and in English, which no analysis counts: in the place of a word that is to be drawn, it
 keeps the numbers around it apart."""
+NOISE_SAMPLE = 1_000
+"""Passages that tell how far neighbours are apart."""
 SEED = 20_251_122
 SYLLABLES = [consonant + vowel for consonant in "bcdfglmnprstvz" for vowel in ("a", "e", "i", "o", "u")]
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -157,18 +159,17 @@ class GrownCorpus:
 
     def _noise(self) -> tuple[float, float]:
         """Return the median cosine of real passages to their nearest, and the σ that puts a copy so far off."""
-        cosines = self.real.vectors @ self.real.vectors.T
-        np.fill_diagonal(cosines, -1)
-        # Doubles in the data are no neighbours.
-        nearest = np.where(cosines > 0.999, -1, cosines).max(axis=1)
-        wanted = float(np.median(nearest))
-        random = np.random.default_rng(SEED)
-        noise = random.standard_normal(self.real.vectors.shape, dtype=np.float32) @ self._shape
+        some = self.real.vectors[:NOISE_SAMPLE]
+        cosines = some @ self.real.vectors.T
+        # The passage itself, and doubles in the data, are no neighbours.
+        cosines[cosines > 0.999] = -1
+        wanted = float(np.median(cosines.max(axis=1)))
+        noise = np.random.default_rng(SEED).standard_normal(some.shape, dtype=np.float32) @ self._shape
         low, high = 0.0, 4.0
-        for _ in range(30):
+        for _ in range(20):
             middle = (low + high) / 2
-            copies = self.real.vectors + np.float32(middle) * noise
-            found = np.median((copies * self.real.vectors).sum(axis=1) / np.linalg.norm(copies, axis=1))
+            copies = some + np.float32(middle) * noise
+            found = np.median((copies * some).sum(axis=1) / np.linalg.norm(copies, axis=1))
             low, high = (middle, high) if found > wanted else (low, middle)
         return wanted, low
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -79,8 +78,7 @@ async def loaded_index(server: PostgresServer, real: RealTexts, *, size: int, ke
     async with Database(settings) as database:
         space, collection = await _prepare(database, real)
         if not figures.exists():
-            await _empty(database, space)
-            loading = await _load(database, real, space, collection, size=size, vectors_file=vectors_file)
+            loading = await _load(database, real, space, collection, size=size, kept=kept)
             figures.write_text(json.dumps(asdict(loading)))
         loading = Loading(**json.loads(figures.read_text()))
         yield LoadedIndex(database, loading, space, np.load(vectors_file, mmap_mode="r"))
@@ -101,68 +99,105 @@ async def _prepare(database: Database, real: RealTexts) -> tuple[StoredSpace, Co
     return stored, collection
 
 
-async def _empty(database: Database, space: StoredSpace) -> None:
-    """Remove what a run that was cut off has left."""
-    tables = ("documents", "chunks", "lexical_entries", "lexeme_frequencies", "collection_statistics",
-              f"{space.vectors_table}_{TENANT}")
-    async with database.autocommit(tenant=TENANT) as connection:
-        for table in tables:
-            await connection.execute(sql.SQL("truncate {} cascade").format(sql.Identifier(table)))
-
-
 async def _load(
-    database: Database, real: RealTexts, space: StoredSpace, collection: Collection, *, size: int, vectors_file: Path
+    database: Database, real: RealTexts, space: StoredSpace, collection: Collection, *, size: int, kept: Path
 ) -> Loading:
-    started = time.perf_counter()
-    frequencies: Counter[str] = Counter()
-    vectors = np.lib.format.open_memmap(vectors_file, "w+", np.float16, (size, real.dimension))  # type: ignore[no-untyped-call]
-    async with database.autocommit(tenant=TENANT) as connection:
-        await connection.execute("drop index if exists lexical_entries_by_lexeme")
-    async for number, rows in _made(real, collection, size=size):
-        async with database.transaction(tenant=TENANT) as connection:
-            await _insert(connection, rows, space, collection)
-        frequencies.update(rows.frequencies)
-        vectors[number * BLOCK : number * BLOCK + len(rows.vectors)] = rows.vectors
-    vectors.flush()
+    """Fill what is missing: a run that was cut off goes on where it was."""
+    seconds = _Seconds(kept / f"seconds-{size}.json")
     async with database.transaction(tenant=TENANT) as connection:
-        await _count(connection, collection, size=size, frequencies=frequencies)
-    loaded = time.perf_counter()
+        cursor = await connection.execute(SELECT_LOADED)
+        row = await cursor.fetchone()
+        assert row is not None
+        done, lexemes = int(row[0]) // BLOCK, int(row[1])
+    if not lexemes:
+        await _load_rows(database, real, space, collection, size=size, done=done, kept=kept, seconds=seconds)
+        async with database.transaction(tenant=TENANT) as connection:
+            await connection.execute(INSERT_STATISTICS)
+            cursor = await connection.execute(INSERT_FREQUENCIES)
+            lexemes = cursor.rowcount
+            await connection.execute("delete from lexical_changes")
     async with database.autocommit(tenant=TENANT) as connection:
         await connection.execute("set statement_timeout = 0")
         await connection.execute("set maintenance_work_mem = '1GB'")
-        await connection.execute(CREATE_GIN)
-        indexed = time.perf_counter()
+        with seconds.measured("gin"):
+            await connection.execute(CREATE_GIN)
         await connection.execute("reset maintenance_work_mem")
         await connection.execute("vacuum analyze")
         await connection.execute("set statement_timeout = '600s'")
-    begun = time.perf_counter()
-    await spaces.build_indexes(database)
-    built = time.perf_counter()
+    with seconds.measured("hnsw"):
+        await spaces.build_indexes(database)
     return Loading(
-        size=size, rows_seconds=loaded - started, gin_seconds=indexed - loaded, hnsw_seconds=built - begun,
-        lexemes=len(frequencies), bytes=await _sizes(database, space),
+        size=size, rows_seconds=seconds.of("rows"), gin_seconds=seconds.of("gin"),
+        hnsw_seconds=seconds.of("hnsw") if size > spaces.EXACT_ROWS_MAX else 0.0,
+        lexemes=lexemes, bytes=await _sizes(database, space),
     )
 
 
-async def _made(real: RealTexts, collection: Collection, *, size: int) -> AsyncIterator[tuple[int, scale_rows.Rows]]:
+async def _load_rows(
+    database: Database, real: RealTexts, space: StoredSpace, collection: Collection, *, size: int, done: int,
+    kept: Path, seconds: _Seconds,
+) -> None:
+    shape = (size, real.dimension)
+    path = kept / f"vectors-{size}.npy"
+    vectors: npt.NDArray[np.float16] = np.lib.format.open_memmap(path, "r+" if done else "w+", np.float16, shape)
+    async with database.autocommit(tenant=TENANT) as connection:
+        await connection.execute("drop index if exists lexical_entries_by_lexeme")
+    blocks = _made(real, collection, first=done, size=size)
+    async with aclosing(blocks):
+        while True:
+            with seconds.measured("rows"):
+                made = await anext(blocks, None)
+                if made is None:
+                    break
+                number, rows = made
+                vectors[number * BLOCK : number * BLOCK + len(rows.vectors)] = rows.vectors
+                async with database.transaction(tenant=TENANT) as connection:
+                    await _insert(connection, rows, space, collection)
+    vectors.flush()
+
+
+class _Seconds:
+    """Time spent by part, over all runs that it took."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
+
+    @contextmanager
+    def measured(self, part: str) -> Iterator[None]:
+        """Add the time of the block to a part."""
+        started = time.perf_counter()
+        yield
+        self._known[part] = self.of(part) + time.perf_counter() - started
+        self._path.write_text(json.dumps(self._known))
+
+    def of(self, part: str) -> float:
+        """Return the seconds spent on a part."""
+        return self._known.get(part, 0.0)
+
+
+async def _made(
+    real: RealTexts, collection: Collection, *, first: int, size: int
+) -> AsyncGenerator[tuple[int, scale_rows.Rows], None]:
     """Give the corpus's blocks as they are made in another process, a few ahead."""
     loop = asyncio.get_running_loop()
     with ProcessPoolExecutor(1, get_context("spawn"), scale_rows.open_corpus, (real,)) as pool:
         waiting: list[tuple[int, asyncio.Future[scale_rows.Rows]]] = []
-        for number in range(-(-size // BLOCK)):
+        for number in range(first, -(-size // BLOCK)):
             chunks = min(BLOCK, size - number * BLOCK)
             future = loop.run_in_executor(pool, scale_rows.rows_of, number, collection.number, chunks)
             waiting.append((number, future))
             if len(waiting) > AHEAD:
-                first, made = waiting.pop(0)
-                yield first, await made
-        for first, made in waiting:
-            yield first, await made
+                number, made = waiting.pop(0)
+                yield number, await made
+        for number, made in waiting:
+            yield number, await made
 
 
 async def _insert(connection: Connection, rows: scale_rows.Rows, space: StoredSpace, collection: Collection) -> None:
     values: dict[str, Any] = {
         "tenant": TENANT, "collection_id": collection.collection_id, "version_id": new_id(),
+        "stems": list(rows.frequencies), "counts": list(rows.frequencies.values()),
     } | rows.documents | rows.chunks
     table = sql.Identifier(space.vectors_table)
     async with connection.pipeline():
@@ -170,19 +205,7 @@ async def _insert(connection: Connection, rows: scale_rows.Rows, space: StoredSp
         await connection.execute(INSERT_CHUNKS, values)
         await connection.execute(INSERT_ENTRIES, values)
         await connection.execute(sql.SQL(INSERT_VECTORS).format(table=table), values)
-
-
-async def _count(
-    connection: Connection, collection: Collection, *, size: int, frequencies: Counter[str]
-) -> None:
-    """Write the document frequencies as the product's own refresh would leave them."""
-    values = {"tenant": TENANT, "collection_id": collection.collection_id}
-    await connection.execute(INSERT_STATISTICS, values | {"passages": size})
-    items = sorted(frequencies.items())
-    for start in range(0, len(items), 20_000):
-        part = items[start : start + 20_000]
-        columns = {"lexemes": [name for name, _ in part], "counts": [count for _, count in part]}
-        await connection.execute(INSERT_FREQUENCIES, values | columns)
+        await connection.execute(INSERT_CHANGE, values)
 
 
 async def _sizes(database: Database, space: StoredSpace) -> dict[str, int]:
@@ -197,7 +220,9 @@ async def _sizes(database: Database, space: StoredSpace) -> dict[str, int]:
     return sizes
 
 
-CREATE_GIN = "create index lexical_entries_by_lexeme on lexical_entries using gin (lexemes) with (fastupdate = off)"
+CREATE_GIN = """
+create index if not exists lexical_entries_by_lexeme on lexical_entries using gin (lexemes) with (fastupdate = off)
+"""
 
 INSERT_DOCUMENTS = """
 insert into documents (document_id, tenant, collection_id, source, current_version, current_generation, title, filename,
@@ -232,15 +257,28 @@ from unnest(%(chunk_ids)s::uuid[], %(chunk_documents)s::uuid[], %(vectors)b::hal
      as vector (chunk_id, document_id, embedding, token_codes)
 """
 
+# As a commit notes it; added up at once, where the product's refresh goes in steps.
+INSERT_CHANGE = """
+insert into lexical_changes (tenant, collection_id, passages, lexemes, counts)
+values (%(tenant)s, %(collection_id)s::uuid, cardinality(%(chunk_ids)s::uuid[]), %(stems)s::text[],
+        %(counts)b::integer[])
+"""
+
 INSERT_STATISTICS = """
 insert into collection_statistics (collection_id, tenant, passages)
-values (%(collection_id)s::uuid, %(tenant)s, %(passages)s)
+select collection_id, tenant, sum(passages) from lexical_changes group by collection_id, tenant
 """
 
 INSERT_FREQUENCIES = """
 insert into lexeme_frequencies (collection_id, lexeme, tenant, passages)
-select %(collection_id)s::uuid, lexeme, %(tenant)s, passages
-from unnest(%(lexemes)s::text[], %(counts)s::bigint[]) as frequency (lexeme, passages)
+select collection_id, lexeme, tenant, sum(count)
+from lexical_changes
+cross join lateral unnest(lexemes, counts) as change (lexeme, count)
+group by collection_id, lexeme, tenant
+"""
+
+SELECT_LOADED = """
+select (select count(*) from chunks), (select count(*) from lexeme_frequencies)
 """
 
 SELECT_SIZES = """

@@ -1,12 +1,8 @@
 """Ways to index the same vectors, beside the product's: types, HNSW's parameters, bits, partitions, iterative scans."""
 
-# Statements are put together from constants of this module alone.
-# ruff: noqa: S608
-
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +14,7 @@ from bench.scale_load import TENANT, LoadedIndex
 from bench.scale_passages import RealTexts
 from bench.scale_search import LIMIT, nearest
 from services.chassis.postgres import Connection
-from services.chassis.postgres_types import HalfVector, half_vector
+from services.chassis.postgres_types import half_vector
 
 BREADTHS = (40, 100, 200, 400)
 """`hnsw.ef_search`."""
@@ -80,7 +76,8 @@ class VariantTables:
     """What was found of each way."""
 
     build: Table = field(default_factory=lambda: Table("index variants, build", "s", higher_is_better=False))
-    size: Table = field(default_factory=lambda: Table("index variants, bytes a vector", "bytes", higher_is_better=False))
+    size: Table = field(default_factory=lambda: Table("index variants, bytes a vector", "bytes",
+                                                      higher_is_better=False))
     insert: Table = field(default_factory=lambda: Table("index variants, insert with the index live", "ms a row",
                                                         higher_is_better=False))
     pages: Table = field(default_factory=lambda: Table("index variants, pages of 8 KB read by a search", "pages",
@@ -108,7 +105,7 @@ class Comparison:
         parts = np.arange(len(index.vectors))
         self._truth = nearest(index.vectors, asked, matching=everything, limit=LIMIT)
         self._truth_of_part = {
-            parts_of: nearest(index.vectors, asked, matching=parts % parts_of == 3, limit=LIMIT) for parts_of in (10, 100)
+            count: nearest(index.vectors, asked, matching=parts % count == 3, limit=LIMIT) for count in (10, 100)
         }
         mean = np.asarray(index.vectors[:: max(len(index.vectors) // 10_000, 1)], dtype=np.float32).mean(axis=0)
         self._mean = "'[" + ",".join(f"{value:.4f}" for value in mean) + "]'::halfvec"
@@ -247,5 +244,3 @@ join pg_index on indrelid = tables.oid
 join pg_class as index on index.oid = indexrelid
 where (inhparent = to_regclass('variant') or tables.oid = to_regclass('variant')) and index.relkind = 'i'
 """
-
-_ = (Sequence, HalfVector)

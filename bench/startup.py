@@ -117,8 +117,9 @@ def memory(processes: Iterable[psutil.Process]) -> Memory:
         except (FileNotFoundError, ProcessLookupError):
             continue
         kibibytes = {line.split(":")[0]: int(line.split()[1]) for line in text.splitlines()[1:]}
-        resident += 1024 * kibibytes["Rss"]
-        proportional += 1024 * kibibytes["Pss"]
+        # A process that has ended, and that nobody has waited for yet, has an empty file.
+        resident += 1024 * kibibytes.get("Rss", 0)
+        proportional += 1024 * kibibytes.get("Pss", 0)
     return Memory(resident, proportional)
 
 

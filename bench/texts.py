@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 SEED = 7
+WORDS_MEDIAN, WORDS_SIGMA, WORDS_MIN, WORDS_MAX = 40, 1.0, 4, 280
 
 
 def passages(count: int) -> tuple[list[str], str]:
@@ -21,6 +23,25 @@ def passages(count: int) -> tuple[list[str], str]:
     sources = sorted((ROOT / "demo" / "sources").iterdir())
     paragraphs = [part for source in sources for part in source.read_text("utf-8").split("\n\n") if len(part) > 80]
     return [f"{number} {paragraphs[number % len(paragraphs)]}" for number in range(count)], "demo handbook"
+
+
+def long_tailed(count: int) -> tuple[list[str], str]:
+    """Return texts of very different lengths and what they are: words drawn from a log-normal distribution.
+
+    Median 40 words, sigma 1.0, kept within 4 and 280 (about 370 tokens of French, under E5's 512): half of the texts
+    are short, most of the words are in long ones. Each text is a run of words of the passages, cut where it falls.
+    """
+    paragraphs, origin = passages(2 * count)
+    words = " ".join(paragraphs).split()
+    drawn = random.Random(SEED)
+    texts, place = [], 0
+    for _ in range(count):
+        length = min(max(round(drawn.lognormvariate(math.log(WORDS_MEDIAN), WORDS_SIGMA)), WORDS_MIN), WORDS_MAX)
+        if place + length > len(words):
+            place = 0
+        texts.append(" ".join(words[place : place + length]))
+        place += length
+    return texts, f"log-normal lengths, cut from {origin}"
 
 
 def questions(count: int) -> list[str]:

@@ -1,6 +1,7 @@
 """Whole answers of a real language model through the running services: right source, right words, honest refusals.
 
 A few dozen answers, for each takes seconds: shares come with their intervals, and differences within them say nothing.
+Each answer is kept as it comes: a run that is cut off goes on when it is run again, and one that failed is asked again.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from pathlib import Path
 
 import click
 
-from eval import corpus, gates, handbook, report
+from eval import corpus, direct, gates, handbook, report
 from eval.datasets import Dataset, Question
+from eval.direct import Looked
 from eval.gates import Figure
+from eval.kept import Kept
 from eval.measures import estimate
 from eval.retrieval import RESULTS, Progress
 from eval.system import System
@@ -29,7 +32,11 @@ REMOVED_EVERY = 8
 """Of the passages, one in so many is left out of the collection, and its questions are to be refused."""
 FOLLOW_UPS = Path(__file__).parent / "data" / "follow_ups.jsonl"
 ANSWER_SECONDS_MAX = 300.0
+DIRECT_ENTRIES = 40
+"""Of the FAQ; each is asked in four other writings, and as what only looks like it."""
 HANDBOOK, PIAF, REMOVED = "the demo's handbook", "PIAF", "PIAF, its passage removed"
+PARTS = ("handbook", "piaf", "direct", "follow-ups")
+FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,38 +77,114 @@ class Wanted:
     facts: tuple[tuple[str, ...], ...]
     """Of each group, one has to be said."""
 
+    @property
+    def key(self) -> str:
+        """What its answer is kept under."""
+        return f"answer: {self.group}: {self.question}"
 
-async def measure_answers(
-    dataset: Dataset, system: System, *, questions: int, document: Path | None, command: str
-) -> None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRun:
+    """What is measured."""
+
+    dataset: Dataset
+    questions: int
+    """Of the set; half as many that have no answer."""
+    parts: Sequence[str] = PARTS
+    model: str = "real"
+    """`real` or `scripted`; results of the two are kept apart."""
+    again: bool = False
+    """Whether what was kept is forgotten."""
+    document: Path | None = None
+    command: str = ""
+    passages: int = PASSAGES
+
+
+async def measure_answers(run: AnswerRun, system: System) -> None:
     """Ask, judge, and report; keep every answer, for people to read."""
-    async with Client(system.gateway) as client:
-        await handbook.ingest(client)
-        part = dataset.part(passages=PASSAGES, questions=len(dataset.questions))
-        removed = {passage.passage_id for passage in part.passages[::REMOVED_EVERY]}
-        kept = Dataset(part.name, tuple(each for each in part.passages if each.passage_id not in removed), ())
-        await corpus.ingest(client, kept, collection=COLLECTION, progress=Progress("passages ingested"))
-        wanted = [*_handbook(), *_sampled(part, removed, questions=questions)]
-        judged = []
-        progress = Progress("questions answered")
-        for each in wanted:
-            judged.append(await _judge(client, each))
-            progress(len(judged), len(wanted))
-        rewritten = await follow_ups(client)
-    RESULTS.mkdir(exist_ok=True)
-    lines = [*map(asdict, judged), *rewritten]
-    (RESULTS / "answers.jsonl").write_text(
-        "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8"
+    kept = Kept(
+        RESULTS / f"answers-{run.model}.jsonl", again=run.again,
+        run_of=f"{run.dataset.name}, {run.passages} passages, {system.described}, a {run.model} model",
     )
-    model = next((each["model"] for each in rewritten if each["model"]), "")
+    async with Client(system.gateway) as client:
+        judged = await _answers(client, run, kept)
+        looked = await _direct(client, run, kept) if "direct" in run.parts else []
+        rewritten = await follow_ups(client, kept) if "follow-ups" in run.parts else []
+    _report(run, system, judged, looked, rewritten)
+
+
+async def _answers(client: Client, run: AnswerRun, kept: Kept) -> list[Judged]:
+    """Ask the questions of the parts, those that are kept left out; return all that are answered."""
+    wanted: list[Wanted] = []
+    if "handbook" in run.parts or "follow-ups" in run.parts:
+        await handbook.ingest(client)
+    if "handbook" in run.parts:
+        wanted += _handbook()
+    if "piaf" in run.parts or "direct" in run.parts:
+        part, removed = _halved(run)
+        there = Dataset(part.name, tuple(each for each in part.passages if each.passage_id not in removed), ())
+        await corpus.ingest(client, there, collection=COLLECTION, progress=Progress("passages ingested"))
+    if "piaf" in run.parts:
+        wanted += _sampled(part, removed, questions=run.questions)
+    judged: list[Judged] = []
+    progress = Progress("questions answered")
+    for number, each in enumerate(wanted, start=1):
+        found = kept.get(each.key)
+        if found is None or found["outcome"] == FAILED:
+            found = asdict(await _judge(client, each))
+            kept.add(each.key, found)
+        judged.append(Judged(**found))
+        progress(number, len(wanted))
+    failed = [each for each in judged if each.outcome == FAILED]
+    if failed:
+        click.echo(f"{len(failed)} questions failed and are left out; run again to ask them again: "
+                   f"{failed[0].reason}", err=True)
+    return [each for each in judged if each.outcome != FAILED]
+
+
+async def _direct(client: Client, run: AnswerRun, kept: Kept) -> list[Looked]:
+    """Put questions to an FAQ of the set's own, those that are kept left out."""
+    part, removed = _halved(run)
+    known = Dataset("", (), tuple(each for each in part.questions if removed.isdisjoint(each.relevant)))
+    entries = [each for each in known.first(DIRECT_ENTRIES).questions if each.answers]
+    await direct.fill(client, entries, collection=COLLECTION)
+    looked: list[Looked] = []
+    wanted = direct.cases(entries)
+    progress = Progress("questions put to the FAQ")
+    for number, (kind, text, asked) in enumerate(wanted, start=1):
+        key = f"direct: {kind}: {text}: {asked}"
+        found = kept.get(key)
+        if found is None:
+            found = asdict(await direct.look(client, kind, text, asked))
+            kept.add(key, found)
+        looked.append(Looked(**found))
+        progress(number, len(wanted))
+    return looked
+
+
+def _halved(run: AnswerRun) -> tuple[Dataset, set[str]]:
+    """Return the part of the set that is used, and the passages that are left out of the collection."""
+    part = run.dataset.part(passages=run.passages, questions=len(run.dataset.questions))
+    return part, {passage.passage_id for passage in part.passages[::REMOVED_EVERY]}
+
+
+def _report(
+    run: AnswerRun, system: System, judged: Sequence[Judged], looked: Sequence[Looked],
+    rewritten: Sequence[dict[str, str]],
+) -> None:
+    model = next((each["model"] for each in rewritten if each["model"]), run.model)
+    title = "a real model" if run.model == "real" else "a scripted model (the way there, not its words)"
     body = "\n\n".join([
-        "### Answers of a real model", answers_table(judged), follow_ups_table(rewritten),
-        report.provenance(system=f"{system.described}, language model {model or 'unknown'}", command=command),
+        f"### Answers of {title}",
+        *([answers_table(judged)] if judged else []), *([direct.table(looked)] if looked else []),
+        *([follow_ups_table(rewritten)] if rewritten else []),
+        report.provenance(system=f"{system.described}, language model {model}", command=run.command),
     ])
     click.echo(body)
-    gates.keep(figures(judged, command=command))
-    if document is not None:
-        report.write_block(document, "answers", body)
+    if run.model == "real":
+        gates.keep(figures(judged, looked, command=run.command))
+    if run.document is not None:
+        report.write_block(run.document, f"answers-{run.model}", body)
 
 
 def _handbook() -> Iterator[Wanted]:
@@ -130,9 +213,16 @@ def _wanted(question: Question, group: str) -> Wanted:
 
 
 async def _judge(client: Client, wanted: Wanted) -> Judged:
-    answer = await client.answer(
-        wanted.question, collection=wanted.collection, seed=0, timeout_seconds=ANSWER_SECONDS_MAX
-    )
+    try:
+        answer = await client.answer(
+            wanted.question, collection=wanted.collection, seed=0, timeout_seconds=ANSWER_SECONDS_MAX
+        )
+    except SourcierError as error:
+        return Judged(
+            group=wanted.group, question=wanted.question, answerable=bool(wanted.source), outcome=FAILED,
+            reason=str(error), text="", citations=0, right_citations=0, quoted=0, right_text=False, withheld=0,
+            seconds=0.0,
+        )
     texts = {source.chunk_id: source.text for source in answer.sources}
     return Judged(
         group=wanted.group, question=wanted.question, answerable=bool(wanted.source), outcome=answer.outcome,
@@ -178,7 +268,7 @@ def answers_table(judged: Sequence[Judged]) -> str:
     return report.markdown_table(rows)
 
 
-def figures(judged: Sequence[Judged], *, command: str) -> dict[str, Figure]:
+def figures(judged: Sequence[Judged], looked: Sequence[Looked], *, command: str) -> dict[str, Figure]:
     """Return what the gates hold."""
     there = [each for each in judged if each.answerable]
     away = [each for each in judged if not each.answerable]
@@ -187,25 +277,34 @@ def figures(judged: Sequence[Judged], *, command: str) -> dict[str, Figure]:
         "answers right source": [each.right_citations > 0 for each in there if each.says],
         "answers spans exist": [each.quoted == each.citations for each in judged if each.citations],
         "answers refused without an answer": [each.outcome == "refused" for each in away],
+        "direct answers given": [each.as_wanted for each in looked if each.kind == direct.AGAIN],
+        "direct answers not given to others": [each.as_wanted for each in looked if each.kind == direct.NEAR_MISS],
     }
     return {name: Figure.of(estimate(values), count=len(values), command=command)
             for name, values in shares.items() if values}
 
 
-async def follow_ups(client: Client) -> list[dict[str, str]]:
-    """Ask each follow-up question in its conversation; return what it was made."""
+async def follow_ups(client: Client, kept: Kept) -> list[dict[str, str]]:
+    """Ask each follow-up question in its conversation, those that are kept left out; return what it was made."""
     made = []
     for line in FOLLOW_UPS.read_text("utf-8").splitlines():
         case = json.loads(line)
-        rewritten = await _rewritten(client, case)
-        if not rewritten.rewritten:
-            became = "unchanged"
-        else:
-            became = "self-contained" if holds(rewritten.rewritten, case["must"]) else "changed"
-        made.append({
-            "question": case["question"], "rewritten": rewritten.rewritten, "became": became, "model": rewritten.model,
-        })
+        key = f"follow-up: {case['history']}: {case['question']}"
+        found = kept.get(key)
+        if found is None:
+            found = _became(case, await _rewritten(client, case))
+            kept.add(key, found)
+        made.append(found)
     return made
+
+
+def _became(case: dict[str, list[list[str]]], answer: Answer) -> dict[str, str]:
+    became = "unchanged"
+    if answer.rewritten:
+        became = "self-contained" if holds(answer.rewritten, case["must"]) else "changed"
+    return {
+        "question": str(case["question"]), "rewritten": answer.rewritten, "became": became, "model": answer.model,
+    }
 
 
 async def _rewritten(client: Client, case: dict[str, list[list[str]]]) -> Answer:

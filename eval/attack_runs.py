@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,14 @@ import click
 from eval import attacks, gates, report
 from eval.attacks import SETTINGS, Attack, Shown
 from eval.gates import Figure
+from eval.kept import Kept
 from eval.measures import estimate
 from eval.retrieval import RESULTS, Progress
 from eval.scripted_model import ScriptedModel, serving
 from eval.system import OWN_MODEL, System, running_system
 from services.gateway.orders import orders
 from sourcier import Client
-from sourcier.errors import AlreadyExists
+from sourcier.errors import AlreadyExists, SourcierError
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.results import Answer
 
@@ -118,9 +118,12 @@ def _cited(answer: Answer, document_id: str) -> tuple[str, ...]:
 
 async def measure_attacks(
     *, scripted: bool, attacks_max: int | None, data_dir: Path | None, engine: str, document: Path | None, command: str,
+    again: bool = False,
 ) -> None:
-    """Try the attacks on a scripted or on the stack's own language model, and report."""
-    chosen = _spread(attacks.load(), attacks_max)
+    """Try the attacks on a scripted or on the stack's own language model, and report; what was tried before is kept."""
+    known = attacks.load()
+    chosen = _spread(known, attacks_max)
+    name = "scripted" if scripted else "real"
     model = ScriptedModel() if scripted else None
     async with contextlib.AsyncExitStack() as opened:
         generate = await opened.enter_async_context(serving(model)) if model is not None else OWN_MODEL
@@ -128,19 +131,17 @@ async def measure_attacks(
         # Starting and stopping the stack blocks; the scripted model has to answer meanwhile.
         system: System = await asyncio.to_thread(stack.__enter__)
         opened.push_async_callback(asyncio.to_thread, stack.__exit__, None, None, None)
-        tried = []
+        # A scripted run takes seconds, and the code that it tries may have changed.
+        kept = Kept(RESULTS / f"attacks-{name}.jsonl", again=again or scripted,
+                    run_of=f"{system.described}, a {name} model")
         async with Client(system.gateway) as client:
             attacker = Attacker(client, model)
-            await attacker.ingest(chosen)
-            progress = Progress("attacks tried")
-            for attack in chosen:
-                tried.append(await attacker.attempt(attack))
-                progress(len(tried), len(chosen))
-    name = "scripted" if scripted else "real"
-    _keep(RESULTS / f"attacks-{name}.jsonl", tried)
+            tried = await _tried(attacker, chosen, kept)
     title = "the worst obedient model (scripted)" if scripted else "the default language model"
     body = "\n\n".join([
-        f"### Attacks on {title}", table(tried), report.provenance(system=system.described, command=command),
+        f"### Attacks on {title}",
+        *([f"{len(chosen)} of the {len(known)} attacks, at even distances."] if len(chosen) < len(known) else []),
+        table(tried), report.provenance(system=system.described, command=command),
     ])
     click.echo(body)
     for each in tried:
@@ -150,6 +151,28 @@ async def measure_attacks(
     gates.keep({f"attacks failed, {name} model": Figure.of(estimate(failed), count=len(failed), command=command)})
     if document is not None:
         report.write_block(document, f"attacks-{name}", body)
+
+
+async def _tried(attacker: Attacker, chosen: Sequence[Attack], kept: Kept) -> list[Tried]:
+    """Try attacks, those left out that are kept; one that could not be tried is told, and tried by the next run."""
+    missing = [attack for attack in chosen if kept.get(attack.attack_id) is None]
+    await attacker.ingest(missing)
+    progress = Progress("attacks tried")
+    failures = []
+    for number, attack in enumerate(missing, start=1):
+        try:
+            done = await attacker.attempt(attack)
+        except SourcierError as error:
+            failures.append(f"{attack.attack_id}: {error}")
+            continue
+        kept.add(attack.attack_id, {"reasons": done.reasons, "answered": done.answered, "text": done.text})
+        progress(number, len(missing))
+    if failures:
+        click.echo(f"{len(failures)} attacks could not be tried; run again to try them: {failures[0]}", err=True)
+    return [
+        Tried(attack=attack, reasons=tuple(found["reasons"]), answered=found["answered"], text=found["text"])
+        for attack in chosen if (found := kept.get(attack.attack_id)) is not None
+    ]
 
 
 def table(tried: Sequence[Tried]) -> str:
@@ -179,10 +202,3 @@ def _spread(known: Sequence[Attack], count: int | None) -> list[Attack]:
         return list(known)
     return [known[int(number * len(known) / count)] for number in range(count)]
 
-
-def _keep(path: Path, tried: Sequence[Tried]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(
-        json.dumps({"attack": each.attack.attack_id, "reasons": each.reasons, "text": each.text}, ensure_ascii=False)
-        + "\n" for each in tried
-    ), "utf-8")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from models.attention import fold_attention_scale
 from models.embedding import calibration_encodings, model_inputs
 
 Inputs = dict[str, npt.NDArray[np.int64]]
@@ -38,14 +39,16 @@ def quantise(folder: Path, *, passage_prefix: str) -> None:
     external = any(path.name != "model.onnx" for path in folder.glob("model.onnx*"))
     file = quantise_with_openvino(folder, inputs) if external else quantise_onnx(folder, inputs)
     description["variants"]["int8"] = file
-    description["facts"]["quantiser"] = f"nncf {version('nncf')}, static, per channel"
+    description["facts"]["quantiser"] = f"nncf {version('nncf')}, static, per channel, attention scale folded"
     (folder / "export.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
 
 
 def quantise_onnx(folder: Path, inputs: list[Inputs]) -> str:
     import onnx
 
-    quantised = run_nncf(onnx.load(folder / "model.onnx"), inputs)
+    model = onnx.load(folder / "model.onnx")
+    fold_attention_scale(model)
+    quantised = run_nncf(model, inputs)
     gather_before_dequantising(quantised)
     onnx.checker.check_model(quantised)
     onnx.save(quantised, folder / "model.int8.onnx")

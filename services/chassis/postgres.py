@@ -12,6 +12,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
@@ -102,15 +103,19 @@ class Database:
         await self._pool.close()
 
     @asynccontextmanager
-    async def transaction(self, *, tenant: str, read_only: bool = False) -> AsyncIterator[Connection]:
+    async def transaction(
+        self, *, tenant: str, read_only: bool = False, flushed: bool = True
+    ) -> AsyncIterator[Connection]:
         """Run the block in one transaction that sees the rows of `tenant`, and no other's.
 
-        Read-only transactions see one snapshot throughout, so that what a search found can still be read. Raises the
-        errors of `translated_errors`.
+        Read-only transactions see one snapshot throughout, so that what a search found can still be read. One that is
+        not `flushed` does not wait for the disk: a crash of the server within a second may undo it as a whole, so it is
+        for what is written again anyway. Raises the errors of `translated_errors`.
         """
         check_tenant_name(tenant)
         with translated_errors():
-            connection = await self._begin(BEGIN_SNAPSHOT if read_only else BEGIN, tenant)
+            begin = BEGIN_SNAPSHOT if read_only else BEGIN if flushed else BEGIN_UNFLUSHED
+            connection = await self._begin(begin, tenant)
             try:
                 yield connection
                 await connection.commit()
@@ -123,7 +128,7 @@ class Database:
 
         Connections that a restart of the server broke are met here, before any work: the next one is tried.
         """
-        begin = sql.SQL(statement).format(tenant=sql.Literal(tenant))
+        begin = _for_tenant(statement, tenant)
         broken = 0
         while True:
             connection = await self._pool.getconn()
@@ -177,6 +182,7 @@ class Database:
 
 
 BEGIN = "begin; set local sourcier.tenant = {tenant}"
+BEGIN_UNFLUSHED = "begin; set local synchronous_commit = off; set local sourcier.tenant = {tenant}"
 BEGIN_SNAPSHOT = "begin isolation level repeatable read read only; set local sourcier.tenant = {tenant}"
 SET_TENANT_FOR_SESSION = "select set_config('sourcier.tenant', %s, false)"
 ROLE_IS_UNBOUND = "select rolsuper or rolbypassrls from pg_roles where rolname = current_user"
@@ -190,6 +196,12 @@ select set_config('search_path', %(search_path)s, false),
        set_config('client_min_messages', 'warning', false),
        set_config('jit', 'off', false)
 """
+
+
+@lru_cache(maxsize=4096)
+def _for_tenant(statement: str, tenant: str) -> bytes:
+    """Return a statement with its tenant; put together once, since every transaction begins with one."""
+    return sql.SQL(statement).format(tenant=sql.Literal(tenant)).as_bytes(None)
 
 
 def check_tenant_name(tenant: str) -> None:

@@ -6,8 +6,10 @@ else, and on a GPU where its provider is installed (docs/MODELS.md has the figur
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,14 @@ import numpy as np
 
 from services.chassis.errors import FailedPrecondition
 from services.chassis.models import NULL_PRECISION, Model
+from services.chassis.processor import cpu_flags
+from services.chassis.telemetry import degradations_total
 from services.embed.encoder import FloatArray, InferenceEngine, IntArray
 from services.embed.null_engine import open_null_engine
 
+logger = logging.getLogger(__name__)
+
+GPU_PROVIDER = "CUDAExecutionProvider"
 ENGINES = ("openvino-int8", "onnxruntime-int8", "onnxruntime-fp32")
 
 
@@ -27,7 +34,10 @@ def open_engine(model: Model, *, name: str, threads: int, streams: int) -> Infer
     if NULL_PRECISION in (name, model.manifest.precision):
         return open_null_engine(model, name=name, streams=streams or cores)
     if name == "auto":
-        name = _choose(model)
+        on_gpu = _on_gpu(model, threads=cores, streams=streams or cores) if gpu_present() else None
+        if on_gpu is not None:
+            return on_gpu
+        name = choose(model.manifest.variants, precision=model.manifest.precision, architecture=os.uname().machine)
     engine, _, precision = name.partition("-")
     if model.manifest.precision not in ("", precision):
         raise FailedPrecondition(
@@ -45,18 +55,52 @@ def open_engine(model: Model, *, name: str, threads: int, streams: int) -> Infer
     return OnnxRuntimeEngine(path, name=name, threads=cores, streams=streams or cores)
 
 
-def _choose(model: Model) -> str:
-    if "int8" not in model.manifest.variants or model.manifest.precision == "fp32":
+def choose(variants: Collection[str], *, precision: str, architecture: str) -> str:
+    """Return the engine of a processor: int8 where the model has it and no other precision was asked for."""
+    if "int8" not in variants or precision == "fp32":
         return "onnxruntime-fp32"
-    return "openvino-int8" if os.uname().machine == "x86_64" else "onnxruntime-int8"
+    return "openvino-int8" if architecture == "x86_64" else "onnxruntime-int8"
+
+
+def gpu_present(device: Path = Path("/dev/nvidiactl")) -> bool:
+    """Return whether there is a GPU and an onnxruntime that may run on it.
+
+    The package alone says nothing: onnxruntime-gpu lists its provider on machines without a device, too.
+    """
+    if not device.exists():
+        return False
+    import onnxruntime
+
+    return GPU_PROVIDER in onnxruntime.get_available_providers()
+
+
+def _on_gpu(model: Model, *, threads: int, streams: int) -> InferenceEngine | None:
+    """Return the fp32 file on the GPU, int8 being for processors; None, and a warning, where its provider fails."""
+    if model.manifest.precision == "int8" or "fp32" not in model.manifest.variants:
+        return None
+    engine = OnnxRuntimeEngine(model.variant("fp32"), name="onnxruntime-fp32", threads=threads, streams=streams)
+    if engine.provider == GPU_PROVIDER:
+        return engine
+    degradations_total.labels("embed", "GPU").inc()
+    logger.warning("there is a GPU, and onnxruntime could not use it; the embedding model runs on the processor")
+    return None
+
+
+def precision_hint(flags: frozenset[str]) -> dict[str, str]:
+    """Return the precision of what int8 leaves over: OpenVINO's own choice with AMX, float32 without.
+
+    OpenVINO takes bfloat16 where the processor has any instruction for it. Without AMX that buys nothing and costs
+    conversions: a twentieth of the speed (docs/performance/embedding.md).
+    """
+    return {} if "amx_bf16" in flags else {"INFERENCE_PRECISION_HINT": "f32"}
 
 
 class OnnxRuntimeEngine:
     """onnxruntime: one session; each stream runs on its share of the threads."""
 
-    length_step = 1
+    length_step: int = 1
 
-    def __init__(self, path: Path, *, name: str, threads: int, streams: int) -> None:
+    def __init__(self, path: Path, *, name: str, threads: int, streams: int, arena: bool = False) -> None:
         import onnxruntime
 
         self.name = name
@@ -65,10 +109,12 @@ class OnnxRuntimeEngine:
         options.intra_op_num_threads = max(1, threads // streams)
         options.inter_op_num_threads = 1
         # The arena keeps the largest shape it ever saw, for ever.
-        options.enable_cpu_mem_arena = False
-        providers = [provider for provider in ("CUDAExecutionProvider", "CPUExecutionProvider")
+        options.enable_cpu_mem_arena = arena
+        providers = [provider for provider in (GPU_PROVIDER, "CPUExecutionProvider")
                      if provider in onnxruntime.get_available_providers()]
         self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
+        self.provider: str = self._session.get_providers()[0]
+        """What runs it: the first provider that started."""
         self._inputs = {entry.name for entry in self._session.get_inputs()}
         self._output = self._session.get_outputs()[0].name
 
@@ -84,11 +130,13 @@ class OnnxRuntimeEngine:
 class OpenVinoEngine:
     """OpenVINO on the CPU: one compiled model, one inference request per thread that calls."""
 
-    length_step = 16
+    length_step: int = 16
     """OpenVINO compiles and keeps code for each shape that it meets. With every length a shape of its own, memory grew
     past 4 GB, and compiling cost a fifth of the speed (docs/MODELS.md)."""
 
-    def __init__(self, path: Path, *, name: str, threads: int, streams: int) -> None:
+    def __init__(
+        self, path: Path, *, name: str, threads: int, streams: int, properties: Mapping[str, str] | None = None
+    ) -> None:
         import openvino
 
         self.name = name
@@ -96,7 +144,7 @@ class OpenVinoEngine:
         core = openvino.Core()
         self._compiled: Any = core.compile_model(core.read_model(str(path)), "CPU", {
             "NUM_STREAMS": str(streams), "INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": "THROUGHPUT",
-            "ENABLE_CPU_PINNING": "NO",
+            "ENABLE_CPU_PINNING": "NO", **precision_hint(cpu_flags()), **(properties or {}),
         })
         self._inputs = {entry.any_name for entry in self._compiled.inputs}
         self._local = threading.local()

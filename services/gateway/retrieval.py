@@ -92,6 +92,8 @@ class Query:
     """Validated answers to close questions, which are given to the language model beside what is found."""
     kinds: tuple[str, ...] = ()
     """By what passages are found; empty for their own text, and what the agent's indexing method asks for."""
+    space_id: str = ""
+    """The collection's space as it was read a moment ago, which saves looking it up; empty to look it up."""
 
     @property
     def unit_method(self) -> str:
@@ -282,11 +284,13 @@ class Retriever:
     ) -> tuple[QueryEmbedding | None, list[SearchResult]]:
         """Embed the question into the collection's space and search there, whichever space that is by then."""
         met = 0
+        space_id = query.space_id
         while True:
             embedding = None
             if query.mode is not Mode.LEXICAL or query.embedded:
-                with stopwatch.measure("search"):
-                    space_id = await self._within(search.space_of(self._database, request), deadline)
+                if not space_id:
+                    with stopwatch.measure("search"):
+                        space_id = await self._within(search.space_of(self._database, request), deadline)
                 with stopwatch.measure("embed"):
                     embedding = await self._peers.embed_query(
                         query.question, space_id=space_id, tenant=query.tenant, deadline=deadline
@@ -298,6 +302,7 @@ class Retriever:
                 met += 1
                 if met == SWITCHES_MET_MAX:
                     raise
+                space_id = ""
                 logger.info("the collection's space changed between embedding and search, once more")
 
     async def _within(self, work: Awaitable[T], deadline: Deadline) -> T:

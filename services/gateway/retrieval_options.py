@@ -10,7 +10,7 @@ from services.chassis.errors import DeadlineExceeded
 from services.chassis.postgres import Database
 from services.chassis.serving import require
 from services.gateway.settings import GatewaySettings
-from services.index.collections import retrieval_of
+from services.index.collections import search_settings_of
 from services.index.retrieval_settings import RetrievalSettings, first_said
 from sourcier.gateway.v1 import answer_pb2
 
@@ -41,6 +41,8 @@ class RetrievalOptions:
     neighbours: int = 0
     neighbour_tokens: int = 1_000
     detect_categories: bool = False
+    space_id: str = ""
+    """The collection's space as its settings were read; empty where there was no such collection."""
 
 
 def said_by_search(request: answer_pb2.SearchRequest) -> RetrievalSettings:
@@ -86,9 +88,9 @@ class RetrievalPlanner:
     ) -> RetrievalOptions:
         """Return how a search is made; raise `InvalidArgument` for what cannot be."""
         said = said_by_search(request)
-        held = await self._of_collection(tenant=tenant, collection=collection, deadline=deadline)
+        held, space_id = await self._of_collection(tenant=tenant, collection=collection, deadline=deadline)
         settings = first_said(said, held, self._service)
-        return _options(settings, said, limit=settings.limit or DEFAULT_LIMIT)
+        return _options(settings, said, limit=settings.limit or DEFAULT_LIMIT, space_id=space_id)
 
     async def for_question(
         self, request: answer_pb2.AskRequest, *, preferred: bool | None, tenant: str, collection: str,
@@ -96,22 +98,26 @@ class RetrievalPlanner:
     ) -> RetrievalOptions:
         """Return how a question is searched for; `preferred` is its conversation's word on re-ranking (R2)."""
         said = said_by_question(request)
-        held = await self._of_collection(tenant=tenant, collection=collection, deadline=deadline)
+        held, space_id = await self._of_collection(tenant=tenant, collection=collection, deadline=deadline)
         settings = first_said(said, RetrievalSettings(rerank=preferred), held, self._service)
-        return _options(settings, said, limit=settings.passages or self._settings.passages)
+        return _options(settings, said, limit=settings.passages or self._settings.passages, space_id=space_id)
 
-    async def _of_collection(self, *, tenant: str, collection: str, deadline: Deadline) -> RetrievalSettings:
+    async def _of_collection(
+        self, *, tenant: str, collection: str, deadline: Deadline
+    ) -> tuple[RetrievalSettings, str]:
         try:
             async with (
                 asyncio.timeout(deadline.remaining(self._settings.search_seconds_max)),
                 self._database.transaction(tenant=tenant, read_only=True) as connection,
             ):
-                return await retrieval_of(connection, tenant=tenant, name=collection)
+                return await search_settings_of(connection, tenant=tenant, name=collection)
         except TimeoutError as error:
             raise DeadlineExceeded("the collection's settings could not be read in time") from error
 
 
-def _options(settings: RetrievalSettings, said: RetrievalSettings, *, limit: int) -> RetrievalOptions:
+def _options(
+    settings: RetrievalSettings, said: RetrievalSettings, *, limit: int, space_id: str
+) -> RetrievalOptions:
     candidates = settings.candidates or limit
     if said.candidates is None:
         # Somebody else's word, which must not keep this request from what it asks for.
@@ -121,5 +127,5 @@ def _options(settings: RetrievalSettings, said: RetrievalSettings, *, limit: int
         limit=limit, candidates=candidates, mode=settings.mode or "reranked", exact=bool(settings.exact),
         result_threshold=settings.result_threshold or 0.0, suppress_duplicates=bool(settings.suppress_duplicates),
         neighbours=settings.neighbours or 0, neighbour_tokens=settings.neighbour_tokens or 1,
-        detect_categories=bool(settings.detect_categories),
+        detect_categories=bool(settings.detect_categories), space_id=space_id,
     )

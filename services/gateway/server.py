@@ -66,9 +66,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         options = await self._planner.for_search(
             request, tenant=query.tenant, collection=query.collection, deadline=Deadline.of(context)
         )
-        found = await self._retriever.find(
-            planned(query, options, kinds=request.filter.kinds), deadline=Deadline.of(context)
-        )
+        # A question of an answer may be rewritten for seconds before it is searched for, and looks its space up then.
+        query = replace(planned(query, options, kinds=request.filter.kinds), space_id=options.space_id)
+        found = await self._retriever.find(query, deadline=Deadline.of(context))
         return answer_pb2.SearchResponse(
             passages=passage_messages(found.passages),
             degradations=[answer_pb2.Degradation(stage=entry.stage, reason=entry.reason)

@@ -234,22 +234,30 @@ class VllmEngine:
         from vllm.v1.engine.async_llm import AsyncLLM
 
         bind_to_parent()
-        options = self._options
-        on_cpu = current_platform.is_cpu()
-        arguments = AsyncEngineArgs(
-            model=self._weights.location,
-            dtype=fastest_dtype(cpu_flags()) if on_cpu and options.dtype == "auto" else options.dtype,
-            max_model_len=self._context_tokens_max,
-            max_num_seqs=options.sequences_max,
-            enforce_eager=on_cpu if options.compile == "auto" else options.compile == "off",
-            enable_prefix_caching=True,
-            block_size=CPU_BLOCK_TOKENS if on_cpu else None,
-            kv_cache_memory_bytes=int(options.kv_cache_gib * GIB) or None,
-            trust_remote_code=False,
-            # Only our own statistics: vLLM's would cost time at each step, and their names are not ours.
-            disable_log_stats=True,
-        )
+        arguments = AsyncEngineArgs(**engine_arguments(
+            self._weights.location, self._options, context_tokens_max=self._context_tokens_max,
+            on_cpu=current_platform.is_cpu(),
+        ))
         return AsyncLLM.from_engine_args(arguments, stat_loggers=[self._progress.logger_of])
+
+
+def engine_arguments(
+    location: str, options: VllmOptions, *, context_tokens_max: int, on_cpu: bool
+) -> dict[str, Any]:
+    """Return how vLLM is told to run a model, as arguments of `AsyncEngineArgs`."""
+    return {
+        "model": location,
+        "dtype": fastest_dtype(cpu_flags()) if on_cpu and options.dtype == "auto" else options.dtype,
+        "max_model_len": context_tokens_max,
+        "max_num_seqs": options.sequences_max,
+        "enforce_eager": on_cpu if options.compile == "auto" else options.compile == "off",
+        "enable_prefix_caching": True,
+        "block_size": CPU_BLOCK_TOKENS if on_cpu else None,
+        "kv_cache_memory_bytes": int(options.kv_cache_gib * GIB) or None,
+        "trust_remote_code": False,
+        # Only our own statistics: vLLM's would cost time at each step, and their names are not ours.
+        "disable_log_stats": True,
+    }
 
 
 async def _pieces(

@@ -45,11 +45,12 @@ def analyse_passage(text: str, *, language: str = "") -> Analysis:
     language = language if language in ALGORITHMS else detect_words(words)
     frequencies: Counter[str] = Counter()
     length = 0
-    for word in words:
+    for word, count in Counter(words).items():
         stems = passage_stems(word, language)
+        for stem in stems:
+            frequencies[stem] += count
         if stems:
-            frequencies.update(stems)
-            length += 1
+            length += count
     return Analysis(language, frequencies, length)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from psycopg import sql
@@ -92,6 +93,8 @@ class _VersionState:
     """Whether the collection needs vectors of this space; else it was switched since, and the space given up."""
     vectors_tables: list[str]
     """Those of all spaces: the version before may have vectors in several."""
+    partitioned: bool
+    """Whether the tenant has its part of `vectors_table`."""
 
 
 def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
@@ -170,17 +173,15 @@ async def _commit(connection: Connection, prepared: PreparedBatch, state: _Versi
     """Put the version in the place of the one before it; return its number of chunks."""
     batch = prepared.batch
     version = batch.version
-    if state.held:
+    if state.held and not state.partitioned:
         await ensure_partition(connection, vectors_table=state.vectors_table, tenant=version.tenant)
     values = _batch_values(batch)
     columns = _columns(prepared)
     async with connection.pipeline():
         await connection.execute(SHOW_ALL_ENTRIES)
-        await connection.execute(statements.RECORD_REMOVED_LEXEMES, values)
-        for table in state.vectors_tables:
-            await connection.execute(_of_table(statements.DELETE_VECTORS, table), values)
-        await connection.execute(statements.DELETE_ENTRIES, values)
-        await connection.execute(statements.DELETE_CHUNKS, values)
+        # Rows are there since a version was committed: before the first one there is nothing to take away.
+        if state.current_generation > 0:
+            await _remove_visible(connection, state, values)
         if batch.batch_count > 1:
             for statement in (statements.MOVE_CHUNKS, statements.MOVE_ENTRIES):
                 await connection.execute(statement, values)
@@ -193,14 +194,24 @@ async def _commit(connection: Connection, prepared: PreparedBatch, state: _Versi
                 await connection.execute(_of_table(statements.INSERT_VECTORS, state.vectors_table), columns)
         await connection.execute(statements.RECORD_ADDED_LEXEMES, values)
         switched = await connection.execute(statements.SWITCH_DOCUMENT, values)
-        for statement in statements.AFTER_SWITCH:
+        older_or_split = version.generation > 1 or batch.batch_count > 1
+        for statement in (*(statements.OF_OLDER_OR_SPLIT if older_or_split else ()), *statements.AFTER_SWITCH):
             await connection.execute(statement, values)
         row = await switched.fetchone()
     return 0 if row is None else int(row[0])
 
 
-def _of_table(statement: str, table: str) -> sql.Composed:
-    return sql.SQL(statement).format(table=sql.Identifier(table))
+async def _remove_visible(connection: Connection, state: _VersionState, values: dict[str, Any]) -> None:
+    await connection.execute(statements.RECORD_REMOVED_LEXEMES, values)
+    for table in state.vectors_tables:
+        await connection.execute(_of_table(statements.DELETE_VECTORS, table), values)
+    await connection.execute(statements.DELETE_ENTRIES, values)
+    await connection.execute(statements.DELETE_CHUNKS, values)
+
+
+@lru_cache(maxsize=256)
+def _of_table(statement: str, table: str) -> bytes:
+    return sql.SQL(statement).format(table=sql.Identifier(table)).as_bytes(None)
 
 
 def _batch_values(batch: Batch) -> dict[str, Any]:

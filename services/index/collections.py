@@ -128,6 +128,13 @@ async def retrieval_of(connection: Connection, *, tenant: str, name: str) -> Ret
     return RetrievalSettings() if row is None else RetrievalSettings.stored(row[0])
 
 
+async def search_settings_of(connection: Connection, *, tenant: str, name: str) -> tuple[RetrievalSettings, str]:
+    """Return how a collection's passages are searched for, and in which space; nothing where there is none such."""
+    cursor = await connection.execute(SELECT_SEARCH_SETTINGS, {"tenant": tenant, "name": name or DEFAULT_COLLECTION})
+    row = await cursor.fetchone()
+    return (RetrievalSettings(), "") if row is None else (RetrievalSettings.stored(row[0]), str(row[1]))
+
+
 async def lock_collection(connection: Connection, *, tenant: str, name: str) -> Collection:
     """Return a collection whose settings nobody else changes before this transaction ends; raise `NotFound`."""
     await connection.execute(LOCK_SETTINGS, {"tenant": tenant, "name": name or DEFAULT_COLLECTION})
@@ -296,6 +303,9 @@ limit %(limit)s
 """
 
 SELECT_RETRIEVAL = "select retrieval from collections where tenant = %(tenant)s and name = %(name)s"
+SELECT_SEARCH_SETTINGS = """
+select retrieval, space_id from collections where tenant = %(tenant)s and name = %(name)s
+"""
 
 # Two changes at once are one after the other; documents are accepted meanwhile, which a lock `for update` would stop.
 LOCK_SETTINGS = """

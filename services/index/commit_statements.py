@@ -16,7 +16,8 @@ LOCK_DOCUMENT = "select from documents where tenant = %(tenant)s and document_id
 SELECT_VERSION = f"""
 select version.state, version.batch_count, version.staged, document.current_generation, version.space_id,
        space.dimension, space.vectors_table, {HELD.format(space="version.space_id")},
-       array(select vectors_table from embedding_spaces where state <> 'retired' order by space_id)
+       array(select vectors_table from embedding_spaces where state <> 'retired' order by space_id),
+       to_regclass(quote_ident(space.vectors_table || '_' || version.tenant)) is not null
 from document_versions as version
 join documents as document using (document_id)
 join collections as collection on collection.collection_id = version.collection_id
@@ -197,10 +198,11 @@ where version.version_id = %(version_id)s
 on conflict (document_id) do update set noted_at = clock_timestamp()
 """
 
+OF_OLDER_OR_SPLIT = (DELETE_STAGED_CHUNKS, SUPERSEDE_OLDER)
+"""Nothing to do for a document's first version that came in one batch."""
+
 AFTER_SWITCH = (
-    DELETE_STAGED_CHUNKS,
     DELETE_STAGED_BATCHES,
-    SUPERSEDE_OLDER,
     FINISH_VERSION,
     COMPLETE_JOB,
     CLOSE_DEAD_LETTERS,

@@ -37,7 +37,7 @@ async def search_dense(
         "tenant": scope.tenant,
         "vector": half_vector(vector),
         "limit": limit,
-    } | scope.filters.parameters(scope.collection_ids)
+    } | scope.parameters
     if exact or scope.matching <= EXACT_ROWS_MAX:
         return await _fetch(connection, scope, EXACT, values)
     candidates = min(max(2 * limit, HNSW_CANDIDATES_MIN), HNSW_CANDIDATES_MAX)
@@ -49,7 +49,7 @@ async def search_dense(
 
 
 async def _fetch(connection: Connection, scope: Scope, statement: str, values: dict[str, Any]) -> list[Hit]:
-    condition = sql.SQL(scope.filters.condition)
+    condition = sql.SQL(scope.condition)
     query = sql.SQL(statement).format(table=sql.Identifier(scope.vectors_table), condition=condition)
     cursor = await connection.execute(query, values)
     return [Hit(chunk_id, 1.0 - distance) for chunk_id, distance in await cursor.fetchall()]

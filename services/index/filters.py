@@ -51,18 +51,21 @@ class Filters:
         """Return whether every passage meets the conditions."""
         return not (self.document_ids or self.categories or self.metadata or self.chunk_types)
 
-    @property
-    def condition(self) -> str:
-        """What a statement adds on rows with a `document_id` and a `chunk_id`, with the values of `parameters`."""
+    def condition(self, *, named: bool = False) -> str:
+        """What a statement adds on rows with a `document_id` and a `chunk_id`, with the values of `parameters`.
+
+        `named`: the documents that meet the conditions are `matching_documents`, and need not be found.
+        """
         if self.empty:
             return ""
-        return self.narrowed("chunk_id") + (CHUNK_TYPES_CONDITION if self.chunk_types else "")
+        return self.narrowed("chunk_id", named=named) + (CHUNK_TYPES_CONDITION if self.chunk_types else "")
 
-    def narrowed(self, key: str) -> str:
+    def narrowed(self, key: str, *, named: bool = False) -> str:
         """What is added on rows with a `document_id` and a `key` that units have too, `chunk_id` or `unit_id`."""
         if self.empty:
             return ""
-        return MATCHING_CONDITION + (CATEGORY_CONDITION.format(key=key) if self.categories else "")
+        documents = NAMED_CONDITION if named else MATCHING_CONDITION
+        return documents + (CATEGORY_CONDITION.format(key=key) if self.categories else "")
 
     def parameters(self, collection_ids: Sequence[str] = ()) -> dict[str, Any]:
         """Return the values of `CONDITIONS`, and of `MATCHING_CONDITION` within collections."""
@@ -120,6 +123,11 @@ MATCHING_CONDITION = f"""
   )
 """
 """On what has a `document_id`."""
+
+NAMED_CONDITION = """
+  and document_id = any(%(matching_documents)s::uuid[])
+"""
+"""The same, with the documents named."""
 
 CATEGORY_CONDITION = f"""
   and (

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -53,12 +53,16 @@ class Job:
     finished_at: datetime | None
 
 
-async def advance_job(connection: Connection, *, tenant: str, job_id: str, stage: str, percentage: int) -> bool:
-    """Move a job on; return whether it moved.
+async def advance_job(
+    connection: Connection, *, tenant: str, job_id: str, stage: str, percentage: int, passed: Sequence[str] = ()
+) -> bool:
+    """Move a job on to a stage, `passed` ones before it reached at the same moment; return whether it moved.
 
     It never moves backwards and a finished one stays finished, since messages come twice and out of order.
     """
-    values = {"tenant": tenant, "job_id": job_id, "stage": stage, "percentage": percentage}
+    values = {
+        "tenant": tenant, "job_id": job_id, "stage": stage, "percentage": percentage, "reached": [*passed, stage]
+    }
     cursor = await connection.execute(ADVANCE, values)
     return cursor.rowcount == 1
 
@@ -117,7 +121,9 @@ left join documents as document using (document_id)"""
 ADVANCE = """
 update jobs
 set status = 'processing', stage = %(stage)s, percentage = %(percentage)s,
-    stage_times = stage_times || jsonb_build_object(%(stage)s::text, now()),
+    stage_times = (
+        select jsonb_object_agg(reached, now()) from unnest(%(reached)s::text[]) as stage (reached)
+    ) || stage_times,
     started_at = coalesce(started_at, now()), updated_at = now()
 where tenant = %(tenant)s and job_id = %(job_id)s
   and status in ('pending', 'processing')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 from psycopg import sql
@@ -19,6 +20,12 @@ CANDIDATES_MAX = 5_000
 SCANNED_MAX = 50_000
 """Passages read where even the rarest stem is commoner than that; beyond, the search is no longer exact."""
 
+READ_MAX = 200_000
+"""Passages that a stem may be in for its postings to be read beside another's."""
+
+TOGETHER = 3.0
+"""How much oftener than by chance two stems of a question are in one passage."""
+
 QUESTION_STEMS_MAX = 64
 """Rarest stems kept of a very long question."""
 
@@ -33,34 +40,67 @@ async def search_lexical(connection: Connection, scope: Scope, *, stems: Sequenc
     # A filter leaves a share of the candidates, so it affords commoner stems; else it would find too few.
     share = scope.matching / scope.passages if 0 < scope.matching < scope.passages else 1.0
     stems = sorted(stems, key=lambda stem: scope.frequencies.get(stem, 0))[:QUESTION_STEMS_MAX]
-    rare = rarest_stems(stems, frequencies=scope.frequencies, candidates_max=round(CANDIDATES_MAX / share))
+    groups = candidate_groups(
+        stems, frequencies=scope.frequencies, passages=scope.passages, candidates_max=round(CANDIDATES_MAX / share)
+    )
+    alone = sum(len(group) == 1 for group in groups)
+    hits = await _fetch(connection, scope, stems, groups, limit=limit)
+    wanted = limit if scope.filters.empty else min(limit, scope.matching)
+    while len(hits) < wanted and alone < len(stems):
+        # Passages with a single, common stem are left: nobody gets fewer than there are.
+        alone = min(max(2 * alone, 1), len(stems))
+        hits = await _fetch(connection, scope, stems, [(stem,) for stem in stems[:alone]], limit=limit)
+    return hits
+
+
+async def _fetch(
+    connection: Connection, scope: Scope, stems: Sequence[str], groups: Sequence[tuple[str, ...]], *, limit: int
+) -> list[Hit]:
+    """Return the best of the passages that hold all stems of any group."""
+    if not groups:
+        return []
     weights = question_weights(stems, passages=scope.passages, frequencies=scope.frequencies)
     values = {
         "tenant": scope.tenant,
         "weights": sparse_vector(weights, dimension=DIMENSION),
         "scanned_max": SCANNED_MAX,
         "limit": limit,
-    } | scope.filters.parameters(scope.collection_ids)
-    query = sql.SQL(SEARCH).format(condition=sql.SQL(scope.filters.condition))
-    candidates = candidates_query(rare, collection_numbers=scope.collection_numbers)
+    } | scope.parameters
+    query = sql.SQL(SEARCH).format(condition=sql.SQL(scope.condition))
+    candidates = candidates_query(groups, collection_numbers=scope.collection_numbers)
     async with connection.pipeline():
         await connection.execute(SHOW_CANDIDATES, (candidates,))
         cursor = await connection.execute(query, values)
         return [Hit(chunk_id, -negative_score) for chunk_id, negative_score in await cursor.fetchall()]
 
 
-def rarest_stems(
-    stems: Sequence[str], *, frequencies: Mapping[str, int], candidates_max: int = CANDIDATES_MAX
-) -> list[str]:
-    """Return the rarest stems whose passages together stay within the budget; the rarest one in any case."""
-    chosen: list[str] = []
-    candidates = 0
-    for stem in sorted(stems, key=lambda stem: frequencies.get(stem, 0)):
-        candidates += frequencies.get(stem, 0)
-        if chosen and candidates > candidates_max:
+def candidate_groups(
+    stems: Sequence[str], *, frequencies: Mapping[str, int], passages: int, candidates_max: int = CANDIDATES_MAX
+) -> list[tuple[str, ...]]:
+    """Return groups of stems, the rarest first: a passage that holds all stems of one of them is a candidate.
+
+    The rarest stems alone, as many as stay within the budget; for what is left of it, commoner ones two by two, which
+    the best passages hold together. How many passages hold both is estimated by chance and `TOGETHER`.
+    """
+    stems = sorted(stems, key=lambda stem: frequencies.get(stem, 0))
+    groups: list[tuple[str, ...]] = []
+    left = candidates_max
+    for stem in stems:
+        if frequencies.get(stem, 0) > left:
             break
-        chosen.append(stem)
-    return chosen
+        left -= frequencies.get(stem, 0)
+        groups.append((stem,))
+    common = [stem for stem in stems[len(groups) :] if frequencies[stem] <= READ_MAX]
+    pairs = [
+        (min(TOGETHER * frequencies[one] * frequencies[other] / max(passages, 1), frequencies[one]), (one, other))
+        for one, other in itertools.combinations(common, 2)
+    ]
+    for estimate, pair in sorted(pairs):
+        if estimate > left:
+            break
+        left -= round(estimate)
+        groups.append(pair)
+    return groups
 
 
 # Row-level security applies `sourcier.candidates`; the limit inside bounds the work for a stem that is everywhere.

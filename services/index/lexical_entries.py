@@ -39,8 +39,15 @@ def lexeme(stem: str, *, collection_number: int) -> str:
     return f"{collection_number}:{stem}"
 
 
-def candidates_query(stems: Sequence[str], *, collection_numbers: Iterable[int]) -> str:
-    """Return the `tsquery` of the passages that hold any of the stems."""
-    lexemes = (lexeme(stem, collection_number=number) for number in collection_numbers for stem in stems)
-    # Quoted: apostrophes and backslashes are doubled, all else is literal.
-    return "|".join("'" + each.replace("\\", "\\\\").replace("'", "''") + "'" for each in lexemes)
+def candidates_query(groups: Iterable[Sequence[str]], *, collection_numbers: Iterable[int]) -> str:
+    """Return the `tsquery` of the passages that hold all stems of any group."""
+    numbers = tuple(collection_numbers)
+    return "|".join(
+        "&".join(_quoted(lexeme(stem, collection_number=number)) for stem in group)
+        for group in groups for number in numbers
+    )
+
+
+def _quoted(lexeme: str) -> str:
+    # Apostrophes and backslashes are doubled, all else is literal.
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -14,6 +14,9 @@ from services.chassis.errors import NotFound, SpaceMismatch
 from services.chassis.postgres import Connection
 from services.index.filters import CONDITIONS, UNITS_OF_CATEGORY, Filters
 
+NAMED_DOCUMENTS_MAX = 1_000
+"""Documents that a search's statements name one by one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
@@ -32,6 +35,20 @@ class Scope:
     """Passages that meet the filters; those of the collections without filters."""
     frequencies: Mapping[str, int]
     """In how many of the collections' passages each stem of the question occurs; absent where in none."""
+    matching_documents: tuple[str, ...] | None = None
+    """The documents that meet the filters, where they are few enough to be named; None where they have to be found."""
+
+    @property
+    def condition(self) -> str:
+        """What a statement adds on rows with a `document_id` and a `chunk_id`, with the values of `parameters`."""
+        return self.filters.condition(named=self.matching_documents is not None)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return the values of `condition`, and `collection_ids`."""
+        return self.filters.parameters(self.collection_ids) | {
+            "matching_documents": list(self.matching_documents or ())
+        }
 
     def check_vector(self, *, space_id: str, dimension: int) -> None:
         """Raise `SpaceMismatch` where a question's vector is not of the scope's space."""
@@ -64,6 +81,7 @@ async def find_scope(
     frequencies: Counter[str] = Counter()
     for _, _, _, _, counts, *_ in rows:
         frequencies.update(counts)
+    matching, documents = (passages, None) if filters.empty else await _find_matching(connection, values)
     return Scope(
         tenant=tenant,
         collection_ids=tuple(collection_id for _, collection_id, *_ in rows),
@@ -73,8 +91,9 @@ async def find_scope(
         vectors_table=vectors_table,
         passages=passages,
         filters=filters,
-        matching=passages if filters.empty else await _count_matching(connection, values),
+        matching=matching,
         frequencies=frequencies,
+        matching_documents=documents,
     )
 
 
@@ -99,11 +118,21 @@ def _only_one(spaces: set[tuple[Any, ...]]) -> tuple[Any, ...]:
     return spaces.pop()
 
 
-async def _count_matching(connection: Connection, values: dict[str, Any]) -> int:
-    by_chunk = values["chunk_types"] or values["categories"]
-    cursor = await connection.execute(COUNT_CHUNKS if by_chunk else COUNT_MATCHING, values)
+async def _find_matching(
+    connection: Connection, values: dict[str, Any]
+) -> tuple[int, tuple[str, ...] | None]:
+    """Return how many passages meet the filters, and their documents where those can be named."""
+    values = values | {"named_max": NAMED_DOCUMENTS_MAX}
+    cursor = await connection.execute(FIND_MATCHING, values)
     row = await cursor.fetchone()
-    return 0 if row is None else int(row[0])
+    assert row is not None
+    matching, documents = int(row[0]), None if row[1] is None else tuple(row[1])
+    if values["chunk_types"] or values["categories"]:
+        cursor = await connection.execute(COUNT_CHUNKS, values)
+        row = await cursor.fetchone()
+        assert row is not None
+        matching = int(row[0])
+    return matching, documents
 
 
 SELECT_SPACES = "select name, space_id from collections where tenant = %(tenant)s and name = any(%(names)s)"
@@ -134,8 +163,10 @@ left join collection_statistics using (collection_id)
 left join occurring using (collection_id)
 """
 
-COUNT_MATCHING = f"""
-select coalesce(sum(chunk_count), 0)::int
+# Conditions on metadata read every document of the collections: done once, where they then can be named.
+FIND_MATCHING = f"""
+select coalesce(sum(chunk_count), 0)::int,
+       case when count(*) <= %(named_max)s then coalesce(array_agg(document_id), '{{}}') end
 from documents
 where tenant = %(tenant)s
   and collection_id in (select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s))

@@ -7,14 +7,18 @@ index once it outgrows exact scans: until then inserting costs no graph, and a s
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from psycopg import sql
+from psycopg.errors import DiskFull, OutOfMemory
 from psycopg.rows import class_row
 
 from services.chassis.errors import NotFound, SpaceMismatch
 from services.chassis.postgres import Connection, Database
+
+logger = logging.getLogger(__name__)
 
 EXACT_ROWS_MAX = 20_000
 """Up to so many rows a scan takes 10 to 20 ms and misses nothing."""
@@ -27,6 +31,12 @@ LOAD_DOCUMENTS_MIN = 100
 
 HNSW_LINKS = 16
 HNSW_BUILD_CANDIDATES = 64
+
+BUILD_MEMORY_BYTES_MAX = 2 * 1024**3
+"""What a build may take at once; a graph that outgrows it is finished on the disk, several times slower."""
+BUILD_MEMORY_BYTES_MIN = 64 * 1024**2
+ELEMENT_BYTES = 1_000
+"""Of a graph in memory, beside the vector: links of two layers with their distances, and the element (pgvector 0.8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,13 +155,15 @@ async def ensure_partition(connection: Connection, *, vectors_table: str, tenant
 
 
 async def build_indexes(
-    database: Database, *, rows_min: int = EXACT_ROWS_MAX, deferred_rows_max: int = 0
+    database: Database, *, rows_min: int = EXACT_ROWS_MAX, deferred_rows_max: int = 0,
+    memory_bytes_max: int = BUILD_MEMORY_BYTES_MAX,
 ) -> list[str]:
     """Give an HNSW index to each partition of over `rows_min` rows that has none; return their names.
 
     A partition of up to `deferred_rows_max` rows that is being loaded is left for later: adding a row to an index costs
     several times what building it afterwards does (ADR 16). Built concurrently: neither searches nor commits wait. One
-    process builds at a time, the others return at once.
+    process builds at a time, the others return at once. The server is asked for as much memory as the graph takes, up to
+    `memory_bytes_max`.
     """
     built: list[str] = []
     async with database.autocommit(tenant="*") as connection:
@@ -164,20 +176,42 @@ async def build_indexes(
             cursor = await connection.execute(PARTITIONS_WITHOUT_INDEX, {
                 "rows_min": rows_min, "deferred_rows_max": deferred_rows_max, "load_documents_min": LOAD_DOCUMENTS_MIN
             })
-            for (partition,) in await cursor.fetchall():
-                # Hashed: the partition's own name may already be as long as names can be.
-                index = "hnsw_" + hashlib.sha256(partition.encode()).hexdigest()[:16]
-                names = {"index": sql.Identifier(index), "partition": sql.Identifier(partition)}
-                # What a build that was cut off left behind is invalid, and would be kept up to date for nothing.
-                await connection.execute(sql.SQL(DROP_INDEX).format(**names))
-                await connection.execute(sql.SQL(CREATE_INDEX).format(**names))
+            for partition, rows, dimension in await cursor.fetchall():
+                memory = min(build_memory(rows=int(rows), dimension=dimension), memory_bytes_max)
+                await connection.execute(SET_BUILD_MEMORY, (f"{memory // 1024}kB",))
+                await _build_index(connection, partition)
                 built.append(partition)
         finally:
             if not connection.closed:
+                await connection.execute("reset maintenance_work_mem")
                 timeout = f"{database.settings.statement_timeout_seconds * 1000:.0f}"
                 await connection.execute("select set_config('statement_timeout', %s, false)", (timeout,))
                 await connection.execute(UNLOCK, ("sourcier.hnsw",))
     return built
+
+
+def build_memory(*, rows: int, dimension: int) -> int:
+    """Return the bytes of memory that a graph over so many half-precision vectors is built in."""
+    return max(rows * (2 * dimension + ELEMENT_BYTES), BUILD_MEMORY_BYTES_MIN)
+
+
+async def _build_index(connection: Connection, partition: str) -> None:
+    # Hashed: the partition's own name may already be as long as names can be.
+    index = "hnsw_" + hashlib.sha256(partition.encode()).hexdigest()[:16]
+    names = {"index": sql.Identifier(index), "partition": sql.Identifier(partition)}
+    # What a build that was cut off left behind is invalid, and would be kept up to date for nothing.
+    await connection.execute(sql.SQL(DROP_INDEX).format(**names))
+    try:
+        await connection.execute(sql.SQL(CREATE_INDEX).format(**names))
+    except (DiskFull, OutOfMemory) as error:
+        # Workers share the graph in /dev/shm, of which containers often have 64 MB; one process needs none.
+        logger.warning("index of %s: built by one process, shared memory is short: %s", partition, error)
+        await connection.execute(sql.SQL(DROP_INDEX).format(**names))
+        await connection.execute("set max_parallel_maintenance_workers = 0")
+        try:
+            await connection.execute(sql.SQL(CREATE_INDEX).format(**names))
+        finally:
+            await connection.execute("reset max_parallel_maintenance_workers")
 
 
 def _fields(space: EmbeddingSpace) -> dict[str, str | int]:
@@ -268,7 +302,7 @@ create policy tenant_rows on {table} using (tenant = (select current_setting('so
 
 # The planner's estimate of rows is enough: it decides when to build, never what a search finds.
 PARTITIONS_WITHOUT_INDEX = """
-select partition.relname
+select partition.relname, partition.reltuples, space.dimension
 from embedding_spaces as space
 join pg_inherits on inhparent = to_regclass(quote_ident(space.vectors_table))
 join pg_class as partition on partition.oid = inhrelid
@@ -301,6 +335,7 @@ where partition.reltuples > %(rows_min)s
         and load.documents >= %(load_documents_min)s
   ))
 """
+SET_BUILD_MEMORY = "select set_config('maintenance_work_mem', %s, false)"
 DROP_INDEX = "drop index concurrently if exists {index}"
 CREATE_INDEX = f"""
 create index concurrently {{index}} on {{partition}}

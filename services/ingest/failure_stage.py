@@ -60,7 +60,7 @@ class FailureStage:
         async with self._database.transaction(tenant=letter.version.tenant) as connection:
             await dead_letters.fail_version(connection, version_reference(letter.version), failure)
         self._relay.wake()
-        await self._progress.tell(tenant=letter.version.tenant, job_id=letter.version.job_id)
+        await self._progress.tell(tenant=letter.version.tenant, job_id=letter.version.job_id, finished=True)
 
     async def _of_unit(self, letter: events_pb2.DeadLetter) -> None:
         """Note the reason at the chunk's unit: its document is found as it is."""

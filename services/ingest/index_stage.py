@@ -23,6 +23,8 @@ from sourcier.events.v1 import events_pb2
 logger = logging.getLogger(__name__)
 
 STAGE = "index"
+NUMBERS_MAX = 10_000
+"""Collections whose numbers are remembered."""
 
 
 class IndexStage:
@@ -33,6 +35,7 @@ class IndexStage:
         self._database = database
         self._progress = progress
         self._relay = relay
+        self._numbers: dict[tuple[str, str], int] = {}
 
     def consumer(self, *, slots: int) -> Consumer[events_pb2.ChunksEmbedded]:
         """Return the consumer, with slots for each lane."""
@@ -51,10 +54,7 @@ class IndexStage:
             await self._add_vectors(embedded)
             return
         batch = _batch(embedded)
-        async with self._database.transaction(tenant=version.tenant) as connection:
-            number = await batches.collection_number(
-                connection, tenant=version.tenant, collection_id=version.collection_id
-            )
+        number = await self._collection_number(version)
         # Analysing the text is most of the work; no transaction is open meanwhile, and the loop stays free.
         prepared = await asyncio.to_thread(batches.prepare, batch, collection_number=number)
         async with self._database.transaction(tenant=version.tenant) as connection:
@@ -68,7 +68,22 @@ class IndexStage:
             telemetry.freshness_seconds.labels(version.lane).observe(age_seconds(version.version_id))
             # Its place in the pipeline is free for the next document.
             self._relay.wake()
-        await self._progress.tell(tenant=version.tenant, job_id=version.job_id)
+        await self._progress.tell(
+            tenant=version.tenant, job_id=version.job_id, finished=staging.outcome == "committed"
+        )
+
+    async def _collection_number(self, version: events_pb2.VersionReference) -> int:
+        """Return what marks the collection's lexemes; it never changes, and a deleted collection has no document."""
+        key = (version.tenant, version.collection_id)
+        if key not in self._numbers:
+            async with self._database.transaction(tenant=version.tenant, read_only=True) as connection:
+                number = await batches.collection_number(
+                    connection, tenant=version.tenant, collection_id=version.collection_id
+                )
+            if len(self._numbers) >= NUMBERS_MAX:
+                self._numbers.clear()
+            self._numbers[key] = number
+        return self._numbers[key]
 
     async def _add_vectors(self, embedded: events_pb2.ChunksEmbedded) -> None:
         chunks = [

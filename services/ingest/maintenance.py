@@ -9,6 +9,7 @@ import time
 
 from services.chassis import telemetry
 from services.chassis.errors import ServiceError
+from services.chassis.lifecycle import first_of
 from services.chassis.objects import ObjectStore
 from services.chassis.postgres import ALL_TENANTS, Database
 from services.index import frequencies, manifests, spaces, sweeping
@@ -18,6 +19,9 @@ from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, artefacts_prefi
 logger = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 1.0
+REFRESH_SHARE = 0.05
+"""Most of the time that refreshes may take, as long as they are `REFRESH_SECONDS_MAX` apart at most."""
+REFRESH_SECONDS_MAX = 5.0
 INDEX_SECONDS = 60.0
 SWEEP_SECONDS = 60.0
 SWEEP_LIMIT = 100
@@ -36,10 +40,11 @@ class Maintenance:
 
     def __init__(
         self, database: Database, objects: ObjectStore, removal: Removal, *,
-        deferred_rows_max: int = spaces.DEFERRED_ROWS_MAX,
+        deferred_rows_max: int = spaces.DEFERRED_ROWS_MAX, index_memory_bytes_max: int = spaces.BUILD_MEMORY_BYTES_MAX,
     ) -> None:
         self._database = database
         self._deferred_rows_max = deferred_rows_max
+        self._index_memory_bytes_max = index_memory_bytes_max
         self._objects = objects
         self._removal = removal
         self._indexed_at = time.monotonic()
@@ -49,19 +54,19 @@ class Maintenance:
     async def run(self, stopping: asyncio.Event) -> None:
         """Maintain until told to stop."""
         while not stopping.is_set():
+            began = time.monotonic()
             try:
                 while await self._refresh() and not stopping.is_set():
                     pass
+                refreshed = time.monotonic() - began
                 await self._build_indexes()
                 await self._record_manifests()
                 await self._sweep(stopping)
             except ServiceError as error:
                 logger.warning("maintenance: %s", error)
-            try:
-                async with asyncio.timeout(REFRESH_SECONDS):
-                    await stopping.wait()
-            except TimeoutError:
-                continue
+                refreshed = 0.0
+            # Under a load the changes of many documents are added up together: their common words are one row then.
+            await first_of(stopping, seconds=min(max(REFRESH_SECONDS, refreshed / REFRESH_SHARE), REFRESH_SECONDS_MAX))
 
     async def _refresh(self) -> int:
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
@@ -71,7 +76,9 @@ class Maintenance:
         if time.monotonic() - self._indexed_at < INDEX_SECONDS:
             return
         self._indexed_at = time.monotonic()
-        for partition in await spaces.build_indexes(self._database, deferred_rows_max=self._deferred_rows_max):
+        for partition in await spaces.build_indexes(
+            self._database, deferred_rows_max=self._deferred_rows_max, memory_bytes_max=self._index_memory_bytes_max
+        ):
             logger.info("HNSW index built", extra={"partition": partition})
 
     async def _record_manifests(self) -> None:

@@ -82,7 +82,9 @@ def assemble(
         space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, intake=intake, removal=removal,
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,
         reconciler=Reconciler(database, buckets, collector, relay, every_seconds=settings.reconcile_seconds),
-        space_builder=SpaceBuilder(database, jetstream, spaces), enriching=enriching,
+        space_builder=SpaceBuilder(
+            database, jetstream, spaces, index_memory_bytes_max=settings.index_memory_bytes_max
+        ), enriching=enriching,
     )
 
 

@@ -19,16 +19,17 @@ class Progress:
         self._jetstream = jetstream
 
     async def advance(self, version: events_pb2.VersionReference, *stages: tuple[str, int]) -> None:
-        """Move a version's job on to each stage in turn; it never goes back."""
-        async with self._database.transaction(tenant=version.tenant) as connection:
-            for stage, percentage in stages:
-                await jobs.advance_job(
-                    connection, tenant=version.tenant, job_id=version.job_id, stage=stage, percentage=percentage
-                )
+        """Move a version's job on through stages to the last one; it never goes back."""
+        *passed, (stage, percentage) = stages
+        # Nothing rests on it: a stage that comes again notes it again, and the commit says how it ended.
+        async with self._database.transaction(tenant=version.tenant, flushed=False) as connection:
+            await jobs.advance_job(
+                connection, tenant=version.tenant, job_id=version.job_id, stage=stage, percentage=percentage,
+                passed=[name for name, _ in passed],
+            )
         await self.tell(tenant=version.tenant, job_id=version.job_id)
 
-    async def tell(self, *, tenant: str, job_id: str) -> None:
+    async def tell(self, *, tenant: str, job_id: str, finished: bool = False) -> None:
         """Wake those who watch a job that moved."""
-        await self._jetstream.tell(
-            subjects.PROGRESS, events_pb2.JobProgress(tenant=tenant, job_id=job_id), tenant=tenant, suffix=job_id
-        )
+        told = events_pb2.JobProgress(tenant=tenant, job_id=job_id, finished=finished)
+        await self._jetstream.tell(subjects.PROGRESS, told, tenant=tenant, suffix=job_id)

@@ -12,6 +12,7 @@ from nats.aio.msg import Msg
 
 from services.chassis import subjects
 from services.chassis.errors import InvalidArgument
+from services.chassis.lifecycle import first_of
 from services.chassis.serving import received, tenant_of
 from services.index import collections, jobs
 from services.index.collections import DEFAULT_COLLECTION
@@ -30,10 +31,12 @@ from services.ingest.operation_messages import (
 )
 from services.ingest.operations import Operations
 from services.ingest.parts import Parts
+from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
+WATCH_PAUSE_SECONDS = 0.2
 WATCH_LOOK_SECONDS = 2.0
 """Progress is told on core NATS, which may lose it; whoever watches looks for itself, too."""
 
@@ -84,12 +87,17 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
     ) -> AsyncIterator[ingest_pb2.WatchJobResponse]:
         """Stream a job each time it moves, until it is over."""
         tenant = tenant_of(context)
-        moved = asyncio.Event()
+        moved, ended = asyncio.Event(), asyncio.Event()
 
         async def heard(message: Msg) -> None:
+            if events_pb2.JobProgress.FromString(message.data).finished:
+                ended.set()
             moved.set()
 
-        await self._job(tenant, request.job_id)  # an id that names no job is no subject to listen to
+        job = await self._job(tenant, request.job_id)  # an id that names no job is no subject to listen to
+        if job.status in FINISHED:
+            yield ingest_pb2.WatchJobResponse(job=job)
+            return
         unsubscribe = await self._jetstream.listen(
             subjects.PROGRESS, tenant=tenant, suffix=request.job_id, heard=heard
         )
@@ -98,12 +106,11 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
             job = await self._job(tenant, request.job_id)
             yield ingest_pb2.WatchJobResponse(job=job)
             while job.status not in FINISHED:
-                try:
-                    async with asyncio.timeout(WATCH_LOOK_SECONDS):
-                        await moved.wait()
-                except TimeoutError:
-                    pass
+                await first_of(moved, ended, seconds=WATCH_LOOK_SECONDS)
+                # Stages that follow close on one another are looked at once; the end is looked at when it comes.
+                await first_of(ended, seconds=WATCH_PAUSE_SECONDS)
                 moved.clear()
+                ended.clear()
                 latest = await self._job(tenant, request.job_id)
                 if latest != job:
                     job = latest

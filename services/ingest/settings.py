@@ -51,6 +51,9 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Documents being cut at once."""
     index_slots: int = Field(default=4, ge=1, le=64)
     """Batches being written at once."""
+    index_memory_bytes_max: int = Field(default=2048 * MEBIBYTE, ge=64 * MEBIBYTE)
+    """Most memory that PostgreSQL is asked for to build a vector index in, 1.8 KB a vector of 384 values; a larger one
+    is finished on the disk, several times slower."""
     in_flight_max: int = Field(default=64, ge=1, le=10_000)
     """Documents released into the pipeline at once, per tenant and lane; the others wait in PostgreSQL."""
     hnsw_deferred_rows_max: int = Field(default=100_000, ge=0)

@@ -63,8 +63,12 @@ class SpaceBuilder:
 
     name = "space-builder"
 
-    def __init__(self, database: Database, jetstream: JetStream, counted: CountedSpaces) -> None:
+    def __init__(
+        self, database: Database, jetstream: JetStream, counted: CountedSpaces, *,
+        index_memory_bytes_max: int = spaces.BUILD_MEMORY_BYTES_MAX,
+    ) -> None:
         self._database = database
+        self._index_memory_bytes_max = index_memory_bytes_max
         self._jetstream = jetstream
         self._counted = counted
         self._woken = asyncio.Event()
@@ -132,7 +136,9 @@ class SpaceBuilder:
             )
         if large:
             # Whoever builds indexes at the moment may have this one in hand; a moment later it is looked at again.
-            await spaces.build_indexes(self._database, rows_min=spaces.EXACT_ROWS_MAX)
+            await spaces.build_indexes(
+                self._database, rows_min=spaces.EXACT_ROWS_MAX, memory_bytes_max=self._index_memory_bytes_max
+            )
             return
         async with self._database.transaction(tenant=build.tenant) as connection:
             if await space_upkeep.finish_building(connection, build_id=build.build_id):

@@ -37,7 +37,8 @@ def pipeline(parts: Parts) -> list[Worker]:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)
         workers.append(index.consumer(slots=settings.index_slots))
         maintenance = Maintenance(
-            database, parts.objects, parts.removal, deferred_rows_max=settings.hnsw_deferred_rows_max
+            database, parts.objects, parts.removal, deferred_rows_max=settings.hnsw_deferred_rows_max,
+            index_memory_bytes_max=settings.index_memory_bytes_max,
         )
         workers += [maintenance, parts.space_builder]
     if "enrich" in stages and parts.enriching is not None:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from eval import answers
+from eval.datasets import Dataset, Passage, Question
+from eval.system import System
 from sourcier import Client
 from tests.fix_stack import RunningStack
 
@@ -78,3 +81,39 @@ def test_the_model_searches_from_the_command_line(scripted_stack: RunningStack) 
     assert events[-1]["finished"]["outcome"] == "ANSWER_OUTCOME_ANSWERED"
     shown = scripted_stack.run("ask", "--mode", "tools", question)
     assert "\nSources\n  [1] " in shown.stdout
+
+
+def small_set() -> Dataset:
+    """Return nine passages, each with a question; the first and the last are left out of the collection."""
+    facts = [("Brest", 12), ("Lyon", 23), ("Nantes", 34), ("Lille", 45), ("Nancy", 56), ("Reims", 67), ("Dijon", 78),
+             ("Rouen", 89), ("Metz", 91)]
+    return Dataset(
+        "petit",
+        tuple(Passage(f"p{count}", city, f"Le site de {city} compte {count} bureaux.") for city, count in facts),
+        tuple(Question(f"q{count}", f"Combien de bureaux compte le site de {city} ?", {f"p{count}": 1}, (str(count),))
+              for city, count in facts),
+    )
+
+
+async def test_the_evaluation_of_answers_runs_and_goes_on_where_it_was_cut_off(
+    scripted_stack: RunningStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(answers, "RESULTS", tmp_path)
+    monkeypatch.setattr(answers, "DIRECT_ENTRIES", 3)
+    system = System(scripted_stack.gateway, "", "", "")
+    run = answers.AnswerRun(
+        dataset=small_set(), questions=2, parts=("piaf", "direct"), model="scripted", passages=9, command="eval",
+    )
+    await answers.measure_answers(run, system)
+    shown = capsys.readouterr().out
+    kept = (tmp_path / "answers-scripted.jsonl").read_text().splitlines()
+    # The model quotes the first passage: the right one for what is there.
+    assert "| PIAF, with an answer | 2 | 2 | 0 | 0 | 0 | 2 | 2 of 2 | 2 of 2 |" in shown
+    assert "| PIAF, its passage removed, without one | 1 |" in shown
+    assert "| asked again | 12 | 12 | 12 |" in shown
+    near_misses = next(line for line in shown.splitlines() if line.startswith("| another number or name"))
+    assert near_misses.split("|")[3].strip() == "0"
+    (tmp_path / "answers-scripted.jsonl").write_text("\n".join(kept[:3]) + "\n" + kept[3][:20])
+    await answers.measure_answers(run, system)
+    assert (tmp_path / "answers-scripted.jsonl").read_text().splitlines()[:3] == kept[:3]
+    assert capsys.readouterr().out.split("| median")[0] == shown.split("| median")[0]

@@ -648,19 +648,23 @@ class JobProgress(_message.Message):
 
     TENANT_FIELD_NUMBER: _builtins.int
     JOB_ID_FIELD_NUMBER: _builtins.int
+    FINISHED_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
     """The tenant."""
     job_id: _builtins.str
     """The job."""
+    finished: _builtins.bool
+    """Whether it is over, one way or the other; who watches looks at once then, and a moment later otherwise."""
     def __init__(
         self,
         *,
         tenant: _builtins.str = ...,
         job_id: _builtins.str = ...,
+        finished: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_id", b"job_id", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finished", b"finished", "job_id", b"job_id", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

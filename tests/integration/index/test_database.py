@@ -33,6 +33,18 @@ async def test_errors_are_translated(database: Database) -> None:
     await _run(database, "select 1")
 
 
+async def test_only_what_is_written_again_anyway_may_stay_behind_the_disk(database: Database) -> None:
+    async def waiting_for_disk(**how: bool) -> str:
+        async with database.transaction(tenant="acme", **how) as connection:
+            row = await (await connection.execute("show synchronous_commit")).fetchone()
+            return str(row[0]) if row else ""
+
+    usual = await waiting_for_disk()
+    assert await waiting_for_disk(flushed=False) == "off"
+    # The connection goes back to the pool as it was.
+    assert [await waiting_for_disk() for _ in range(4)] == [usual] * 4
+
+
 async def test_a_caller_never_meets_a_connection_that_the_server_dropped(database: Database) -> None:
     await asyncio.gather(*(_run(database, "select 1") for _ in range(10)))
     await _run(

@@ -81,3 +81,37 @@ def _cosine(one: bytes, other: bytes) -> float:
 
 async def _texts(database: Database, chunk_ids: list[str]) -> list[str]:
     return [passage.text for passage in await search.passages(database, tenant="acme", chunk_ids=chunk_ids)]
+
+
+async def test_an_index_is_built_in_the_memory_it_takes_and_without_workers_where_shared_memory_is_short(
+    database: Database, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = random.Random(3)
+    version = (await writer.accept("a.txt", "a")).version
+    vectors = [vector(generator) for _ in range(600)]
+    await writer.stage(version, [str(number) for number in range(600)], vectors=vectors)
+    async with database.autocommit(tenant="acme") as connection:
+        await connection.execute("analyze")
+    # What PostgreSQL says where /dev/shm is full, for as long as it may use workers; and the memory that it was given.
+    monkeypatch.setattr(spaces, "CREATE_INDEX", """
+        do $$
+        begin
+            if current_setting('max_parallel_maintenance_workers')::int > 0 then
+                raise exception 'could not resize shared memory segment' using errcode = 'disk_full';
+            end if;
+            execute format('create index {index} on {partition} using hnsw (embedding halfvec_cosine_ops)');
+            execute format('comment on index {index} is %L', current_setting('maintenance_work_mem'));
+        end
+        $$
+    """)
+    monkeypatch.setattr(spaces, "BUILD_MEMORY_BYTES_MIN", 0)
+    assert len(await spaces.build_indexes(database, rows_min=500)) == 1
+    async with database.autocommit(tenant="acme") as connection:
+        cursor = await connection.execute(
+            "select obj_description(oid), current_setting('maintenance_work_mem'), "
+            "current_setting('max_parallel_maintenance_workers') from pg_class where relname like 'hnsw_%'"
+        )
+        ((given, afterwards, workers),) = await cursor.fetchall()
+    assert given == f"{spaces.build_memory(rows=600, dimension=DIMENSION) // 1024}kB"
+    assert afterwards == "256MB"
+    assert workers == "2"

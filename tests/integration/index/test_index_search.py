@@ -9,7 +9,7 @@ import pytest
 
 from services.chassis.errors import InvalidArgument, NotFound, SpaceMismatch
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import collections, dense, documents, search, spaces
+from services.index import collections, dense, documents, lexical, search, spaces
 from services.index.filters import Filters, filters_from
 from services.index.search import QuestionVector, SearchRequest
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, text_vector, unit_vector
@@ -170,6 +170,21 @@ async def test_an_index_is_built_for_large_partitions_and_agrees(
         exact = await search.dense(database, request(limit=10, exact=True), vector=question_vector(text))
         agreed += len({r.passage.chunk_id for r in approximate} & {r.passage.chunk_id for r in exact})
     assert agreed >= 0.95 * 500
+
+
+async def test_a_common_word_fills_what_a_rare_one_leaves_open(
+    database: Database, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexical, "CANDIDATES_MAX", 5)
+    texts = [f"contrat de travail, page {page}" for page in range(30)] + ["zèbre", "zèbre et contrat"]
+    await writer.index("a.txt", texts)
+    found = await search.lexical(database, request(limit=20), question="contrat zèbre")
+    assert len(found) == 20, "so many hold one of the words"
+    assert {found[0].passage.text, found[1].passage.text} == {"zèbre", "zèbre et contrat"}
+    found = await search.lexical(database, request(limit=20), question="contrat travail")
+    assert len(found) == 20
+    narrowed = request(limit=20, filters=Filters(categories=("absent",)))
+    assert await search.lexical(database, narrowed, question="contrat travail") == []
 
 
 def test_an_unknown_filter_is_a_clear_error() -> None:

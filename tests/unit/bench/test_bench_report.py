@@ -87,6 +87,26 @@ def test_what_misses_its_target_is_shown_as_missing_it(tmp_path: Path) -> None:
         assert "| embedding: theirs | ≤ 2000 tokens/s | 1,000 tokens/s | reached |" in text
 
 
+def test_a_note_on_what_could_not_run_is_shown() -> None:
+    table = _table(2_000)
+    table.notes |= {"theirs": "fp32", "a peer that is not here": "its environment cannot be made"}
+    text = figures.table_text(table)
+    assert "| theirs | 1,000 | 900 to 1,100 | 3 | fp32 |" in text
+    assert "a peer that is not here: its environment cannot be made" in text
+
+
+def test_a_limit_of_the_slow_ones_says_which_share_it_is_of() -> None:
+    table = Table("found", "s", higher_is_better=False)
+    for value in (*[1.0] * 90, *[4.0] * 10):
+        table.add("all", value)
+    assert (table.limit("all", at_most=3), table.limit("all", at_most=3, share=0.95)) == (1, 4)
+    result = Result(benchmark="freshness", run=EARLY, outcome=Outcome.FINISHED, tables=[table])
+    assert result.missed == 1
+    assert [(each.figure, each.measured, each.reached) for each in figures.targets_of(result)] == [
+        ("found: all", "1.00 s", True), ("found: all, p95", "4.00 s", False)
+    ]
+
+
 def test_figures_have_three_digits_that_count() -> None:
     assert [figures.number(value) for value in (0, 0.012345, 1.5, 15.25, 152.5, 1_525_000, -0.5)] == [
         "0", "0.0123", "1.50", "15.2", "152", "1,525,000", "-0.500"

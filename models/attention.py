@@ -1,0 +1,106 @@
+"""Rewrite an exported encoder so that its attention quantises well: the same function in fewer steps.
+
+PyTorch exports scaled dot-product attention as (q · s)(k · s)ᵀ with s = d^-¼, d the dimension of a head, computed from
+shapes at each call. Between a projection and its product those multiplications keep a quantiser from moving up to the
+projection, and an engine from making one step of transposition, products and softmax. In the weights they cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def fold_attention_scale(model: Any) -> int:
+    """Move the scale of queries and keys into the projections' weights and biases; return how many were moved.
+
+    A graph of another form is left as it is.
+    """
+    from onnx import numpy_helper
+
+    graph = model.graph
+    constants = {entry.name: entry for entry in graph.initializer}
+    producers = {output: node for node in graph.node for output in node.output}
+    products = [node for node in graph.node if node.op_type == "Mul"]
+    moved = 0
+    for product in products:
+        projection = _projection(product, producers, constants)
+        if projection is None:
+            continue
+        weights, bias, head = projection
+        for name in (weights, bias):
+            scaled = numpy_helper.to_array(constants[name]) * np.float32(head**-0.25)
+            constants[name].CopyFrom(numpy_helper.from_array(scaled, name))
+        for reader in graph.node:
+            for place, name in enumerate(reader.input):
+                if name == product.output[0]:
+                    reader.input[place] = product.input[0]
+        graph.node.remove(product)
+        moved += 1
+    _drop_unread(graph)
+    return moved
+
+
+def _projection(
+    product: Any, producers: dict[str, Any], constants: dict[str, Any]
+) -> tuple[str, str, int] | None:
+    """Return weights, bias and head dimension of the projection that a product scales; None for any other product."""
+    if not _is_root_of_root(product.input[1], producers):
+        return None
+    transpose = producers.get(product.input[0])
+    reshape = producers.get(transpose.input[0]) if _is(transpose, "Transpose") else None
+    add = producers.get(reshape.input[0]) if _is(reshape, "Reshape") else None
+    if not _is(add, "Add"):
+        return None
+    bias = next((name for name in add.input if name in constants), "")
+    matmul = next((producers[name] for name in add.input if _is(producers.get(name), "MatMul")), None)
+    head = _head_dimension(producers.get(reshape.input[1]), producers, constants)
+    if not bias or matmul is None or matmul.input[1] not in constants or head is None:
+        return None
+    return matmul.input[1], bias, head
+
+
+def _is_root_of_root(name: str, producers: dict[str, Any]) -> bool:
+    """Tell whether a value is √(1 / √x), as the exporter writes the scale, with casts wherever it puts them."""
+    met = []
+    while len(met) < 3:
+        node = producers.get(name)
+        if node is None:
+            return False
+        if node.op_type != "Cast":
+            met.append(node.op_type)
+        name = node.input[1] if node.op_type == "Div" else node.input[0]
+    return met == ["Sqrt", "Div", "Sqrt"]
+
+
+def _head_dimension(shape: Any, producers: dict[str, Any], constants: dict[str, Any]) -> int | None:
+    """Return the last number of the shape that the projection's output is brought into."""
+    from onnx import numpy_helper
+
+    if not _is(shape, "Concat"):
+        return None
+    name = shape.input[-1]
+    if name in constants:
+        return int(numpy_helper.to_array(constants[name])[0])
+    constant = producers.get(name)
+    if not _is(constant, "Constant"):
+        return None
+    return int(np.atleast_1d(numpy_helper.to_array(constant.attribute[0].t))[0])
+
+
+def _is(node: Any, kind: str) -> bool:
+    return node is not None and node.op_type == kind
+
+
+def _drop_unread(graph: Any) -> None:
+    """Remove the nodes whose results nobody reads any more, those that only they read, and their constants."""
+    while True:
+        read = {name for node in graph.node for name in node.input} | {output.name for output in graph.output}
+        unread = [node for node in graph.node if not read.intersection(node.output)]
+        if not unread:
+            break
+        for node in unread:
+            graph.node.remove(node)
+    for entry in [entry for entry in graph.initializer if entry.name not in read]:
+        graph.initializer.remove(entry)
