@@ -48,14 +48,14 @@ def _projection(
     """Return weights, bias and head dimension of the projection that a product scales; None for any other product."""
     if not _is_root_of_root(product.input[1], producers):
         return None
-    transpose = producers.get(product.input[0])
-    reshape = producers.get(transpose.input[0]) if _is(transpose, "Transpose") else None
-    add = producers.get(reshape.input[0]) if _is(reshape, "Reshape") else None
-    if not _is(add, "Add"):
+    transpose = _producer(product.input[0], "Transpose", producers)
+    reshape = transpose and _producer(transpose.input[0], "Reshape", producers)
+    add = reshape and _producer(reshape.input[0], "Add", producers)
+    if not add:
         return None
     bias = next((name for name in add.input if name in constants), "")
-    matmul = next((producers[name] for name in add.input if _is(producers.get(name), "MatMul")), None)
-    head = _head_dimension(producers.get(reshape.input[1]), producers, constants)
+    matmul = next((found for name in add.input if (found := _producer(name, "MatMul", producers))), None)
+    head = _head_dimension(_producer(reshape.input[1], "Concat", producers), producers, constants)
     if not bias or matmul is None or matmul.input[1] not in constants or head is None:
         return None
     return matmul.input[1], bias, head
@@ -63,7 +63,7 @@ def _projection(
 
 def _is_root_of_root(name: str, producers: dict[str, Any]) -> bool:
     """Tell whether a value is √(1 / √x), as the exporter writes the scale, with casts wherever it puts them."""
-    met = []
+    met: list[str] = []
     while len(met) < 3:
         node = producers.get(name)
         if node is None:
@@ -78,19 +78,19 @@ def _head_dimension(shape: Any, producers: dict[str, Any], constants: dict[str, 
     """Return the last number of the shape that the projection's output is brought into."""
     from onnx import numpy_helper
 
-    if not _is(shape, "Concat"):
+    if shape is None:
         return None
     name = shape.input[-1]
     if name in constants:
         return int(numpy_helper.to_array(constants[name])[0])
-    constant = producers.get(name)
-    if not _is(constant, "Constant"):
-        return None
-    return int(np.atleast_1d(numpy_helper.to_array(constant.attribute[0].t))[0])
+    constant = _producer(name, "Constant", producers)
+    return None if constant is None else int(np.atleast_1d(numpy_helper.to_array(constant.attribute[0].t))[0])
 
 
-def _is(node: Any, kind: str) -> bool:
-    return node is not None and node.op_type == kind
+def _producer(name: str, kind: str, producers: dict[str, Any]) -> Any:
+    """Return the node that makes a value, where it is of a kind; else None."""
+    node = producers.get(name)
+    return node if node is not None and node.op_type == kind else None
 
 
 def _drop_unread(graph: Any) -> None:
