@@ -53,9 +53,8 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     """vLLM: whether the model is compiled; `auto` compiles on a GPU only, where it pays for the longer start."""
     kv_cache_gib: float = Field(default=1.0, ge=0, le=1024)
     """vLLM: memory for cached keys and values; 0 lets the engine choose from what is free."""
-    speculative_tokens: int | None = Field(default=None, ge=0, le=16)
-    """vLLM: tokens guessed ahead from the prompt's own words, each checked by the model; 0 guesses none. By default 4
-    on a CPU, which reads its weights once for all of them, and none on a GPU."""
+    speculative_tokens: int = Field(default=0, ge=0, le=16)
+    """vLLM: tokens guessed ahead from the prompt's own words, each checked by the model; 0 guesses none."""
     threads_bind: str = Field(default="auto", pattern=r"^(auto|nobind|[0-9,|-]+)$")
     """vLLM on a CPU: the cores its threads are bound to, as `0-7`; `auto` chooses, `nobind` leaves it to the system."""
 

@@ -45,8 +45,6 @@ NO_TOOLS = ("the chat template of {} has no place for tools; ask in mode injecti
             "with SOURCIER_GENERATE_MODEL")
 CPU_BLOCK_TOKENS = 32
 """Prefixes are cached by whole blocks; the CPU's own default of 128 would recompute up to 127 tokens of a hit."""
-CPU_SPECULATIVE_TOKENS = 4
-"""An answer that quotes its passages is guessed well, and checking five tokens takes hardly longer than one."""
 LOOKED_UP_MIN, LOOKED_UP_MAX = 2, 4
 """How many of the last tokens have to occur in the prompt for what followed them to be guessed."""
 STOP_SECONDS = 3.0
@@ -63,8 +61,7 @@ class VllmOptions:
     context_tokens_max: int
     sequences_max: int
     kv_cache_gib: float
-    speculative_tokens: int | None = None
-    """None: as many as pay on the device."""
+    speculative_tokens: int = 0
 
 
 class Progress:
@@ -260,10 +257,7 @@ def engine_arguments(
         "enable_prefix_caching": True,
         "block_size": CPU_BLOCK_TOKENS if on_cpu else None,
         "kv_cache_memory_bytes": int(options.kv_cache_gib * GIB) or None,
-        "speculative_config": _prompt_lookup(
-            (CPU_SPECULATIVE_TOKENS if on_cpu else 0) if options.speculative_tokens is None
-            else options.speculative_tokens
-        ),
+        "speculative_config": _prompt_lookup(options.speculative_tokens),
         "trust_remote_code": False,
         # Only our own statistics: vLLM's would cost time at each step, and their names are not ours.
         "disable_log_stats": True,

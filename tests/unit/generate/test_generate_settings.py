@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,14 +73,12 @@ def test_bfloat16_is_for_processors_that_compute_in_it(tmp_path: Path) -> None:
     assert fastest_dtype(cpu_flags(tmp_path / "absent")) == "float32"
 
 
-@pytest.mark.parametrize(
-    ("asked", "on_cpu", "guessed"), [(None, True, 4), (None, False, 0), (0, True, 0), (3, False, 3)]
-)
-def test_tokens_are_guessed_from_the_prompt_where_that_pays(asked: int | None, on_cpu: bool, guessed: int) -> None:
-    options = VllmOptions(dtype="auto", compile="auto", context_tokens_max=4096, sequences_max=8, kv_cache_gib=1.0,
-                          speculative_tokens=asked)
-    found = engine_arguments("model", options, context_tokens_max=2048, on_cpu=on_cpu)["speculative_config"]
-    assert (found or {"num_speculative_tokens": 0})["num_speculative_tokens"] == guessed
+def test_tokens_are_guessed_from_the_prompt_where_that_is_asked_for() -> None:
+    options = VllmOptions(dtype="auto", compile="auto", context_tokens_max=4096, sequences_max=8, kv_cache_gib=1.0)
+    assert engine_arguments("model", options, context_tokens_max=2048, on_cpu=True)["speculative_config"] is None
+    asked = engine_arguments("model", replace(options, speculative_tokens=4), context_tokens_max=2048, on_cpu=True)
+    assert asked["speculative_config"]["method"] == "ngram"
+    assert asked["speculative_config"]["num_speculative_tokens"] == 4
 
 
 def test_weights_are_a_folder_a_hub_id_or_in_the_model_store(tmp_path: Path) -> None:
