@@ -184,7 +184,7 @@ async def _round(way: Way, streams: int, *, tokens: int) -> tuple[list[float], d
 async def _curve(ways: Mapping[str, Way], delay: Table) -> Curve:
     series = {name: [(float(streams), delay.median(_label(name, streams))) for streams in (1, *DELAY_MS_MAX)]
               for name in ways}
-    for streams in (10, 100, 300):
+    for streams in (10, 100):
         for name, way in ways.items():
             delays, _ = await _round(way, streams, tokens=TOKENS)
             series[name] = sorted([*series[name], (float(streams), percentile(delays, 0.99))])

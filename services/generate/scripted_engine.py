@@ -45,6 +45,7 @@ class ScriptedEngine:
         self._running = 0
         self._steps = 0
         self._dead = asyncio.Event()
+        self._waiters: set[asyncio.Future[None]] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -141,12 +142,19 @@ class ScriptedEngine:
 
     async def _until(self, when: float) -> None:
         """Wait, unless the engine dies meanwhile."""
-        try:
-            async with asyncio.timeout_at(when):
-                await self._dead.wait()
-        except TimeoutError:
-            return
-        raise EngineDead()
+        # A future and a timer, not `asyncio.timeout` around an event: some thousands of tokens a second wait here.
+        loop = asyncio.get_running_loop()
+        if not self._dead.is_set():
+            waiter = loop.create_future()
+            timer = loop.call_at(when, _wake, waiter)
+            self._waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                timer.cancel()
+                self._waiters.discard(waiter)
+        if self._dead.is_set():
+            raise EngineDead()
 
     async def _fail(self, rule: Rule) -> None:
         match rule.failure:
@@ -155,6 +163,8 @@ class ScriptedEngine:
                 raise EngineDead()
             case "die":
                 self._dead.set()
+                for waiter in self._waiters:
+                    _wake(waiter)
                 raise EngineDead("the engine died as its script says")
             case "unavailable":
                 raise Unavailable("the engine failed on this generation as its script says; try again")
@@ -162,6 +172,11 @@ class ScriptedEngine:
                 raise ResourceExhausted("the engine is full as its script says; try again later")
             case "internal":
                 raise ServiceError()
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def cut(tokens: list[str], sampling: Sampling) -> tuple[list[str], FinishReason]:

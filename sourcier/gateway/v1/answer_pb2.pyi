@@ -1557,7 +1557,8 @@ class Citation(_message.Message):
     """The score behind `support`, −1 to 1: the mean of late interaction and of the share of the sentence's words that the
     passage holds; late interaction alone between two languages. For `SUPPORT_JUDGED` and `SUPPORT_ENTAILED` the
     probability that the judge said yes, or that the passage entails the sentence; for `SUPPORT_NOT_CONFIRMED` that of
-    the one that did not confirm it. Unset where it was not computed.
+    the one that did not confirm it. 1 for a sentence that the passage holds word for word. Unset where it was not
+    computed.
     """
     sentence_start: _builtins.int
     """The sentence's first character in the answer's text, all tokens joined, from 0 in Unicode code points."""
