@@ -63,15 +63,14 @@ def _projection(
 
 def _is_root_of_root(name: str, producers: dict[str, Any]) -> bool:
     """Tell whether a value is √(1 / √x), as the exporter writes the scale, with casts wherever it puts them."""
-    met: list[str] = []
-    while len(met) < 3:
-        node = producers.get(name)
+    for kind, place in (("Sqrt", 0), ("Div", 1), ("Sqrt", 0)):
+        while (cast := _producer(name, "Cast", producers)) is not None:
+            name = cast.input[0]
+        node = _producer(name, kind, producers)
         if node is None:
             return False
-        if node.op_type != "Cast":
-            met.append(node.op_type)
-        name = node.input[1] if node.op_type == "Div" else node.input[0]
-    return met == ["Sqrt", "Div", "Sqrt"]
+        name = node.input[place]
+    return True
 
 
 def _head_dimension(shape: Any, producers: dict[str, Any], constants: dict[str, Any]) -> int | None:
