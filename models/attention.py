@@ -7,6 +7,7 @@ projection, and an engine from making one step of transposition, products and so
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ def fold_attention_scale(model: Any) -> int:
     graph = model.graph
     constants = {entry.name: entry for entry in graph.initializer}
     producers = {output: node for node in graph.node for output in node.output}
+    readers = Counter(name for node in graph.node for name in node.input)
     products = [node for node in graph.node if node.op_type == "Mul"]
     moved = 0
     for product in products:
         projection = _projection(product, producers, constants)
-        if projection is None:
+        # What somebody else reads, too, cannot be scaled for one of them.
+        if projection is None or max(readers[projection[0]], readers[projection[1]]) > 1:
             continue
         weights, bias, head = projection
         for name in (weights, bias):
