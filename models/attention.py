@@ -7,6 +7,7 @@ projection, and an engine from making one step of transposition, products and so
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ def fold_attention_scale(model: Any) -> int:
     graph = model.graph
     constants = {entry.name: entry for entry in graph.initializer}
     producers = {output: node for node in graph.node for output in node.output}
+    readers = Counter(name for node in graph.node for name in node.input)
     products = [node for node in graph.node if node.op_type == "Mul"]
     moved = 0
     for product in products:
         projection = _projection(product, producers, constants)
-        if projection is None:
+        # What somebody else reads, too, cannot be scaled for one of them.
+        if projection is None or max(readers[projection[0]], readers[projection[1]]) > 1:
             continue
         weights, bias, head = projection
         for name in (weights, bias):
@@ -63,15 +66,14 @@ def _projection(
 
 def _is_root_of_root(name: str, producers: dict[str, Any]) -> bool:
     """Tell whether a value is √(1 / √x), as the exporter writes the scale, with casts wherever it puts them."""
-    met: list[str] = []
-    while len(met) < 3:
-        node = producers.get(name)
+    for kind, place in (("Sqrt", 0), ("Div", 1), ("Sqrt", 0)):
+        while (cast := _producer(name, "Cast", producers)) is not None:
+            name = cast.input[0]
+        node = _producer(name, kind, producers)
         if node is None:
             return False
-        if node.op_type != "Cast":
-            met.append(node.op_type)
-        name = node.input[1] if node.op_type == "Div" else node.input[0]
-    return met == ["Sqrt", "Div", "Sqrt"]
+        name = node.input[place]
+    return True
 
 
 def _head_dimension(shape: Any, producers: dict[str, Any], constants: dict[str, Any]) -> int | None:
