@@ -62,7 +62,8 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     kv_cache_gib: float = Field(default=1.0, ge=0, le=1024)
     """vLLM: memory for cached keys and values; 0 lets the engine choose from what is free."""
     speculative_tokens: int = Field(default=0, ge=0, le=16)
-    """vLLM: tokens guessed ahead from the prompt's own words, each checked by the model; 0 guesses none."""
+    """vLLM: tokens guessed ahead from the prompt's own words, each checked by the model; 0 guesses none.
+    With guesses vLLM tells no probabilities, so that the gateway's judge of sentences has nobody to ask."""
     threads_bind: str = Field(default="auto", pattern=r"^(auto|nobind|[0-9,|-]+)$")
     """vLLM on a CPU: the cores its threads are bound to, as `0-7`; `auto` chooses, `nobind` leaves it to the system."""
 

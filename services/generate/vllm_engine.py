@@ -138,6 +138,8 @@ class VllmEngine:
         """Name the model and its limits."""
         return Description(engine="vllm", model=self._weights.name, revision=self._weights.revision,
                            context_tokens_max=self._context_tokens_max,
+                           # With guesses, vLLM 0.32 hands out no probabilities of named tokens.
+                           scores=not self._options.speculative_tokens,
                            tools_refusal="" if self._encoder.takes_tools else NO_TOOLS.format(self._weights.name))
 
     def status(self) -> Status:
