@@ -49,7 +49,7 @@ class Bounds:
     """Documents that are sent once the index is there."""
 
 
-QUICK, FULL = Bounds(window=150, seconds=22, live_documents=300), Bounds(window=1000, seconds=480, live_documents=3000)
+QUICK, FULL = Bounds(window=80, seconds=16, live_documents=150), Bounds(window=1000, seconds=480, live_documents=3000)
 DOCUMENTS_MAX = 100_000
 OURS = ("ingest", "embed", "gateway", "rerank")
 """Parts of the stack whose memory is ours to keep flat; the servers' caches have limits of their own."""
