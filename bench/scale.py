@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from bench.measuring import Curve, Table, percentile
@@ -137,8 +138,8 @@ async def _measure(tables: Tables, index: LoadedIndex, real: RealTexts, effort: 
     tables.overlap.samples[name] = await searches.lexical_agreement(questions=effort.questions // 5)
     kinds: dict[str, Callable[[int], Awaitable[object]]] = {"fused": searches.fused}
     for filtered, filters in FILTERS.items():
-        kinds[f"dense, {filtered}"] = lambda question, filters=filters: searches.dense(question, filters)
-        kinds[f"lexical, {filtered}"] = lambda question, filters=filters: searches.lexical(question, filters)
+        kinds[f"dense, {filtered}"] = partial(searches.dense, filters=filters)
+        kinds[f"lexical, {filtered}"] = partial(searches.lexical, filters=filters)
     for kind, ask in kinds.items():
         # Once for the caches, which a service that runs has warm.
         await under_load(
