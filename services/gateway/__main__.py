@@ -17,6 +17,7 @@ from services.gateway.answer_log import AnswerLog
 from services.gateway.answering import Answerer
 from services.gateway.answers import Answers
 from services.gateway.assessing import Assessor
+from services.gateway.background import Backgrounds
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
@@ -103,7 +104,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             Answerer(
                 retriever, peers, marking, direct, opinions, by_tools=ToolAnswerer(retriever, peers, marking, opinions),
                 analyser=Analyser(peers, database, seconds_max=settings.analyse_seconds_max),
-                assessor=Assessor(database, seconds_max=settings.search_seconds_max),
+                assessor=Assessor(database, Backgrounds(peers), seconds_max=settings.search_seconds_max),
             ),
             Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue,
         )

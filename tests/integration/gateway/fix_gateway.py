@@ -23,6 +23,7 @@ from services.gateway.agents import Agents
 from services.gateway.analysing import Analyser
 from services.gateway.answering import Answerer
 from services.gateway.assessing import Assessor
+from services.gateway.background import Backgrounds
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
@@ -118,16 +119,17 @@ class FakeEmbed(embed_pb2_grpc.EmbedServiceServicer):
         return embed_pb2.DescribeResponse(space_id=self._scenario.space_id, dimension=DIMENSION)
 
     async def Embed(self, request: Any, context: Any) -> Any:
-        """Embed one text."""
+        """Embed each text."""
         if self._scenario.embed_error is not None:
             raise self._scenario.embed_error
-        text = self._scenario.embed_as.get(request.texts[0], request.texts[0])
-        half = np.frombuffer(text_vector(text), "<f2").astype("<f4")
-        tokens = embed_pb2.TokenVectors(vectors=half.tobytes(), weights=[1.0], count=1)
         return embed_pb2.EmbedResponse(
-            space_id=self._scenario.space_id,
-            embeddings=[embed_pb2.Embedding(vector=half.tobytes(), token_count=DIMENSION, tokens=tokens)],
+            space_id=self._scenario.space_id, embeddings=[self._embedding(text) for text in request.texts]
         )
+
+    def _embedding(self, text: str) -> embed_pb2.Embedding:
+        half = np.frombuffer(text_vector(self._scenario.embed_as.get(text, text)), "<f2").astype("<f4")
+        tokens = embed_pb2.TokenVectors(vectors=half.tobytes(), weights=[1.0], count=1)
+        return embed_pb2.Embedding(vector=half.tobytes(), token_count=DIMENSION, tokens=tokens)
 
 
 class FakeRerank(rerank_pb2_grpc.RerankServiceServicer):
@@ -436,7 +438,9 @@ async def gateway(
                     retriever, peers, Marking("secret"), direct, opinions,
                     by_tools=ToolAnswerer(retriever, peers, Marking("secret"), opinions),
                     analyser=Analyser(peers, database, seconds_max=configured.analyse_seconds_max),
-                    assessor=Assessor(database, seconds_max=configured.search_seconds_max),
+                    assessor=Assessor(
+                        database, Backgrounds(peers), seconds_max=configured.search_seconds_max
+                    ),
                 ),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )
