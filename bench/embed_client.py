@@ -85,7 +85,7 @@ class EmbedClient:
             (message,) = await self._subscription.fetch(1, timeout=300)
             await message.ack()
 
-    async def _embed(self, texts: Sequence[str], role: embed_pb2.TextRole) -> embed_pb2.EmbedResponse:
+    async def _embed(self, texts: Sequence[str], role: embed_pb2.TextRole.ValueType) -> embed_pb2.EmbedResponse:
         response: embed_pb2.EmbedResponse = await channels.call(
             self._stub.Embed, embed_pb2.EmbedRequest(role=role, texts=texts), peer="embed", tenant="default",
             deadline=Deadline.after(300), cap_seconds=300,

@@ -17,7 +17,7 @@ from bench import bare_encoder
 from bench.embed_client import EmbedClient
 from bench.environment import CORES, running_stack
 from bench.measuring import Table, interleave
-from bench.peer_embedding import OnnxRuntimePeer, SentenceTransformers, dynamic_int8
+from bench.peer_embedding import BATCH_SIZES, OnnxRuntimePeer, SentenceTransformers, dynamic_int8
 from bench.texts import long_tailed, passages, questions
 from services.chassis.models import Model, ModelStore, default_root
 from services.embed.encoder import Encoder
@@ -38,8 +38,8 @@ async def run(*, quick: bool) -> list[Table]:
     """Measure tokens a second on the same texts, model and threads, and the time of one short question."""
     model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
     prefix = model.manifest.passage_prefix
-    piaf, origin = passages(48 if quick else 160)
-    mixed, distribution = long_tailed(96 if quick else 320)
+    piaf, origin = passages(40 if quick else 160)
+    mixed, distribution = long_tailed(64 if quick else 320)
     asked = questions(SHORT_TEXTS * (3 if quick else 8))
     lists = {"piaf": [prefix + text for text in piaf], "mixed": [prefix + text for text in mixed]} | {
         f"questions {number}": [model.manifest.query_prefix + text for text in part]
@@ -60,7 +60,7 @@ async def run(*, quick: bool) -> list[Table]:
         opened.push_async_callback(peers.stop)
         await peers.check(lists, {"piaf": [await same.by_grpc(piaf), await default.by_grpc(piaf)],
                                   "mixed": [await default.by_grpc(mixed)]})
-        await peers.choose_batch_sizes(lists)
+        await peers.choose_batch_sizes(lists, quick=quick)
         rounds = 2 if quick else 5
         return [
             await _passages(piaf, origin, bare, same, default, peers, rounds=rounds),
@@ -100,12 +100,13 @@ class _Peers:
                 _assert_alike(expected, await asyncio.to_thread(self.dynamic.encode, lists[name]),
                               least=COSINE_MIN_DYNAMIC)
 
-    async def choose_batch_sizes(self, lists: Mapping[str, Sequence[str]]) -> None:
+    async def choose_batch_sizes(self, lists: Mapping[str, Sequence[str]], *, quick: bool) -> None:
+        sizes = BATCH_SIZES[:2] if quick else BATCH_SIZES
         if self.transformers is not None:
             for name in ("piaf", "mixed"):
-                await self.transformers.choose_batch_size(name)
+                await self.transformers.choose_batch_size(name, sizes=sizes)
         if self.dynamic is not None:
-            await asyncio.to_thread(self.dynamic.choose_batch_size, lists["piaf"])
+            await asyncio.to_thread(self.dynamic.choose_batch_size, lists["piaf"], sizes=sizes)
 
     async def stop(self) -> None:
         if self.transformers is not None:

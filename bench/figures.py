@@ -48,7 +48,7 @@ def summary(rows: Iterable[tuple[str, Sequence[Mapping[str, Any]], str]]) -> str
     cells: list[tuple[str, ...]] = [("benchmark", "figure", "target", "measured", "")]
     for benchmark, targets, reason in rows:
         if reason:
-            cells.append((benchmark, reason, "", "", "**failed**"))
+            cells.append((benchmark, reason, "", "", "**did not finish**"))
         cells += [(benchmark, each["figure"], each["target"], each["measured"], REACHED if each["reached"] else MISSED)
                   for each in targets]
     if len(cells) == 1:

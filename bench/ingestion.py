@@ -34,21 +34,21 @@ async def run(*, quick: bool) -> list[Table]:
     files = files[:4] if quick else files
     chunks, tokens = Table("ingestion, chunks", "chunks/s"), Table("ingestion, tokens", "tokens/s")
     async with _contestants() as contestants:
-        count = 0
+        count, rounds = 0, 1 if quick else 3
 
         async def measured(name: str) -> float:
             nonlocal count
-            count += 1
-            # The first round counts for nothing and is there to load what loads late.
-            chosen = files if count > len(contestants) else files[:1]
+            # Each round takes its share of the files; the first counts for nothing and loads what loads late.
+            number, count = count // len(contestants), count + 1
+            chosen = files[number - 1 :: rounds] if number > 0 else files[:1]
             with tempfile.TemporaryDirectory() as folder:
                 done = await contestants[name](edition(chosen, Path(folder), count), f"edition{count}")
-            if count > len(contestants):
+            if number > 0:
                 tokens.add(name, done.tokens / done.seconds)
                 chunks.notes[name] = f"{done.chunks} chunks of {done.tokens / done.chunks:.0f} tokens"
             return done.chunks / done.seconds
 
-        await interleave(chunks, {name: _bound(measured, name) for name in contestants}, rounds=1 if quick else 3)
+        await interleave(chunks, {name: _bound(measured, name) for name in contestants}, rounds=rounds)
     tokens.notes[DEFAULT] = f"{len(files)} files of {origin}, {CORES} threads, tokens as embedded, titles included"
     for peer in contestants.keys() - {SAME_FILE, DEFAULT}:
         for table in (chunks, tokens):

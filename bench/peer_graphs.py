@@ -53,20 +53,23 @@ def fused_dynamic(folder: Path, target: Path) -> None:
 
 def static_per_channel(folder: Path, target: Path) -> None:
     """Write what onnxruntime's static quantiser makes: by channel, calibrated by least and largest value."""
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
-    names = graph_inputs(folder / "model.onnx")
-    encodings = calibration_encodings(folder, passage_prefix=PASSAGE_PREFIX, tokens_max=TOKENS_MAX)
-
-    class Texts(CalibrationDataReader):
-        def __init__(self) -> None:
-            self._inputs = iter([model_inputs(encoding, names=names) for encoding in encodings])
-
-        def get_next(self) -> Any:
-            return next(self._inputs, None)
-
-    quantize_static(folder / "model.onnx", target, Texts(), quant_format=QuantFormat.QDQ, per_channel=True,
+    quantize_static(folder / "model.onnx", target, Texts(folder), quant_format=QuantFormat.QDQ, per_channel=True,
                     activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+
+
+class Texts:
+    """The calibration texts as onnxruntime's quantiser reads them, one a call; None after the last."""
+
+    def __init__(self, folder: Path) -> None:
+        names = graph_inputs(folder / "model.onnx")
+        encodings = calibration_encodings(folder, passage_prefix=PASSAGE_PREFIX, tokens_max=TOKENS_MAX)
+        self._inputs = iter([model_inputs(encoding, names=names) for encoding in encodings])
+
+    def get_next(self) -> Any:
+        """Return the next text's inputs."""
+        return next(self._inputs, None)
 
 
 FORMS: dict[str, Callable[[Path, Path], None]] = {

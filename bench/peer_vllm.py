@@ -46,7 +46,8 @@ def arguments(settings: GenerateSettings, asked: dict[str, Any]) -> dict[str, An
     base: dict[str, Any] = {"model": weights.location} if asked.get("defaults") else engine_arguments(
         weights.location,
         VllmOptions(dtype=settings.dtype, compile=settings.compile, context_tokens_max=settings.context_tokens_max,
-                    sequences_max=settings.sequences_max, kv_cache_gib=settings.kv_cache_gib),
+                    sequences_max=settings.sequences_max, kv_cache_gib=settings.kv_cache_gib,
+                    speculative_tokens=settings.speculative_tokens),
         context_tokens_max=settings.context_tokens_max, on_cpu=True,
     )
     return {**base, **asked.get("arguments", {})}

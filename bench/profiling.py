@@ -1,149 +1,151 @@
-"""A profile of the running services under a steady load: stages, processor time by process, and sampled stacks."""
+"""Say where the time goes: `python -m bench.profiling query|ingest [--seconds N] [--publish]`.
+
+Runs a stack, works it with one client and then with several, and writes a page with the time by stage, the processor
+time by process and what the processes were doing, with a flame graph for each service. `--publish` puts it into
+docs/PERFORMANCE.md, too.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import json
-import os
+import statistics
+import sys
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-import psutil
-from prometheus_client.parser import text_string_to_metric_families
+from bench.environment import machine
+from bench.figures import day, described, escaped, number
+from bench.flames import flame_graph
+from bench.loads import LOADS
+from bench.measuring import percentile
+from bench.profiles import Profile, profile
+from bench.publishing import DOCS, MAIN, PAGES
+from bench.results import RESULTS, now
+from bench.sampling import shares
+from eval.blocks import markdown_table, write_block
 
-from bench import sampling
-from bench.environment import running_stack
-from bench.loads import Done, opened
-from bench.sampling import NoSamples, Stacks
-from services.stack.ports import HOST, free_ports
-
-SERVICES = ("gateway", "embed", "rerank", "ingest")
-CLIENTS = 4
-WARM_SECONDS = 1.0
-"""Samplers start before the load that they watch does."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
-    """What one metric of a service counted while the load ran."""
-
-    service: str
-    name: str
-    count: float
-    seconds: float
-    """All of them together."""
+ROWS_MAX = 14
+SHARE_MIN = 0.01
+SAMPLES_MIN = 50
+"""A process with fewer was asleep; shares of them would say nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Profile:
-    """Where the time goes."""
-
-    kind: str
-    unit: str
-    described: str
-    alone: Done
-    """With one client."""
-    busy: Done
-    """With several, unwatched: what the figures below are of."""
-    clients: int
-    processor: Mapping[str, float]
-    """Seconds of processor time by process, with those it started."""
-    spent: tuple[Spent, ...]
-    stacks: Mapping[str, Stacks]
-    """By service; empty where they could not be sampled."""
-    problem: str = ""
-    """Why there are no stacks."""
-
-
-async def profile(kind: str, *, seconds: float) -> Profile:
-    """Run a stack, work it for three times so many seconds, and return where the time went."""
-    ports = dict(zip(SERVICES, free_ports(len(SERVICES)), strict=True))
-    listening = {f"SOURCIER_{name.upper()}_METRICS_LISTEN": f"{HOST}:{port}" for name, port in ports.items()}
-    async with running_stack(SOURCIER_STACK_SERVICES=",".join(SERVICES), **listening) as addresses:
-        processes = _processes(Path(addresses["SOURCIER_DATA_DIR"]))
-        async with opened(kind, addresses["SOURCIER_GATEWAY_URL"]) as load:
-            print("the stack is ready; filling and warming it …", flush=True)
-            await load.prepare()
-            print(f"one client for {seconds:.0f} s, {CLIENTS} for {seconds:.0f} s, {CLIENTS} watched …", flush=True)
-            alone = await load.run(clients=1, seconds=seconds)
-            counted, used = await _metrics(ports), _processor_seconds(processes)
-            busy = await load.run(clients=CLIENTS, seconds=seconds)
-            counted_after, used_after = await _metrics(ports), _processor_seconds(processes)
-            stacks, problem = {}, ""
-            try:
-                await sampling.install()
-                async with asyncio.TaskGroup() as tasks:
-                    watching = sampling.sample({name: processes[name] for name in SERVICES},
-                                               seconds=seconds + WARM_SECONDS)
-                    sampled = tasks.create_task(watching, name="samples")
-                    await load.run(clients=CLIENTS, seconds=seconds + 2 * WARM_SECONDS)
-                stacks = sampled.result()
-            except* NoSamples as errors:
-                problem = str(errors.exceptions[0])
-    return Profile(
-        kind=kind, unit=load.unit, described=load.described, alone=alone, busy=busy, clients=CLIENTS,
-        processor={name: used_after[name] - used[name] for name in used}, spent=_spent(counted, counted_after),
-        stacks=stacks, problem=problem,
-    )
+def main() -> int:
+    """Measure and write the page."""
+    parser = argparse.ArgumentParser(prog="bench.profiling", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=sorted(LOADS))
+    parser.add_argument("--seconds", type=float, default=20.0,
+                        help="how long each of three parts takes: one client, several, several watched")
+    parser.add_argument("--publish", action="store_true", help="put the profile into docs/PERFORMANCE.md, too")
+    arguments = parser.parse_args()
+    if not 2 <= arguments.seconds <= 600:
+        parser.error(f"--seconds is {arguments.seconds:g}; use 2 to 600")
+    started = now()
+    print(f"profiling {arguments.kind}: about {3 * arguments.seconds + 40:.0f} s", flush=True)
+    try:
+        found = asyncio.run(profile(arguments.kind, seconds=arguments.seconds))
+    except KeyboardInterrupt:
+        print("interrupted; the stack is stopped", file=sys.stderr)
+        return 130
+    command = f"python -m bench.profiling {arguments.kind} --seconds {arguments.seconds:g}"
+    origin = f"{day(started)} · {described(machine())} · `{command}`"
+    folder = RESULTS / f"profile-{arguments.kind}-{time.strftime('%Y-%m-%dT%H%M%S')}"
+    page = folder / "profile.md"
+    write_block(page, f"profile-{arguments.kind}", text(found, origin, _graphs(found, folder)), title="Profile")
+    print(page.read_text("utf-8") + f"\nwritten: {folder}")
+    if arguments.publish:
+        graphs = {service: f"{PAGES}/{path}" for service, path in _graphs(found, DOCS / PAGES).items()}
+        write_block(DOCS / MAIN, f"profile-{arguments.kind}", text(found, origin, graphs), title="Performance")
+        print(f"published: {DOCS / MAIN}")
+    return 0
 
 
-def _processes(folder: Path) -> dict[str, int]:
-    """Return the processes of a stack by name, and our own: the client's work is on the same processors."""
-    state = json.loads((folder / "stack.json").read_text("utf-8"))
-    found = {entry["name"]: entry["pid"] for entry in state["components"] if entry["pid"]}
-    return {**found, "the clients": os.getpid()}
+def text(found: Profile, origin: str, graphs: Mapping[str, str]) -> str:
+    """Return the profile as Markdown; `graphs` are the addresses of flame graphs by service."""
+    alone, busy = (done.units / done.seconds for done in (found.alone, found.busy))
+    parts = [
+        origin,
+        f"Load: {found.described}. {number(alone)} × {found.unit} a second from one client, {number(busy)} "
+        f"from {found.clients}.",
+        "**Time by stage, as clients see it** (ms)", markdown_table(_stages(found)),
+        f"**Time by what the services count, {found.clients} clients.** Stages overlap and wait for each other: these "
+        "add up to more than the clock.",
+        markdown_table(_spent(found)),
+        f"**Processor time, {found.clients} clients** (ms for each {found.unit}, and cores kept busy)",
+        markdown_table(_processor(found)),
+    ]
+    if found.problem:
+        parts.append(f"Without stacks: {found.problem}")
+    else:
+        parts += ["**Whose code runs**, by sampled stacks: innermost, and anywhere on the stack. Time in compiled code "
+                  f"counts for the Python that called it. Flame graphs: {_links(graphs)}.", *_shares(found)]
+        busiest = max(graphs, key=lambda service: sum(found.stacks[service].values()), default="")
+        parts += [f"![{busiest}]({graphs[busiest]})"] if busiest else []
+    return "\n\n".join(parts)
 
 
-def _processor_seconds(processes: Mapping[str, int]) -> dict[str, float]:
-    """Return processor time by process; PostgreSQL's and the parsers' children count as theirs."""
-    return {name: _used(pid, children=name != "the clients") for name, pid in processes.items()}
+def _graphs(found: Profile, folder: Path) -> dict[str, str]:
+    """Write the flame graphs; return their file names by service."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = {}
+    for service, stacks in found.stacks.items():
+        if sum(stacks.values()) >= SAMPLES_MIN:
+            names[service] = f"profile-{found.kind}-{service}.svg"
+            title = f"{service} while {found.clients} clients {found.kind}"
+            (folder / names[service]).write_text(flame_graph(stacks, title=title), "utf-8")
+    return names
 
 
-def _used(pid: int, *, children: bool) -> float:
-    process = psutil.Process(pid)
-    times = process.cpu_times()
-    seconds = times.user + times.system
-    if children:
-        seconds += times.children_user + times.children_system
-        for child in process.children():
-            try:
-                seconds += _used(child.pid, children=True)
-            except psutil.NoSuchProcess:
-                continue  # what it used is its parent's by now
-    return float(seconds)
+def _links(graphs: Mapping[str, str]) -> str:
+    return ", ".join(f"[{service}]({path})" for service, path in graphs.items()) or "none"
 
 
-WAITS = ("freshness_seconds", "object_seconds", "WatchJob")
-"""Metrics that count how long something waited for all the others."""
-
-Counted = dict[tuple[str, str], tuple[float, float]]
-"""Count and seconds, by service and metric."""
-
-
-async def _metrics(ports: Mapping[str, int]) -> Counted:
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    async with httpx.AsyncClient(trust_env=False, timeout=10) as client:
-        for service, port in ports.items():
-            text = (await client.get(f"http://{HOST}:{port}/metrics")).text
-            for family in text_string_to_metric_families(text):
-                if family.type != "histogram" or not family.name.endswith("_seconds"):
-                    continue
-                for entry in family.samples:
-                    kind = entry.name.rpartition("_")[2]
-                    if kind in {"sum", "count"}:
-                        labels = " ".join(entry.labels.values())
-                        name = f"{family.name.removeprefix('sourcier_')} {labels}".strip()
-                        found.setdefault((service, name), {})[kind] = entry.value
-    return {key: (values.get("count", 0.0), values.get("sum", 0.0)) for key, values in found.items()}
+def _stages(found: Profile) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("stage", "1 client, p50", "p95", f"{found.clients} clients, p50", "p95")]
+    for stage, values in found.alone.stages.items():
+        busy = found.busy.stages.get(stage, [])
+        rows.append((stage, *_spread(values), *_spread(busy)))
+    return rows
 
 
-def _spent(before: Counted, after: Counted) -> tuple[Spent, ...]:
-    found = []
-    for (service, name), (count, seconds) in after.items():
-        count_before, seconds_before = before.get((service, name), (0.0, 0.0))
-        if count > count_before and not any(wait in name for wait in WAITS):
-            found.append(Spent(service=service, name=name, count=count - count_before,
-                               seconds=seconds - seconds_before))
-    return tuple(sorted(found, key=lambda each: -each.seconds))
+def _spread(values: list[float]) -> tuple[str, str]:
+    return (number(statistics.median(values)), number(percentile(values, 0.95))) if values else ("–", "–")
+
+
+def _spent(found: Profile) -> list[tuple[str, ...]]:
+    each_unit = f"for each {found.unit}"
+    rows: list[tuple[str, ...]] = [("service", "what", each_unit, "mean, ms", f"ms {each_unit}")]
+    for each in found.spent[:ROWS_MAX]:
+        rows.append((each.service, escaped(each.name), number(each.count / found.busy.units),
+                     number(1000 * each.seconds / each.count), number(1000 * each.seconds / found.busy.units)))
+    return rows
+
+
+def _processor(found: Profile) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("process", f"ms for each {found.unit}", "cores")]
+    for name, seconds in sorted(found.processor.items(), key=lambda entry: -entry[1]):
+        rows.append((name, number(1000 * seconds / found.busy.units), number(seconds / found.busy.seconds)))
+    total = sum(found.processor.values())
+    rows.append(("all", number(1000 * total / found.busy.units), number(total / found.busy.seconds)))
+    return rows
+
+
+def _shares(found: Profile) -> list[str]:
+    tables = []
+    for service, stacks in found.stacks.items():
+        samples = sum(stacks.values())
+        if samples < SAMPLES_MIN:
+            tables.append(f"{service}: {samples} samples, asleep nearly all the time")
+            continue
+        rows = [(f"{service}, {samples:,} samples", "innermost", "anywhere")]
+        rows += [(name, f"{inner:.0%}", f"{anywhere:.0%}") for name, (inner, anywhere) in shares(stacks).items()
+                 if inner >= SHARE_MIN][:ROWS_MAX]
+        tables.append(markdown_table(rows))
+    return tables
+
+
+if __name__ == "__main__":
+    sys.exit(main())

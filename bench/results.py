@@ -73,22 +73,21 @@ def write_outcome(
 def read(paths: Iterable[Path]) -> dict[str, Result]:
     """Return the latest result of each benchmark in these files; raise ValueError for a line that is none.
 
-    The latest counts even if it failed: a figure of before would hide that.
+    The latest counts even if it failed: a figure of before would hide that. One that somebody interrupted counts only
+    where there is no other.
     """
-    latest: dict[str, Result] = {}
+    found: dict[tuple[str, str], Result] = {}
     for path in paths:
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
             try:
                 entry = json.loads(line)
                 name, run = entry["benchmark"], Run(**entry["run"])
-                known = latest.get(name)
-                if known is None or known.run.started < run.started:
-                    known = latest[name] = Result(benchmark=name, run=run)
-                if known.run.started == run.started:
-                    latest[name] = _with(known, entry)
+                known = found.get((name, run.started)) or Result(benchmark=name, run=run)
+                found[name, run.started] = _with(known, entry)
             except (KeyError, TypeError, ValueError) as error:
                 raise ValueError(f"{path}, line {number}, is no line of a result file: {error!r}") from error
-    return latest
+    ordered = sorted(found.values(), key=lambda each: (each.outcome is not Outcome.INTERRUPTED, each.run.started))
+    return {result.benchmark: result for result in ordered}
 
 
 def _with(result: Result, entry: Mapping[str, Any]) -> Result:

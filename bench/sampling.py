@@ -40,12 +40,18 @@ async def install() -> None:
 
 async def sample(processes: Mapping[str, int], *, seconds: float) -> dict[str, Stacks]:
     """Return the stacks of processes by name, all watched for the same time; raise `NoSamples`."""
+    problem: NoSamples | None = None
     with tempfile.TemporaryDirectory(prefix="sourcier-profile-") as folder:
-        async with asyncio.TaskGroup() as tasks:
-            running = {
-                name: tasks.create_task(_record(pid, Path(folder) / name, seconds=seconds), name=f"sample {name}")
-                for name, pid in processes.items()
-            }
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = {
+                    name: tasks.create_task(_record(pid, Path(folder) / name, seconds=seconds), name=f"sample {name}")
+                    for name, pid in processes.items()
+                }
+        except* NoSamples as errors:
+            problem = next(error for error in errors.exceptions if isinstance(error, NoSamples))
+    if problem is not None:
+        raise problem
     return {name: task.result() for name, task in running.items()}
 
 
@@ -64,9 +70,10 @@ async def _record(pid: int, target: Path, *, seconds: float) -> Stacks:
             process.send_signal(signal.SIGINT)
             await process.wait()
     if process.returncode or not target.exists():
+        said = told.decode().partition("Stack backtrace")[0].strip()[-300:]
         raise NoSamples(
-            f"py-spy could not look into process {pid}: {told.decode().strip()[-300:]}\nThe system may keep processes "
-            "apart: run as root, or allow it with `sysctl kernel.yama.ptrace_scope=0`."
+            f"py-spy could not look into process {pid}: {said}\n"
+            "The system may keep processes apart: run as root, or allow it with `sysctl kernel.yama.ptrace_scope=0`."
         )
     return parsed(target.read_text("utf-8", errors="replace"))
 

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from bench.measuring import Curve, Table, percentile
@@ -26,8 +27,25 @@ DENSE_P95_MS, LEXICAL_P95_MS = 25.0, 60.0
 TARGET_SIZE = 1_000_000
 VARIANTS_SIZE = 100_000
 """Where ways to build the index are compared; the largest size where that is smaller."""
-CELL_SECONDS = 8.0
-"""The longest that one kind of search is asked by so many clients."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long a run is at it."""
+
+    passages: int
+    """Real ones that are embedded."""
+    questions: int
+    """Whose results are compared with exact ones."""
+    calls: int
+    """Of each kind of search, by each client."""
+    seconds: float
+    """The longest that one kind of search is asked by so many clients."""
+    commits: int
+
+
+FULL = Effort(passages=100_000, questions=200, calls=400, seconds=8.0, commits=100)
+QUICK = Effort(passages=150, questions=30, calls=100, seconds=0.25, commits=10)
 
 
 @dataclass
@@ -55,20 +73,21 @@ class Tables:
 async def run(*, quick: bool) -> list[Table]:
     """Fill the product's schema at each size and search it; `SOURCIER_BENCH_SCALE_DIR` keeps what was filled."""
     sizes = _sizes(quick=quick)
+    effort = QUICK if quick else FULL
     tables = Tables()
     variants: list[Table] = []
     async with _server() as (server, kept):
-        real = real_texts(limit=400 if quick else 100_000, kept=kept)
+        real = real_texts(limit=effort.passages, kept=kept)
         corpus = GrownCorpus(real)
         for size in sizes:
             async with loaded_index(server, real, size=size, kept=kept) as index:
                 _describe(tables, index, real)
-                await _measure(tables, index, real, quick=quick)
+                await _measure(tables, index, real, effort)
                 name = f"{size:,} chunks"
-                tables.insert.samples[name] = await insert(index, corpus, documents=20 if quick else 100)
+                tables.insert.samples[name] = await insert(index, corpus, documents=effort.commits)
                 tables.insert.notes[name] = "analysed, committed, every index live; without embedding"
                 if size == min(VARIANTS_SIZE, max(sizes)):
-                    variants = await Comparison(index, real, questions=50 if quick else 200).run(quick=quick)
+                    variants = await Comparison(index, real, questions=effort.questions).run(quick=quick)
     _note(tables, corpus)
     return [*tables.all(), *variants]
 
@@ -109,26 +128,27 @@ def _describe(tables: Tables, index: LoadedIndex, real: RealTexts) -> None:
     tables.words.add(name, loading.lexemes)
 
 
-async def _measure(tables: Tables, index: LoadedIndex, real: RealTexts, *, quick: bool) -> None:
+async def _measure(tables: Tables, index: LoadedIndex, real: RealTexts, effort: Effort) -> None:
     searches = Searches(index, real)
     name = f"{index.loading.size:,} chunks"
-    questions = 50 if quick else 200
     for filtered in FILTERS:
-        agreement = await searches.agreement(filtered, questions=questions)
+        agreement = await searches.agreement(filtered, questions=effort.questions)
         tables.recall.samples[f"{name}, {filtered}"] = agreement.recall
         tables.filled.samples[f"{name}, {filtered}"] = agreement.filled
-    tables.overlap.samples[name] = await searches.lexical_agreement(questions=questions // 5)
+    tables.overlap.samples[name] = await searches.lexical_agreement(questions=effort.questions // 5)
     kinds: dict[str, Callable[[int], Awaitable[object]]] = {"fused": searches.fused}
     for filtered, filters in FILTERS.items():
-        kinds[f"dense, {filtered}"] = lambda question, filters=filters: searches.dense(question, filters)
-        kinds[f"lexical, {filtered}"] = lambda question, filters=filters: searches.lexical(question, filters)
+        kinds[f"dense, {filtered}"] = partial(searches.dense, filters=filters)
+        kinds[f"lexical, {filtered}"] = partial(searches.lexical, filters=filters)
     for kind, ask in kinds.items():
         # Once for the caches, which a service that runs has warm.
-        await under_load(ask, clients=2, questions=len(real.questions), times=100, seconds_max=CELL_SECONDS)
+        await under_load(
+            ask, clients=2, questions=len(real.questions), times=effort.calls // 4, seconds_max=effort.seconds
+        )
         for clients in CLIENTS:
             samples = await under_load(
-                ask, clients=clients, questions=len(real.questions), times=(100 if quick else 400) * clients,
-                seconds_max=1.0 if quick else CELL_SECONDS,
+                ask, clients=clients, questions=len(real.questions), times=effort.calls * clients,
+                seconds_max=effort.seconds,
             )
             contestant = f"{name}, {kind}, {clients} clients"
             tables.latency.samples[contestant] = samples

@@ -8,6 +8,7 @@ without an end: common words keep their shares (Zipf), and the vocabulary keeps 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import uuid
 from collections import Counter, defaultdict
@@ -155,7 +156,8 @@ class GrownCorpus:
     def _shape(self) -> FloatArray:
         """A square root of the real vectors' covariance."""
         values, axes = np.linalg.eigh(np.cov(self.real.vectors.T.astype(np.float64)))
-        return (axes * np.sqrt(np.clip(values, 0, None))).T.astype(np.float32)
+        root: FloatArray = (axes * np.sqrt(np.clip(values, 0, None))).T.astype(np.float32)
+        return root
 
     def _noise(self) -> tuple[float, float]:
         """Return the median cosine of real passages to their nearest, and the σ that puts a copy so far off."""
@@ -183,14 +185,16 @@ def heaps_exponent(texts: Sequence[str]) -> float:
     """Return β of V = K·n^β, fitted on how the stems of the texts grow from a tenth of them to all."""
     seen: set[str] = set()
     words = 0
-    points: list[tuple[float, float]] = []
+    lengths: list[float] = []
+    sizes: list[float] = []
     for place, text in enumerate(texts):
         analysis = analyse_passage(text, language="fr")
         seen.update(analysis.frequencies)
         words += analysis.length
         if place >= len(texts) // 10:
-            points.append((np.log(words), np.log(len(seen))))
-    return float(np.polyfit(*np.asarray(points).T, 1)[0])
+            lengths.append(math.log(words))
+            sizes.append(math.log(len(seen)))
+    return float(np.polyfit(lengths, sizes, 1)[0])
 
 
 def _pool(language: str, texts: Sequence[str]) -> _Pool:

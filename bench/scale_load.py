@@ -139,7 +139,7 @@ async def _load_rows(
 ) -> None:
     shape = (size, real.dimension)
     path = kept / f"vectors-{size}.npy"
-    vectors: npt.NDArray[np.float16] = np.lib.format.open_memmap(path, "r+" if done else "w+", np.float16, shape)
+    vectors = np.lib.format.open_memmap(path, "r+" if done else "w+", np.float16, shape)
     async with database.autocommit(tenant=TENANT) as connection:
         await connection.execute("drop index if exists lexical_entries_by_lexeme")
     blocks = _made(real, collection, first=done, size=size)

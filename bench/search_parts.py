@@ -111,7 +111,7 @@ async def recorded() -> AsyncIterator[list[Statement]]:
         sent.append(Statement(query, params, self.format == Format.BINARY))
         return await execute(self, query, params, **options)
 
-    psycopg.AsyncCursor.execute = recording  # type: ignore[method-assign, assignment]
+    psycopg.AsyncCursor.execute = recording  # type: ignore[method-assign]
     try:
         yield sent
     finally:

@@ -17,7 +17,7 @@ from eval.faq_closeness import measure_closeness
 from eval.judging import measure_opinions
 from eval.latency import measure_latency
 from eval.parts import measure_parts
-from eval.refusals import RefusalRun, measure_refusals
+from eval.refusals import RefusalRun, measure_offline, measure_through
 from eval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
 from eval.retrieval_plot import plot_retrieval
 from eval.sentences import measure_sentences
@@ -97,12 +97,14 @@ def parts(data: Path, questions: int | None, model: str, engine: str, report: bo
               help="A set and its translation: the questions of the first are asked of the second.")
 @click.option("--again", is_flag=True, help="Report on what was asked before, with the weights of now.")
 @click.option("--questions", type=click.IntRange(min=100), help="Ask only so many of the first set; all when left out.")
+@click.option("--offline", is_flag=True,
+              help="Search in this process with the services' own code, without a stack; takes minutes.")
 @click.option("--fit", "fitted", is_flag=True, help="Fit the weights and print them, instead of a report.")
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
 @system_options
 def refusals(
     data: Path, other: tuple[Path, ...], far: tuple[Path, ...], translated: tuple[tuple[Path, Path], ...], again: bool,
-    questions: int | None, fitted: bool, report: bool, gateway: str, data_dir: Path | None, engine: str,
+    questions: int | None, offline: bool, fitted: bool, report: bool, gateway: str, data_dir: Path | None, engine: str,
 ) -> None:
     """Measure which questions are refused before the language model is asked, and what that loses."""
     run = RefusalRun(
@@ -112,8 +114,11 @@ def refusals(
         document=DOCUMENT if report else None,
         command=_command(),
     )
+    if offline:
+        measure_offline(run, engine=engine)
+        return
     with running_system(gateway=gateway, data_dir=data_dir, engine=engine) as system:
-        asyncio.run(measure_refusals(run, system))
+        asyncio.run(measure_through(system, run))
 
 
 @main.command()

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import click
 
+from eval import corpus, handbook
+from eval.datasets import Dataset
+from eval.retrieval import Progress, collection_name
 from eval.system import System
 from services.chassis.channels import Deadline
 from services.chassis.postgres import Database, DatabaseSettings
+from services.gateway.background import Backgrounds
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
 from services.index.filters import Filters
 from services.index.question_terms import question_words
 from services.index.scope import find_scope
 from services.index.search import SearchResult
+from sourcier import Client
 
 TENANT = "default"
 CALL_SECONDS_MAX = 60.0
@@ -37,14 +44,53 @@ class Asked:
     """Passages of the collection."""
     frequencies: Mapping[str, int]
     """In how many of them each of the question's stems occurs."""
+    background: tuple[float, ...]
+    """Late interaction of the question with texts about anything at all."""
+    background_seconds: float
+    """What that took."""
+
+
+class Asking(Protocol):
+    """Who holds collections and asks questions of them."""
+
+    async def hold(self, dataset: Dataset) -> str:
+        """Have a set's passages in a collection; return its name."""
+
+    async def hold_handbook(self) -> str:
+        """Have the demo's documents in a collection; return its name."""
+
+    async def prepare(self, questions: Sequence[str], *, collection: str) -> None:
+        """Hear which questions come next."""
+
+    async def ask(self, question: str, *, collection: str) -> Asked:
+        """Return what is found."""
 
 
 class Asker:
-    """Asks questions of collections."""
+    """Asks questions of a stack's collections."""
 
-    def __init__(self, database: Database, retriever: Retriever) -> None:
+    def __init__(self, system: System, client: Client, database: Database, retriever: Retriever, peers: Peers) -> None:
+        self._system = system
+        self._client = client
         self._database = database
         self._retriever = retriever
+        self._backgrounds = Backgrounds(peers)
+
+    async def hold(self, dataset: Dataset) -> str:
+        """Ingest what is missing of a set's passages; return their collection."""
+        collection = collection_name(dataset, self._system)
+        await corpus.ingest(
+            self._client, dataset, collection=collection, progress=Progress(f"{dataset.name} ingested")
+        )
+        return collection
+
+    async def hold_handbook(self) -> str:
+        """Ingest the demo's documents; return their collection."""
+        await handbook.ingest(self._client)
+        return handbook.COLLECTION
+
+    async def prepare(self, questions: Sequence[str], *, collection: str) -> None:
+        """Do nothing: each question is searched for when it is asked."""
 
     async def ask(self, question: str, *, collection: str) -> Asked:
         """Return what is found; raise `RuntimeError` where re-ranking failed, for its figures would be a lie."""
@@ -65,10 +111,14 @@ class Asker:
             scope = await find_scope(
                 connection, tenant=TENANT, collections=[collection], filters=Filters(), stems=stems
             )
+        background = await self._backgrounds.of(embedding.space_id, tenant=TENANT, deadline=deadline)
+        started = time.perf_counter()
+        scores = tuple(background.scores(embedding).tolist())
         return Asked(
             question=question, results=tuple(results),
             scores={entry.passage.chunk_id: entry.rerank_score or 0.0 for entry in ranked},
             passages=scope.passages, frequencies=scope.frequencies,
+            background=scores, background_seconds=time.perf_counter() - started,
         )
 
 
@@ -84,7 +134,7 @@ async def open_asker(system: System) -> AsyncIterator[Asker]:
             ingest_url=urls["ingest"], embed_url=urls["embed"], rerank_url=urls["rerank"], generate_url=urls["ingest"],
             limits=Limits(CALL_SECONDS_MAX, CALL_SECONDS_MAX, CALL_SECONDS_MAX),
         ) as peers,
+        Client(system.gateway) as client,
     ):
-        yield Asker(database, Retriever(
-            database, peers, result_threshold=0.0, search_seconds_max=CALL_SECONDS_MAX
-        ))
+        retriever = Retriever(database, peers, result_threshold=0.0, search_seconds_max=CALL_SECONDS_MAX)
+        yield Asker(system, client, database, retriever, peers)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from eval import report
 from eval.datasets import Question
 from eval.near_misses import near_misses, rewritten
+from services.index.learned_responses import question_key
 from sourcier import Client
 from sourcier.errors import AlreadyExists, SourcierError
 
@@ -53,9 +54,11 @@ async def fill(client: Client, questions: Sequence[Question], *, collection: str
 def cases(questions: Sequence[Question]) -> list[tuple[str, str, str]]:
     """Return kind, known question and what is asked: each in other writings, and what only looks like it."""
     texts = [question.text for question in questions]
+    known = set(map(question_key, texts))
     return [
         *((AGAIN, text, again) for text in texts for again in rewritten(text)),
-        *((NEAR_MISS, miss.known, miss.asked) for miss in near_misses(texts)),
+        # With another's name a question may become that other one, which the FAQ answers rightly.
+        *((NEAR_MISS, miss.known, miss.asked) for miss in near_misses(texts) if question_key(miss.asked) not in known),
     ]
 
 

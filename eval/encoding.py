@@ -84,6 +84,8 @@ class EncodedCorpus:
     words: tuple[dict[int, float], ...]
     """BM25's part of each chunk, by dimension."""
     stems: tuple[frozenset[str], ...]
+    headings: tuple[tuple[str, ...], ...] = ()
+    """The headings that each chunk stands under; empty where no chunk has any."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,19 @@ class OfflineEncoder:
 
     def corpus(self, dataset: Dataset, variant: Variant, *, full: bool, progress: Progress) -> EncodedCorpus:
         """Encode a set's passages; with `full`, keep whole token vectors beside the codes."""
-        passages, texts, read, words, stems = [], [], [], [], []
-        for place, passage in enumerate(dataset.passages):
-            document = _document(passage)
+        documents = [_document(passage) for passage in dataset.passages]
+        return self.documents(documents, variant, full=full, progress=progress)
+
+    def documents(
+        self, documents: Sequence[ParsedDocument], variant: Variant, *, full: bool, progress: Progress
+    ) -> EncodedCorpus:
+        """Encode documents that were read; the place of a chunk's passage is that of its document."""
+        passages, texts, headings, read, words, stems = [], [], [], [], [], []
+        for place, document in enumerate(documents):
             for chunk in cut(document, variant.chunking, self._tokens, detect_language=detect):
                 passages.append(place)
                 texts.append(chunk.text)
+                headings.append(chunk.heading_path)
                 read.append(chunk.embedding_text if variant.title_embedded else chunk.text)
                 titles = (document.title, *chunk.heading_path) if variant.title_words else ()
                 analysis = analyse_passage("\n".join((*titles, chunk.text)), language=chunk.language)
@@ -133,12 +142,17 @@ class OfflineEncoder:
             passages=np.asarray(passages, dtype=np.int64), texts=tuple(texts),
             vectors=vectors.astype(np.float16).astype(np.float32), codes=codes, full=wholes if full else None,
             words=tuple(words), stems=tuple(stems),
+            headings=tuple(headings),
         )
 
     def questions(self, texts: Sequence[str], *, progress: Progress) -> EncodedQuestions:
         """Encode questions, with their token vectors."""
         vectors, _, tokens, weights = self._encode(texts, "query", full=True, progress=progress)
         return EncodedQuestions(vectors.astype(np.float16).astype(np.float32), tokens, weights)
+
+    def codes(self, texts: Sequence[str], *, progress: Progress) -> TokenRows:
+        """Return the token codes of texts, read as passages."""
+        return self._encode(texts, "passage", full=False, progress=progress)[1]
 
     def passage_vectors(self, texts: Sequence[str], *, progress: Progress) -> FloatArray:
         """Return the pooled vectors of texts, read as passages."""

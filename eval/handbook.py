@@ -11,6 +11,7 @@ from sourcier import Client
 from sourcier.errors import AlreadyExists
 
 DEMO = Path(__file__).parents[1] / "demo"
+TRANSLATED = Path(__file__).parent / "data" / "handbook-translated.jsonl"
 COLLECTION = "eval-demo"
 
 
@@ -37,10 +38,21 @@ def questions() -> list[HandbookQuestion]:
     ]
 
 
+def translated() -> list[tuple[str, str]]:
+    """Return the questions with an answer in other languages than the documents', each with its language."""
+    rows = [json.loads(line) for line in TRANSLATED.read_text("utf-8").splitlines()]
+    return [(row["question"], row["language"]) for row in rows]
+
+
+def paths() -> list[Path]:
+    """Return the demo's documents."""
+    return sorted((DEMO / "documents").iterdir())
+
+
 async def ingest(client: Client) -> None:
     """Ingest the demo's documents into `COLLECTION`."""
     with contextlib.suppress(AlreadyExists):
         await client.create_collection(COLLECTION)
-    for path in sorted((DEMO / "documents").iterdir()):
+    for path in paths():
         upload = await client.upload(path, collection=COLLECTION)
         await client.wait_for_job(upload.job_id)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.asking import Asked, Asker
+from eval.asking import Asked, Asking
 from eval.datasets import Dataset, Question
 from services.gateway.answerability import Signs, signs_of
 from services.gateway.events import RankedPassage
@@ -37,6 +37,8 @@ class Situation:
     """The article that answers it; of what is off topic, the question itself."""
     question: str
     signs: Signs
+    background_seconds: float = 0.0
+    """What scoring the question over the background took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def situations_of(asked: Asked, relevant: Collection[str], corpus: Corpus, *, so
         found.append(Situation(
             state=state, source=source, article=home, question=asked.question,
             signs=_signs(asked, results, passages=passages, frequencies=frequencies),
+            background_seconds=asked.background_seconds,
         ))
     return found
 
@@ -106,17 +109,18 @@ def _signs(
 ) -> Signs:
     ranked: tuple[RankedPassage, ...] = ordered(list(results[:CANDIDATES]), asked.scores)
     terms = weigh(question_words(asked.question), passages=passages, frequencies=frequencies)
-    return signs_of(asked.question, ranked, terms, given=GIVEN)
+    return signs_of(asked.question, ranked, terms, asked.background, given=GIVEN)
 
 
 async def ask_all(
-    asker: Asker, questions: Sequence[tuple[str, str]], *, collection: str,
+    asker: Asking, questions: Sequence[tuple[str, str]], *, collection: str,
     take: Callable[[str, Asked], list[Situation]], progress: Callable[[int, int], None],
 ) -> list[Situation]:
     """Ask questions, each an id and a text, a few at a time; return what `take` makes of each.
 
     What a search found is a megabyte of passages and codes: it is not kept.
     """
+    await asker.prepare([text for _, text in questions], collection=collection)
     waiting, situations, done = iter(questions), list[Situation](), 0
 
     async def work() -> None:

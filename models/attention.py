@@ -7,6 +7,7 @@ projection, and an engine from making one step of transposition, products and so
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ def fold_attention_scale(model: Any) -> int:
     graph = model.graph
     constants = {entry.name: entry for entry in graph.initializer}
     producers = {output: node for node in graph.node for output in node.output}
+    readers = Counter(name for node in graph.node for name in node.input)
     products = [node for node in graph.node if node.op_type == "Mul"]
     moved = 0
     for product in products:
         projection = _projection(product, producers, constants)
-        if projection is None:
+        # What somebody else reads, too, cannot be scaled for one of them.
+        if projection is None or max(readers[projection[0]], readers[projection[1]]) > 1:
             continue
         weights, bias, head = projection
         for name in (weights, bias):
@@ -48,14 +51,14 @@ def _projection(
     """Return weights, bias and head dimension of the projection that a product scales; None for any other product."""
     if not _is_root_of_root(product.input[1], producers):
         return None
-    transpose = producers.get(product.input[0])
-    reshape = producers.get(transpose.input[0]) if _is(transpose, "Transpose") else None
-    add = producers.get(reshape.input[0]) if _is(reshape, "Reshape") else None
-    if not _is(add, "Add"):
+    transpose = _producer(product.input[0], "Transpose", producers)
+    reshape = transpose and _producer(transpose.input[0], "Reshape", producers)
+    add = reshape and _producer(reshape.input[0], "Add", producers)
+    if not add:
         return None
     bias = next((name for name in add.input if name in constants), "")
-    matmul = next((producers[name] for name in add.input if _is(producers.get(name), "MatMul")), None)
-    head = _head_dimension(producers.get(reshape.input[1]), producers, constants)
+    matmul = next((found for name in add.input if (found := _producer(name, "MatMul", producers))), None)
+    head = _head_dimension(_producer(reshape.input[1], "Concat", producers), producers, constants)
     if not bias or matmul is None or matmul.input[1] not in constants or head is None:
         return None
     return matmul.input[1], bias, head
@@ -63,34 +66,33 @@ def _projection(
 
 def _is_root_of_root(name: str, producers: dict[str, Any]) -> bool:
     """Tell whether a value is √(1 / √x), as the exporter writes the scale, with casts wherever it puts them."""
-    met = []
-    while len(met) < 3:
-        node = producers.get(name)
+    for kind, place in (("Sqrt", 0), ("Div", 1), ("Sqrt", 0)):
+        while (cast := _producer(name, "Cast", producers)) is not None:
+            name = cast.input[0]
+        node = _producer(name, kind, producers)
         if node is None:
             return False
-        if node.op_type != "Cast":
-            met.append(node.op_type)
-        name = node.input[1] if node.op_type == "Div" else node.input[0]
-    return met == ["Sqrt", "Div", "Sqrt"]
+        name = node.input[place]
+    return True
 
 
 def _head_dimension(shape: Any, producers: dict[str, Any], constants: dict[str, Any]) -> int | None:
     """Return the last number of the shape that the projection's output is brought into."""
     from onnx import numpy_helper
 
-    if not _is(shape, "Concat"):
+    if shape is None:
         return None
     name = shape.input[-1]
     if name in constants:
         return int(numpy_helper.to_array(constants[name])[0])
-    constant = producers.get(name)
-    if not _is(constant, "Constant"):
-        return None
-    return int(np.atleast_1d(numpy_helper.to_array(constant.attribute[0].t))[0])
+    constant = _producer(name, "Constant", producers)
+    return None if constant is None else int(np.atleast_1d(numpy_helper.to_array(constant.attribute[0].t))[0])
 
 
-def _is(node: Any, kind: str) -> bool:
-    return node is not None and node.op_type == kind
+def _producer(name: str, kind: str, producers: dict[str, Any]) -> Any:
+    """Return the node that makes a value, where it is of a kind; else None."""
+    node = producers.get(name)
+    return node if node is not None and node.op_type == kind else None
 
 
 def _drop_unread(graph: Any) -> None:

@@ -85,7 +85,7 @@ RECIPES: Mapping[str, Recipe] = {
         ),
         Recipe(
             name="smollm2-135m-instruct", kind="language", hub_id="HuggingFaceTB/SmolLM2-135M-Instruct",
-            packaged=SMOLLM2, space_bytes=2 * GIB,
+            packaged=SMOLLM2, int8=True, space_bytes=2 * GIB,
         ),
         Recipe(
             name="qwen2.5-coder-1.5b-instruct", kind="language", hub_id="Qwen/Qwen2.5-Coder-1.5B-Instruct",

@@ -17,6 +17,7 @@ from services.gateway.answer_log import AnswerLog
 from services.gateway.answering import Answerer
 from services.gateway.answers import Answers
 from services.gateway.assessing import Assessor
+from services.gateway.background import Backgrounds
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
@@ -101,7 +102,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             search_seconds_max=settings.search_seconds_max, sources=settings.validated_sources,
         )
         opinions = Opinions(Judge(peers, settings.judging), Entailment(peers, settings.entailing))
-        assessor = Assessor(database, seconds_max=settings.search_seconds_max)
+        assessor = Assessor(database, Backgrounds(peers), seconds_max=settings.search_seconds_max)
         dialogue = Dialogue(
             Answerer(
                 retriever, peers, marking, direct, opinions,

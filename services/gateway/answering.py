@@ -154,7 +154,9 @@ class Answerer:
         likely: float | None = None
         if self._assessor is not None and found.looked_at and assesses(options, self._peers):
             with stopwatch.measure("assess"):
-                likely, degradation = await self._assessor.assess(query, found.looked_at, deadline=deadline)
+                likely, degradation = await self._assessor.assess(
+                    query, embedding, found.looked_at, deadline=deadline
+                )
             if degradation is not None:
                 yield degradation
         refusal = options.refusal_text or messages.refusal

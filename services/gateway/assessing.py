@@ -1,4 +1,5 @@
-"""Looks up what a question's words tell in its collection, and assesses whether the passages found can answer it."""
+"""Assesses whether the passages found can answer a question: by what its words tell in its collection, and by how much
+it is like texts about anything at all."""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ from services.chassis.channels import Deadline
 from services.chassis.errors import DeadlineExceeded, ServiceError
 from services.chassis.postgres import Database
 from services.gateway.answerability import answerability, signs_of
+from services.gateway.background import Background, Backgrounds
+from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage
 from services.gateway.retrieval import Query
-from services.index.question_terms import question_terms
+from services.index.question_terms import Term, question_terms
 
 logger = logging.getLogger(__name__)
 
@@ -28,13 +31,14 @@ assess_seconds = Histogram(
 class Assessor:
     """Assesses questions; no model is called."""
 
-    def __init__(self, database: Database, *, seconds_max: float) -> None:
-        """Take where the counts of words are, and the longest time for looking them up."""
+    def __init__(self, database: Database, backgrounds: Backgrounds, *, seconds_max: float) -> None:
+        """Take where the counts of words and the background are, and the longest time for looking them up."""
         self._database = database
+        self._backgrounds = backgrounds
         self._seconds_max = seconds_max
 
     async def assess(
-        self, query: Query, ranked: Sequence[RankedPassage], *, deadline: Deadline
+        self, query: Query, embedding: QueryEmbedding, ranked: Sequence[RankedPassage], *, deadline: Deadline
     ) -> tuple[float | None, Degradation | None]:
         """Return how likely the passages hold the answer, 0 to 1, or None and why it could not be told."""
         with assess_seconds.time():
@@ -43,13 +47,23 @@ class Assessor:
                     terms = await question_terms(
                         self._database, tenant=query.tenant, collections=[query.collection], question=query.question
                     )
+                    background = await self._backgrounds.of(
+                        embedding.space_id, tenant=query.tenant, deadline=deadline
+                    )
             except TimeoutError:
-                return None, _degraded(DeadlineExceeded("the counts of words could not be read in time"))
+                return None, _degraded(DeadlineExceeded("the counts of words and the background were not had in time"))
             except ServiceError as error:
                 return None, _degraded(error)
             # Stems of a few thousand characters: milliseconds that other streams need not wait for.
-            signs = await asyncio.to_thread(signs_of, query.question, ranked, terms, given=query.limit)
-        return answerability(signs), None
+            return await asyncio.to_thread(_likely, query, embedding, ranked, terms, background), None
+
+
+def _likely(
+    query: Query, embedding: QueryEmbedding, ranked: Sequence[RankedPassage], terms: Sequence[Term],
+    background: Background,
+) -> float:
+    scores = background.scores(embedding).tolist()
+    return answerability(signs_of(query.question, ranked, terms, scores, given=query.limit))
 
 
 def _degraded(error: ServiceError) -> Degradation:

@@ -47,6 +47,7 @@ def open_engine(settings: GenerateSettings) -> Engine:
     return VllmEngine(weights, VllmOptions(
         dtype=settings.dtype, compile=settings.compile, context_tokens_max=settings.context_tokens_max,
         sequences_max=settings.sequences_max, kv_cache_gib=settings.kv_cache_gib,
+        speculative_tokens=settings.speculative_tokens,
     ))
 
 

@@ -99,9 +99,12 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
     async def Score(self, request: generate_pb2.ScoreRequest, context: Context) -> generate_pb2.ScoreResponse:
         """Tell how likely each answer is; a call that is cancelled aborts it."""
         if not self._description.scores:
+            way_out = (
+                "set SOURCIER_GENERATE_SPECULATIVE_TOKENS=0" if self._description.engine == "vllm"
+                else "where its endpoint knows logprobs, set SOURCIER_GENERATE_OPENAI_LOGPROBS=true"
+            )
             raise FailedPrecondition(
-                f"the engine {self._description.engine} does not tell how likely answers are; where its endpoint knows "
-                "logprobs, set SOURCIER_GENERATE_OPENAI_LOGPROBS=true"
+                f"the engine {self._description.engine} does not tell how likely answers are; {way_out}"
             )
         scores = await self._supervisor.score(Scoring(
             id=request.score_id or new_id(), messages=checked_messages(request),

@@ -56,11 +56,14 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     context_tokens_max: int = Field(default=4096, ge=64)
     """vLLM: most tokens of prompt and answer together; the model's own limit where that is lower."""
     dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
-    """vLLM: `auto` is the model's own on a GPU; on a CPU bfloat16 where it computes in it, else float32."""
+    """vLLM: `auto` is the model's own on a GPU; on a CPU bfloat16 where it has units for it, else float32."""
     compile: Literal["auto", "on", "off"] = "auto"
     """vLLM: whether the model is compiled; `auto` compiles on a GPU only, where it pays for the longer start."""
     kv_cache_gib: float = Field(default=1.0, ge=0, le=1024)
     """vLLM: memory for cached keys and values; 0 lets the engine choose from what is free."""
+    speculative_tokens: int = Field(default=0, ge=0, le=16)
+    """vLLM: tokens guessed ahead from the prompt's own words, each checked by the model; 0 guesses none.
+    With guesses vLLM tells no probabilities, so that the gateway's judge of sentences has nobody to ask."""
     threads_bind: str = Field(default="auto", pattern=r"^(auto|nobind|[0-9,|-]+)$")
     """vLLM on a CPU: the cores its threads are bound to, as `0-7`; `auto` chooses, `nobind` leaves it to the system."""
 

@@ -45,6 +45,8 @@ NO_TOOLS = ("the chat template of {} has no place for tools; ask in mode injecti
             "with SOURCIER_GENERATE_MODEL")
 CPU_BLOCK_TOKENS = 32
 """Prefixes are cached by whole blocks; the CPU's own default of 128 would recompute up to 127 tokens of a hit."""
+LOOKED_UP_MIN, LOOKED_UP_MAX = 2, 4
+"""How many of the last tokens have to occur in the prompt for what followed them to be guessed."""
 STOP_SECONDS = 3.0
 """How long the engine's processes may take to leave before they are killed."""
 _REASONS = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH}
@@ -59,6 +61,7 @@ class VllmOptions:
     context_tokens_max: int
     sequences_max: int
     kv_cache_gib: float
+    speculative_tokens: int = 0
 
 
 class Progress:
@@ -135,6 +138,8 @@ class VllmEngine:
         """Name the model and its limits."""
         return Description(engine="vllm", model=self._weights.name, revision=self._weights.revision,
                            context_tokens_max=self._context_tokens_max,
+                           # With guesses, vLLM 0.32 hands out no probabilities of named tokens.
+                           scores=not self._options.speculative_tokens,
                            tools_refusal="" if self._encoder.takes_tools else NO_TOOLS.format(self._weights.name))
 
     def status(self) -> Status:
@@ -254,9 +259,20 @@ def engine_arguments(
         "enable_prefix_caching": True,
         "block_size": CPU_BLOCK_TOKENS if on_cpu else None,
         "kv_cache_memory_bytes": int(options.kv_cache_gib * GIB) or None,
+        "speculative_config": _prompt_lookup(options.speculative_tokens),
         "trust_remote_code": False,
         # Only our own statistics: vLLM's would cost time at each step, and their names are not ours.
         "disable_log_stats": True,
+    }
+
+
+def _prompt_lookup(tokens: int) -> dict[str, Any] | None:
+    """Return the configuration of guesses: what followed in the prompt where its last words occur (no second model)."""
+    if not tokens:
+        return None
+    return {
+        "method": "ngram", "num_speculative_tokens": tokens, "prompt_lookup_min": LOOKED_UP_MIN,
+        "prompt_lookup_max": LOOKED_UP_MAX,
     }
 
 

@@ -137,7 +137,6 @@ async def stage_batch(connection: Connection, prepared: PreparedBatch) -> Stagin
     if cursor.rowcount == 0:
         return Staging("duplicate", state.staged)
     staged = state.staged + 1
-    await connection.execute(statements.COUNT_BATCH, values)
     if staged < batch.batch_count:
         await connection.execute(statements.STAGE_CHUNKS, _columns(prepared))
         return Staging("staged", staged)

@@ -25,13 +25,16 @@ join embedding_spaces as space on space.space_id = version.space_id
 where version.tenant = %(tenant)s and version.version_id = %(version_id)s
 """
 
+# Counts a batch that is new; of one that was staged before there is no row to count.
 STAGE_BATCH = """
-insert into staged_batches (version_id, batch_no, tenant) values (%(version_id)s, %(batch_no)s, %(tenant)s)
-on conflict do nothing
-"""
-
-COUNT_BATCH = """
-update document_versions set staged = staged + 1, batch_count = %(batch_count)s where version_id = %(version_id)s
+with fresh as (
+    insert into staged_batches (version_id, batch_no, tenant) values (%(version_id)s, %(batch_no)s, %(tenant)s)
+    on conflict do nothing
+    returning version_id
+)
+update document_versions as version set staged = staged + 1, batch_count = %(batch_count)s
+from fresh
+where version.version_id = fresh.version_id
 """
 
 _CHUNK_ARRAYS = """unnest(%(chunk_ids)s::uuid[], %(indexes)b::integer[], %(kinds)s::text[], %(languages)s::text[],

@@ -66,7 +66,8 @@ async def _fetch(
         "scanned_max": SCANNED_MAX,
         "limit": limit,
     } | scope.parameters
-    query = sql.SQL(SEARCH).format(condition=sql.SQL(scope.condition))
+    named = scope.filters.empty or scope.matching_documents is not None
+    query = sql.SQL(SEARCH if named else SEARCH_AMONG).format(condition=sql.SQL(scope.condition))
     candidates = candidates_query(groups, collection_numbers=scope.collection_numbers)
     async with connection.pipeline():
         await connection.execute(SHOW_CANDIDATES, (candidates,))
@@ -110,6 +111,22 @@ from (
     select chunk_id, document_id, terms
     from lexical_entries
     where tenant = %(tenant)s {condition}
+    limit %(scanned_max)s
+) as candidate
+order by negative_score, chunk_id
+limit %(limit)s
+"""
+
+# Where a filter leaves too many documents to be named, the planner takes them for few, and reads the entries of each:
+# 900 ms of 100,000 entries, where the inverted index takes 15. Behind `offset 0` it has to begin with the candidates.
+SEARCH_AMONG = """
+select chunk_id, terms <#> %(weights)b as negative_score
+from (
+    select chunk_id, document_id, terms
+    from (
+        select chunk_id, document_id, terms from lexical_entries where tenant = %(tenant)s offset 0
+    ) as entry
+    where true {condition}
     limit %(scanned_max)s
 ) as candidate
 order by negative_score, chunk_id

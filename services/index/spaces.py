@@ -162,8 +162,8 @@ async def build_indexes(
 
     A partition of up to `deferred_rows_max` rows that is being loaded is left for later: adding a row to an index costs
     several times what building it afterwards does (ADR 16). Built concurrently: neither searches nor commits wait. One
-    process builds at a time, the others return at once. The server is asked for as much memory as the graph takes, up to
-    `memory_bytes_max`.
+    process builds at a time, the others return at once. The server is asked for as much memory as the graph takes, up
+    to `memory_bytes_max`.
     """
     built: list[str] = []
     async with database.autocommit(tenant="*") as connection:

@@ -107,9 +107,10 @@ async def accept(connection: Connection, new: NewVersion) -> Acceptance:
     known = await _known(connection, values)
     if known is not None:
         return known
-    await connection.execute(SUPERSEDE_WAITING, values)
-    for statement in (NEXT_GENERATION, INSERT_VERSION, INSERT_JOB):
-        await connection.execute(statement, values)
+    older = (SUPERSEDE_WAITING,) if values["generation"] > 1 else ()
+    async with connection.pipeline():
+        for statement in (*older, NEXT_GENERATION, INSERT_VERSION, INSERT_JOB):
+            await connection.execute(statement, values)
     return Acceptance("accepted", _reference(values))
 
 

@@ -72,9 +72,15 @@ def entailment(settings: dict[str, Any]) -> Any:
 
 
 def embedding(settings: dict[str, Any]) -> Any:
+    import torch
     from transformers import XLMRobertaConfig, XLMRobertaModel
 
-    return XLMRobertaModel(XLMRobertaConfig(**settings, pad_token_id=1), add_pooling_layer=False)
+    model = XLMRobertaModel(XLMRobertaConfig(**settings, pad_token_id=1), add_pooling_layer=False)
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            # Trained ones differ; as they begin, all zero, the exporter would make one constant of them.
+            torch.nn.init.normal_(parameter, std=0.1)
+    return model
 
 
 def language(settings: dict[str, Any]) -> Any:

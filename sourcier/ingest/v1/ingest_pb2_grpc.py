@@ -137,7 +137,8 @@ class IngestServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def WatchJob(self, request, context):
-        """Streams a job each time it moves, the current state first, and ends once the job is completed or failed.
+        """Streams a job as it moves, moves within a fifth of a second as one, the current state first, and ends once the job is
+        completed or failed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

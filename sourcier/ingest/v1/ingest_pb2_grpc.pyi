@@ -26,7 +26,9 @@ class IngestServiceStub:
     GetJob: _aio.UnaryUnaryMultiCallable[_ingest_pb2.GetJobRequest, _ingest_pb2.GetJobResponse]
     """Returns one job."""
     WatchJob: _aio.UnaryStreamMultiCallable[_ingest_pb2.WatchJobRequest, _ingest_pb2.WatchJobResponse]
-    """Streams a job each time it moves, the current state first, and ends once the job is completed or failed."""
+    """Streams a job as it moves, moves within a fifth of a second as one, the current state first, and ends once the job is
+    completed or failed.
+    """
     ListJobs: _aio.UnaryUnaryMultiCallable[_ingest_pb2.ListJobsRequest, _ingest_pb2.ListJobsResponse]
     """Lists jobs, newest first."""
     CreateCollection: _aio.UnaryUnaryMultiCallable[_ingest_pb2.CreateCollectionRequest, _ingest_pb2.CreateCollectionResponse]
@@ -86,7 +88,9 @@ class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _ingest_pb2.WatchJobRequest,
         context: _aio.ServicerContext[_ingest_pb2.WatchJobRequest, _abc.AsyncIterator[_ingest_pb2.WatchJobResponse]],
     ) -> _abc.AsyncIterator[_ingest_pb2.WatchJobResponse]:
-        """Streams a job each time it moves, the current state first, and ends once the job is completed or failed."""
+        """Streams a job as it moves, moves within a fifth of a second as one, the current state first, and ends once the job is
+        completed or failed.
+        """
 
     @_abc_1.abstractmethod
     def ListJobs(

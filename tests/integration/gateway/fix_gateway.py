@@ -23,6 +23,7 @@ from services.gateway.agents import Agents
 from services.gateway.analysing import Analyser
 from services.gateway.answering import Answerer
 from services.gateway.assessing import Assessor
+from services.gateway.background import Backgrounds
 from services.gateway.conversation_server import ConversationServer
 from services.gateway.curation_server import CurationServer
 from services.gateway.dialogue import Dialogue
@@ -435,7 +436,7 @@ async def gateway(
                 search_seconds_max=configured.search_seconds_max, sources=configured.validated_sources,
             )
             opinions = Opinions(Judge(peers, configured.judging), Entailment(peers, configured.entailing))
-            assessor = Assessor(database, seconds_max=configured.search_seconds_max)
+            assessor = Assessor(database, Backgrounds(peers), seconds_max=configured.search_seconds_max)
             dialogue = Dialogue(
                 Answerer(
                     retriever, peers, Marking("secret"), direct, opinions,

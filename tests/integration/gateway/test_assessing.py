@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
 
 from services.chassis.channels import Deadline
-from services.chassis.errors import NotFound
+from services.chassis.errors import NotFound, ServiceError, Unavailable
 from services.chassis.postgres import Database
 from services.gateway.assessing import Assessor
+from services.gateway.background import Backgrounds
+from services.gateway.embedding import PassageEmbedding
 from services.gateway.events import RankedPassage
 from services.index.question_terms import question_terms
 from sourcier.gateway.v1 import answer_pb2
@@ -18,7 +23,7 @@ from tests.integration.gateway.conftest import TELEWORK
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
 from tests.integration.gateway.test_answer_service import check_stream, field_of, kinds
 from tests.integration.gateway.test_tool_mode import plays, search
-from tests.unit.gateway.fix_gateway_domain import query, result
+from tests.unit.gateway.fix_gateway_domain import EMBEDDING, query, result
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
 FAR = "Quelle heure était-il hier matin à Valparaiso ?"
@@ -76,17 +81,41 @@ async def test_a_cross_encoders_scores_are_left_to_their_own_threshold(handbook:
         assert "assess" not in {entry.stage for entry in events[-1].finished.durations}
 
 
+class PassageEmbedder:
+    """Embeds passages, or fails as it is told."""
+
+    def __init__(self, error: ServiceError | None = None) -> None:
+        self._error = error
+
+    async def embed_passages(self, passages: Sequence[str], **_: Any) -> list[PassageEmbedding]:
+        """Return one token each."""
+        if self._error is not None:
+            raise self._error
+        return [PassageEmbedding(np.ones(8, np.float32), b"\x0f", 3) for _ in passages]
+
+
+def assessor_of(database: Database, embed: PassageEmbedder) -> Assessor:
+    """Return an assessor whose background is embedded so."""
+    peers: Any = SimpleNamespace(embed=embed)
+    return Assessor(database, Backgrounds(peers), seconds_max=5)
+
+
 async def test_what_cannot_be_assessed_is_said_and_decides_nothing(handbook: Database) -> None:
-    assessor = Assessor(handbook, seconds_max=5)
-    likely, degradation = await assessor.assess(
-        query(QUESTION, collection="nowhere"), [RankedPassage(result(1), 0.5)], deadline=Deadline.after(10)
-    )
-    assert likely is None
-    assert degradation is not None
-    assert degradation.stage == "assess"
-    assert "nowhere" in degradation.reason
-    likely, degradation = await assessor.assess(
-        query(QUESTION), [RankedPassage(result(1), 0.5)], deadline=Deadline.after(10)
+    found = [RankedPassage(result(1), 0.5)]
+    elsewhere = query(QUESTION, collection="nowhere")
+    for asked, embed, reason in (
+        (elsewhere, PassageEmbedder(), "nowhere"),
+        (query(QUESTION), PassageEmbedder(Unavailable("embed is away")), "away"),
+    ):
+        likely, degradation = await assessor_of(handbook, embed).assess(
+            asked, EMBEDDING, found, deadline=Deadline.after(10)
+        )
+        assert likely is None
+        assert degradation is not None
+        assert degradation.stage == "assess"
+        assert reason in degradation.reason
+    likely, degradation = await assessor_of(handbook, PassageEmbedder()).assess(
+        query(QUESTION), EMBEDDING, found, deadline=Deadline.after(10)
     )
     assert likely is not None
     assert degradation is None

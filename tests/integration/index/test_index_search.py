@@ -9,7 +9,7 @@ import pytest
 
 from services.chassis.errors import InvalidArgument, NotFound, SpaceMismatch
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import collections, dense, documents, lexical, search, spaces
+from services.index import collections, dense, documents, lexical, scope, search, spaces
 from services.index.filters import Filters, filters_from
 from services.index.search import QuestionVector, SearchRequest
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, text_vector, unit_vector
@@ -139,8 +139,9 @@ async def test_filters_never_find_too_few(database: Database, writer: Writer, mo
         }
         await writer.index(f"{number}.txt", [f"contrat numéro {number} page {page}" for page in range(20)], **fields)
     kept = (await writer.index("kept.txt", ["contrat unique"])).document_id
-    for exact_rows_max in (spaces.EXACT_ROWS_MAX, 0):
+    for exact_rows_max, named_max in ((spaces.EXACT_ROWS_MAX, 1_000), (0, 1_000), (0, 0)):
         monkeypatch.setattr(dense, "EXACT_ROWS_MAX", exact_rows_max)
+        monkeypatch.setattr(scope, "NAMED_DOCUMENTS_MAX", named_max)
         for filters, expected in (
             (Filters(categories=("law",)), 60),
             (Filters(metadata={"year": 2023}), 20),

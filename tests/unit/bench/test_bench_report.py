@@ -61,7 +61,7 @@ def test_a_later_failure_is_not_hidden_by_an_earlier_figure(tmp_path: Path) -> N
     late = tmp_path / "b.jsonl"
     write_outcome(late, Outcome.FAILED, benchmark="embedding", run=LATE, seconds=3, reason="no peer")
     text = report.text(list(read([early, late]).values()), {})
-    assert "| embedding | Failed after 3 s: no peer. |  |  | **failed** |" in text
+    assert "| embedding | Failed after 3 s: no peer. |  |  | **did not finish** |" in text
     assert "2,000" not in text
 
 
@@ -69,6 +69,13 @@ def test_a_run_that_was_killed_has_not_finished(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     write_table(path, _table(2_000), benchmark="embedding", run=EARLY)
     assert read([path])["embedding"].outcome is Outcome.INTERRUPTED
+
+
+def test_an_interruption_replaces_no_result(tmp_path: Path) -> None:
+    early, late = _written(tmp_path / "a.jsonl", EARLY, ours=2_000), tmp_path / "b.jsonl"
+    write_outcome(late, Outcome.INTERRUPTED, benchmark="embedding", run=LATE, seconds=3)
+    assert read([late, early])["embedding"].run == EARLY
+    assert read([late])["embedding"].outcome is Outcome.INTERRUPTED
 
 
 def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:

@@ -97,6 +97,11 @@ def test_quick_runs_of_all_fit_into_ten_minutes() -> None:
     assert sum(each.quick_seconds for each in BENCHMARKS.values()) < 600
 
 
+def test_no_module_hides_one_of_the_standard_library() -> None:
+    # Peers run as scripts of this folder, which then comes first among the places that they and theirs import from.
+    assert {path.stem for path in (ROOT / "bench").glob("*.py")} & sys.stdlib_module_names == set()
+
+
 def _wait_for(path: Path) -> None:
     give_up_at = time.monotonic() + 30
     while not path.exists():

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from eval import gates, refusals
+from eval import gates, refusal_sample
 from services.gateway import answerability
-from services.gateway.answerability import Model
+from services.gateway.answerability import Judgement, Model
 
 
 def test_refusals_do_not_fall_by_more_than_their_noise() -> None:
-    compared = gates.compare(refusals.sample_figures(), gates.read(gates.BASELINE))
+    compared = gates.compare(refusal_sample.sample_figures(), gates.read(gates.BASELINE))
     assert len(compared) == 5
     assert not [each.name for each in compared if each.fell], gates.table(compared)
 
 
 def test_a_model_that_forgets_a_sign_fails_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     known = answerability.COMPARABLE
-    forgetful = Model(known.intercept, {**known.weights, "window": 0.0, "names": 0.0})
-    monkeypatch.setattr(answerability, "COMPARABLE", forgetful)
-    compared = gates.compare(refusals.sample_figures(), gates.read(gates.BASELINE))
+    forgetful = Model(known.answer.intercept, {**known.answer.weights, "window": 0.0, "names": 0.0})
+    monkeypatch.setattr(answerability, "COMPARABLE", Judgement(known.topic, forgetful))
+    compared = gates.compare(refusal_sample.sample_figures(), gates.read(gates.BASELINE))
     assert any(each.fell for each in compared)

@@ -30,6 +30,7 @@ ASKED = Asked(
     question="Le télétravail est-il possible ?", results=RESULTS, passages=3,
     frequencies={"teletravail": 1, "possibl": 1},
     scores={result.passage.chunk_id: 0.6 - number / 10 for number, result in enumerate(RESULTS)},
+    background=(0.1, 0.2, 0.15), background_seconds=0.001,
 )
 
 

@@ -12,9 +12,11 @@ from services.gateway.answerability import (
     FOREIGN,
     FOREIGN_UNRANKED,
     UNRANKED,
+    Judgement,
+    Model,
     Signs,
     answerability,
-    model_of,
+    judgement_of,
     signs_of,
 )
 from services.gateway.events import RankedPassage
@@ -27,6 +29,8 @@ TELEWORK = (
 )
 MEALS = "Le repas avec un client est remboursé jusqu'à 19 euros par personne."
 QUESTION = "Combien de jours de télétravail sont possibles à Nantes ?"
+BACKGROUND = (0.2, 0.22, 0.18, 0.25, 0.21, 0.19, 0.15)
+UNSCORED = dict.fromkeys(("late_interaction", "lead", "rise", "above_background", "standing"))
 MIDDLING = Signs(**{field.name: 0.4 for field in fields(Signs)})
 
 
@@ -46,14 +50,14 @@ def ranked(*texts: str, scores: tuple[float, ...] = (), similarity: float | None
 
 def signs(question: str, *texts: str, given: int = 5) -> Signs:
     """Return the signs of a question over passages."""
-    return signs_of(question, ranked(*texts), terms_of(question), given=given)
+    return signs_of(question, ranked(*texts), terms_of(question), BACKGROUND, given=given)
 
 
 # What is shared tells the language, and so which signs count; by itself it speaks for nothing.
 @pytest.mark.parametrize("name", [field.name for field in fields(Signs) if field.name != "shared"])
 @pytest.mark.parametrize("ranker", [True, False])
 def test_more_of_a_sign_never_makes_an_answer_less_likely(name: str, ranker: bool) -> None:
-    start = MIDDLING if ranker else replace(MIDDLING, late_interaction=None, lead=None)
+    start = MIDDLING if ranker else replace(MIDDLING, **UNSCORED)
     if getattr(start, name) is None:
         return
     likely = [answerability(replace(start, **{name: value})) for value in (0.25, 0.4, 0.7, 1.0)]
@@ -64,7 +68,7 @@ def test_more_of_a_sign_never_makes_an_answer_less_likely(name: str, ranker: boo
 def test_an_answer_is_likely_where_everything_speaks_for_it_and_unlikely_where_nothing_does() -> None:
     assert answerability(signs(QUESTION, TELEWORK, MEALS)) > 0.5
     far = signs_of("Quelle est la recette de la tarte Tatin ?", ranked(MEALS, TELEWORK, scores=(0.2, 0.19),
-                   similarity=0.76), terms_of("Quelle est la recette de la tarte Tatin ?"), given=5)
+                   similarity=0.76), terms_of("Quelle est la recette de la tarte Tatin ?"), BACKGROUND, given=5)
     assert answerability(far) < 0.1
 
 
@@ -88,14 +92,14 @@ def test_only_the_best_passage_is_read_for_the_questions_words_and_only_given_on
 def test_the_lead_in_full_text_is_a_share_of_the_best_score() -> None:
     found = [replace(entry, found=replace(entry.found, lexical_score=score))
              for entry, score in zip(ranked(TELEWORK, MEALS, MEALS), (8.0, 4.0, None), strict=True)]
-    assert signs_of(QUESTION, found, (), given=5).lexical_lead == pytest.approx(0.75)
+    assert signs_of(QUESTION, found, (), BACKGROUND, given=5).lexical_lead == pytest.approx(0.75)
 
 
 def test_rare_words_weigh_more() -> None:
     words = question_words("télétravail Valparaiso")
     weighed = weigh(words, passages=1000, frequencies=dict.fromkeys(words[0], 400))
     assert weighed[1].weight > 5 * weighed[0].weight > 0
-    assert signs_of("télétravail Valparaiso", ranked(TELEWORK), weighed, given=5).window < 0.2
+    assert signs_of("télétravail Valparaiso", ranked(TELEWORK), weighed, BACKGROUND, given=5).window < 0.2
 
 
 @pytest.mark.parametrize(("question", "figures", "names"), [
@@ -115,18 +119,51 @@ def test_function_words_tell_whether_question_and_passages_are_of_one_language()
     assert same.shared > 2 * other.shared
 
 
-def test_each_model_is_for_what_it_can_tell() -> None:
-    assert model_of(MIDDLING) is COMPARABLE
-    assert model_of(replace(MIDDLING, shared=COMPARABLE_MIN - 0.01)) is FOREIGN
-    assert model_of(replace(MIDDLING, late_interaction=None, lead=None)) is UNRANKED
-    assert model_of(replace(MIDDLING, late_interaction=None, lead=None, shared=0.1)) is FOREIGN_UNRANKED
-    assert not FOREIGN.weights.keys() & {"lexical_lead", "window", "names"}
-    assert not UNRANKED.weights.keys() & {"late_interaction", "lead"}
-    models = (COMPARABLE, FOREIGN, UNRANKED, FOREIGN_UNRANKED)
+def test_a_score_is_measured_over_the_next_ones_and_over_texts_about_anything() -> None:
+    found = signs_of(
+        QUESTION, ranked(TELEWORK, MEALS, MEALS, scores=(0.6, 0.5, 0.3)), terms_of(QUESTION), BACKGROUND, given=5
+    )
+    assert found.rise == pytest.approx(0.2)
+    assert found.above_background == pytest.approx(0.6 - 0.214)
+    assert found.standing == pytest.approx(13.66, abs=0.01)
+    like_anything = signs_of(QUESTION, ranked(TELEWORK), (), (0.5, 0.6, 0.62, 0.58), given=5)
+    assert like_anything.above_background is not None
+    assert like_anything.above_background < found.above_background / 5
+
+
+def test_a_cosine_is_measured_over_the_far_candidates() -> None:
+    texts = [MEALS] * 20
+    near = ranked(*texts, scores=tuple(0.5 - 0.01 * place for place in range(20)))
+    cosines = [0.9, *(0.85 for _ in range(9)), *(0.8 for _ in range(10))]
+    found = [replace(entry, found=replace(entry.found, similarity=cosine))
+             for entry, cosine in zip(near, cosines, strict=True)]
+    assert signs_of(QUESTION, found, (), (), given=5).similarity_lead == pytest.approx(0.1)
+    # As few as a small collection has: nothing far to measure over, which speaks neither for nor against.
+    assert signs_of(QUESTION, found[:5], (), (), given=5).similarity_lead == pytest.approx(0.05)
+
+
+def test_the_less_likely_of_topic_and_answer_decides() -> None:
+    judgement = Judgement(topic=Model(0.0, {"similarity": 1.0}), answer=Model(-1.0, {"window": 2.0}))
+    assert judgement.log_odds(replace(MIDDLING, similarity=0.8, window=0.5)) == pytest.approx(0.0)
+    assert judgement.log_odds(replace(MIDDLING, similarity=0.1, window=1.0)) == pytest.approx(0.1)
+
+
+def test_each_judgement_is_for_what_it_can_tell() -> None:
+    assert judgement_of(MIDDLING) is COMPARABLE
+    assert judgement_of(replace(MIDDLING, shared=COMPARABLE_MIN - 0.01)) is FOREIGN
+    assert judgement_of(replace(MIDDLING, **UNSCORED)) is UNRANKED
+    assert judgement_of(replace(MIDDLING, **UNSCORED, shared=0.1)) is FOREIGN_UNRANKED
+    for judgement in (FOREIGN, FOREIGN_UNRANKED):
+        assert not {*judgement.topic.weights, *judgement.answer.weights} & {"lexical_lead", "window", "names"}
+    for judgement in (UNRANKED, FOREIGN_UNRANKED):
+        assert not {*judgement.topic.weights, *judgement.answer.weights} & UNSCORED.keys()
+    judgements = (COMPARABLE, FOREIGN, UNRANKED, FOREIGN_UNRANKED)
+    models = [model for judgement in judgements for model in (judgement.topic, judgement.answer)]
     assert all(weight >= 0 for model in models for weight in model.weights.values())
 
 
 def test_nothing_found_or_a_question_without_words_gives_signs_all_the_same() -> None:
-    assert all(sign is None or 0 <= sign <= 1 for sign in astuple(signs("?", TELEWORK)))
-    empty = signs_of("Et ?", [], (), given=5)
+    found = signs("?", TELEWORK)
+    assert all(sign is None or 0 <= sign <= 1 for sign in astuple(replace(found, standing=None)))
+    empty = signs_of("Et ?", [], (), (), given=5)
     assert 0 < answerability(empty) < 1

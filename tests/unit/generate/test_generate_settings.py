@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from services.chassis.errors import ModelInvalid
 from services.chassis.models import ModelStore
 from services.generate.processor import cpu_flags, fastest_dtype
 from services.generate.settings import GenerateSettings, engine_environment
+from services.generate.vllm_engine import VllmOptions, engine_arguments
 from services.generate.weights import locate
 
 
@@ -64,11 +66,19 @@ def test_vllm_goes_online_only_for_a_hub_id() -> None:
 
 def test_bfloat16_is_for_processors_that_compute_in_it(tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16\n\nprocessor\t: 1\n")
+    cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16 amx_bf16\n\nprocessor\t: 1\n")
     assert fastest_dtype(cpu_flags(cpuinfo)) == "bfloat16"
-    cpuinfo.write_text("flags\t\t: fpu avx512f avx512_vnni\n")
+    cpuinfo.write_text("flags\t\t: fpu avx512f avx512_vnni avx512_bf16\n")
     assert fastest_dtype(cpu_flags(cpuinfo)) == "float32"
     assert fastest_dtype(cpu_flags(tmp_path / "absent")) == "float32"
+
+
+def test_tokens_are_guessed_from_the_prompt_where_that_is_asked_for() -> None:
+    options = VllmOptions(dtype="auto", compile="auto", context_tokens_max=4096, sequences_max=8, kv_cache_gib=1.0)
+    assert engine_arguments("model", options, context_tokens_max=2048, on_cpu=True)["speculative_config"] is None
+    asked = engine_arguments("model", replace(options, speculative_tokens=4), context_tokens_max=2048, on_cpu=True)
+    assert asked["speculative_config"]["method"] == "ngram"
+    assert asked["speculative_config"]["num_speculative_tokens"] == 4
 
 
 def test_weights_are_a_folder_a_hub_id_or_in_the_model_store(tmp_path: Path) -> None:
