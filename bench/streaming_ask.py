@@ -149,7 +149,7 @@ async def _measure(
     used = {name: 1e6 * (after[name] - before[name]) / len(delays) for name in after}
     cost.add(label, sum(spent for name, spent in used.items() if name != "client"))
     cost.notes[label] = ", ".join(f"{name} {spent:.0f}" for name, spent in used.items()) + (
-        f"; {cost.samples[label][-1] * kind.words / 1000:.1f} ms a sentence")
+        f"; {cost.samples[label][-1] * kind.words / 1000:.1f} ms for all of a sentence")
 
 
 def _label(kind: Kind, streams: int) -> str:
