@@ -33,7 +33,7 @@ async def emit(request: bytes, context: Any) -> None:
 
 def relay_of(channel: grpc.aio.Channel) -> Callable[[bytes, Any], Awaitable[None]]:
     """Return a handler that passes on what another server says."""
-    read = channel.unary_stream(METHOD)
+    read: Any = channel.unary_stream(METHOD)
 
     async def relay(request: bytes, context: Any) -> None:
         call = read(request)
@@ -49,7 +49,7 @@ def relay_of(channel: grpc.aio.Channel) -> Callable[[bytes, Any], Awaitable[None
 async def serve(role: str, target: str) -> None:
     """Serve as engine, or as relay of the engine at a target."""
     channel = grpc.aio.insecure_channel(target)
-    handler = grpc.unary_stream_rpc_method_handler(emit if role == "engine" else relay_of(channel))
+    handler: Any = grpc.unary_stream_rpc_method_handler(emit if role == "engine" else relay_of(channel))
     server = grpc.aio.server()
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("bench.Stream", {"Read": handler}),))
     port = server.add_insecure_port("127.0.0.1:0")

@@ -54,7 +54,7 @@ class Way:
 
     def text(self, response: Any) -> str:
         """Return the text of a message."""
-        return response.decode() if self.bare else response.event.token.text
+        return str(response.decode() if self.bare else response.event.token.text)
 
     async def read(self, streams: int, *, tokens: int, rate: int = TOKENS_PER_SECOND, words: str = "short",
                    over_seconds: float = SPREAD_SECONDS) -> list[Reading]:
