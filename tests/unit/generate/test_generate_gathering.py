@@ -37,7 +37,7 @@ def test_too_many_messages_make_streams_wait_for_their_share() -> None:
     _rate(gathering, clock, per_second=10_000, streams=200, seconds=0.2)
     assert gathering.sent(streams=200) == pytest.approx(0.04)
     # Gathered into just the most that is allowed, they go on being gathered.
-    assert list(_rate(gathering, clock, per_second=5_000, streams=200)) == [pytest.approx(0.04)]
+    assert sorted(_rate(gathering, clock, per_second=5_000, streams=200)) == pytest.approx([0.04])
     assert gathering.sent(streams=100_000) == PAUSE_SECONDS_MAX
 
 
