@@ -320,6 +320,8 @@ class _Research:
         elif self._own is None:
             own = replace(self._query, embedded=True, neighbours=0, validated=())
             self._own = await self._retriever.find(own, stopwatch=self._stopwatch, deadline=self._deadline)
+        if self._own.embedding is None:  # a search by words alone has no scores to be held against a background's
+            return None, None
         known = {each.passage.chunk_id for each in self._own.looked_at}
         further = [
             replace(each, found=replace(each.found, similarity=None, lexical_score=None), lexical_share=0.0)
@@ -327,7 +329,9 @@ class _Research:
         ]
         ranked = sorted((*self._own.looked_at, *further), key=lambda each: -each.score)
         with self._stopwatch.measure("assess"):
-            return await self._assessor.assess(self._query, ranked, deadline=self._deadline)
+            return await self._assessor.assess(
+                self._query, self._own.embedding, ranked, deadline=self._deadline
+            )
 
     def _join(self, passages: Sequence[RankedPassage]) -> None:
         """Number the passages that are new, as far as there is room, and write what the tool answers."""
