@@ -33,11 +33,7 @@ async def emit(request: bytes, context: Any) -> None:
 
 def relay_of(channel: grpc.aio.Channel) -> Callable[[bytes, Any], Awaitable[None]]:
     """Return a handler that passes on what another server says."""
-<<<<<<< HEAD
     read: Any = channel.unary_stream(METHOD)
-=======
-    read: Any = channel.unary_stream(METHOD)
->>>>>>> main
 
     async def relay(request: bytes, context: Any) -> None:
         call = read(request)
