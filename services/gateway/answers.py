@@ -177,8 +177,10 @@ class Answers:
                     group.create_task(_copy(copy, answer), name=f"copying {answer.answer_id}")
                 while not answer.turned.is_set():
                     await self._look_after(answer)
-                making.cancel()
-                await asyncio.wait((making,))
+                # Asked again: a library below that swallows a cancellation would keep the answer in hand for ever.
+                while not making.done():
+                    making.cancel()
+                    await asyncio.wait((making,), timeout=LOOK_SECONDS)
                 answer.close()
         finally:
             del self._live[answer.tenant, answer.answer_id]
