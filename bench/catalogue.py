@@ -21,7 +21,7 @@ class Benchmark:
     models: tuple[str, ...] = (E5,)
     """What has to be in the model store."""
     quick_seconds: int = 50
-    """About how long a quick run takes, on two cores; all of them together stay under ten minutes."""
+    """About how long a quick run takes, on two cores; all of them together stay under fifteen minutes."""
     seconds: int = 180
     """About how long a whole run takes."""
 
