@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from tokenizers import Tokenizer
 
 from bench.embedding import MODEL
 from bench.environment import CORES, ROOT
+from bench.line_process import LINE_BYTES_MAX, LineProcess
 from bench.texts import sheets
 from services.chassis.models import Model, ModelStore, default_root
 
@@ -34,7 +34,7 @@ class Round:
 class Peer:
     """Reads, splits, embeds and stores whatever files it is told to."""
 
-    def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, name: str, process: LineProcess) -> None:
         self.name = name
         self._process = process
         self._batch = BATCHES[name][0]
@@ -51,15 +51,15 @@ class Peer:
         if not python.exists():
             return None
         process = await asyncio.create_subprocess_exec(
-            str(python), "-m", f"bench.peer_{name}", cwd=ROOT, limit=2**26,
+            str(python), "-m", f"bench.peer_{name}", cwd=ROOT, limit=LINE_BYTES_MAX,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
             env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(ROOT),
                  "TOKENIZERS_PARALLELISM": "true", "HAYSTACK_TELEMETRY_ENABLED": "false"},
         )
-        peer = cls(name, process)
+        ended = f"{name} ended; run `.venv/{name}/bin/python -m bench.peer_{name}` to see why"
+        peer = cls(name, LineProcess(process, ended=ended))
         # Not among its arguments: the address holds a password.
-        peer._say(_options(url))
-        await peer._answer()
+        await peer._process.ask(_options(url))
         return peer
 
     async def choose_batch(self, files: list[Path]) -> None:
@@ -74,27 +74,11 @@ class Peer:
     async def ingest(self, files: list[Path], table: str) -> Round:
         """Ingest files into a new table."""
         command = {"files": [str(file) for file in files], "table": f"{self.name}_{table}", "batch": self._batch}
-        self._say(command)
-        return Round(**await self._answer())
-
-    def _say(self, entry: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(entry).encode() + b"\n")
-
-    async def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        while line := await self._process.stdout.readline():
-            # Its libraries print, too.
-            if line.startswith(b"{"):
-                answer: dict[str, Any] = json.loads(line)
-                return answer
-        raise SystemExit(f"{self.name} ended; run `.venv/{self.name}/bin/python -m bench.peer_{self.name}` to see why")
+        return Round(**await self._process.ask(command))
 
     async def stop(self) -> None:
         """End the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        await self._process.wait()
+        await self._process.stop()
 
 
 def packaged_model() -> Model:

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-import asyncio
-import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+import httpx
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from services.stack.ports import HOST, free_ports
 
-SERVICES = ("ingest", "embed")
+INGESTING = ("ingest", "embed")
+"""The services whose metrics a benchmark of ingestion reads."""
 
 
-def endpoints() -> dict[str, str]:
+def endpoints(services: Sequence[str] = INGESTING) -> dict[str, str]:
     """Return the settings that make each service tell its metrics on a free port."""
     return {
-        f"SOURCIER_{name.upper()}_METRICS_LISTEN": f"{HOST}:{port}"
-        for name, port in zip(SERVICES, free_ports(len(SERVICES)), strict=True)
+        setting(name): f"{HOST}:{port}" for name, port in zip(services, free_ports(len(services)), strict=True)
     }
+
+
+def setting(service: str) -> str:
+    """Return the name of the setting that says where a service tells its metrics."""
+    return f"SOURCIER_{service.upper()}_METRICS_LISTEN"
+
+
+async def families(addresses: Iterable[str]) -> list[list[Metric]]:
+    """Return what each address tells, in their order."""
+    # Whatever proxy the environment names, the services are on this machine.
+    async with httpx.AsyncClient(trust_env=False, timeout=10) as client:
+        texts = [(await client.get(f"http://{address}/metrics")).text for address in addresses]
+    return [list(text_string_to_metric_families(text)) for text in texts]
 
 
 async def read(listening: Mapping[str, str]) -> dict[str, float]:
     """Return the value of every sample, named `name` or `name{label values}`, summed where services share a name."""
     values: dict[str, float] = {}
-    for address in listening.values():
-        text = await asyncio.to_thread(_get, f"http://{address}/metrics")
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                labels = ",".join(sample.labels.values())
-                name = f"{sample.name}{{{labels}}}" if labels else sample.name
-                values[name] = values.get(name, 0.0) + sample.value
+    for told in await families(listening.values()):
+        for sample in (sample for family in told for sample in family.samples):
+            labels = ",".join(sample.labels.values())
+            name = f"{sample.name}{{{labels}}}" if labels else sample.name
+            values[name] = values.get(name, 0.0) + sample.value
     return values
-
-
-def _get(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=10) as response:
-        return str(response.read().decode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import tempfile
 import time
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from bench.environment import CORES, ROOT
+from bench.line_process import LINE_BYTES_MAX, LineProcess
 from models import packages
 from models.catalogue import E5_SMALL
 from models.progress import Progress
@@ -34,7 +34,7 @@ def scratch(model: str) -> Path:
 class SentenceTransformers:
     """sentence-transformers in its own environment, torch float32, as many threads."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: LineProcess) -> None:
         self._process = process
         self.batch_sizes: dict[str, int] = {}
 
@@ -47,10 +47,10 @@ class SentenceTransformers:
             return None
         process = await asyncio.create_subprocess_exec(
             str(python), str(ROOT / "bench" / "peer_sentence_transformers.py"), str(weights), str(CORES),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=2**26,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE_BYTES_MAX,
             env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true"},
         )
-        peer = cls(process)
+        peer = cls(LineProcess(process, ended="sentence-transformers ended; its error is above"))
         await peer._say(dict(lists))
         return peer
 
@@ -77,16 +77,10 @@ class SentenceTransformers:
 
     async def stop(self) -> None:
         """End the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        await self._process.wait()
+        await self._process.stop()
 
     async def _say(self, line: Mapping[str, Any]) -> list[float]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(line).encode() + b"\n")
-        answered = await self._process.stdout.readline()
-        seconds: list[float] = json.loads(answered)
+        seconds: list[float] = (await self._process.ask(line))["seconds"]
         return seconds
 
 

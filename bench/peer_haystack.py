@@ -6,10 +6,7 @@ they come to the tokens wanted on these files.
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +19,7 @@ from haystack_integrations.document_stores.pgvector import (  # type: ignore[imp
     PgvectorDocumentStore,
 )
 
-from bench.peer_onnx import OnnxEmbedder, commands, tell
+from bench.peer_onnx import OnnxEmbedder, serve
 
 
 @component
@@ -66,15 +63,6 @@ def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbed
     return int(written)
 
 
-def main(options: dict[str, Any]) -> None:
-    """Ingest whenever told to; the table is named after the command's."""
-    embedder = OnnxEmbedder(model=options["model"], tokenizer=options["tokenizer"], threads=options["threads"])
-    for command in commands():
-        before, started = embedder.tokens, time.perf_counter()
-        chunks = ingest(command, options, embedder)
-        tell({"seconds": time.perf_counter() - started, "chunks": chunks, "tokens": embedder.tokens - before})
-
-
 if __name__ == "__main__":
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "false"
-    main(json.loads(sys.stdin.readline()))
+    serve(ingest)

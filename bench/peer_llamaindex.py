@@ -7,9 +7,6 @@ it for models of one's own.
 
 from __future__ import annotations
 
-import json
-import sys
-import time
 from typing import Any
 
 from llama_index.core import SimpleDirectoryReader  # type: ignore[import-not-found]
@@ -19,7 +16,7 @@ from llama_index.core.ingestion import IngestionPipeline  # type: ignore[import-
 from llama_index.core.node_parser import SentenceSplitter  # type: ignore[import-not-found]
 from llama_index.vector_stores.postgres import PGVectorStore  # type: ignore[import-not-found]
 
-from bench.peer_onnx import OnnxEmbedder, commands, tell
+from bench.peer_onnx import OnnxEmbedder, serve
 
 
 class OnnxEmbedding(BaseEmbedding):  # type: ignore[misc]
@@ -66,14 +63,5 @@ def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbed
     return len(pipeline.run(documents=documents))
 
 
-def main(options: dict[str, Any]) -> None:
-    """Ingest whenever told to; the table is named after the command's."""
-    embedder = OnnxEmbedder(model=options["model"], tokenizer=options["tokenizer"], threads=options["threads"])
-    for command in commands():
-        before, started = embedder.tokens, time.perf_counter()
-        chunks = ingest(command, options, embedder)
-        tell({"seconds": time.perf_counter() - started, "chunks": chunks, "tokens": embedder.tokens - before})
-
-
 if __name__ == "__main__":
-    main(json.loads(sys.stdin.readline()))
+    serve(ingest)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,20 @@ class OnnxEmbedder:
         return ids
 
 
-def commands() -> Iterator[dict[str, Any]]:
-    """Yield what the benchmark asks, one JSON object a line, until it closes the pipe."""
+Ingest = Callable[[dict[str, Any], dict[str, Any], OnnxEmbedder], int]
+"""Ingests the files of a command, with the options of the start, into the table that it names; returns the rows."""
+
+
+def serve(ingest: Ingest) -> None:
+    """Read the options, then ingest whenever told to, one JSON object a line, until the pipe is closed."""
+    options = json.loads(sys.stdin.readline())
+    embedder = OnnxEmbedder(model=options["model"], tokenizer=options["tokenizer"], threads=options["threads"])
     tell({"ready": True})
     for line in sys.stdin:
-        yield json.loads(line)
+        command = json.loads(line)
+        before, started = embedder.tokens, time.perf_counter()
+        chunks = ingest(command, options, embedder)
+        tell({"seconds": time.perf_counter() - started, "chunks": chunks, "tokens": embedder.tokens - before})
 
 
 def tell(entry: dict[str, Any]) -> None:

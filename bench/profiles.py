@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import psutil
-from prometheus_client.parser import text_string_to_metric_families
 
-from bench import sampling
+from bench import metrics, sampling
 from bench.environment import running_stack
 from bench.loads import Done, opened
 from bench.sampling import NoSamples, Stacks
-from services.stack.ports import HOST, free_ports
 
 SERVICES = ("gateway", "embed", "rerank", "ingest")
 CLIENTS = 4
@@ -59,8 +56,7 @@ class Profile:
 
 async def profile(kind: str, *, seconds: float) -> Profile:
     """Run a stack, work it for three times so many seconds, and return where the time went."""
-    ports = dict(zip(SERVICES, free_ports(len(SERVICES)), strict=True))
-    listening = {f"SOURCIER_{name.upper()}_METRICS_LISTEN": f"{HOST}:{port}" for name, port in ports.items()}
+    listening = metrics.endpoints(SERVICES)
     async with running_stack(SOURCIER_STACK_SERVICES=",".join(SERVICES), **listening) as addresses:
         processes = _processes(Path(addresses["SOURCIER_DATA_DIR"]))
         async with opened(kind, addresses["SOURCIER_GATEWAY_URL"]) as load:
@@ -68,9 +64,9 @@ async def profile(kind: str, *, seconds: float) -> Profile:
             await load.prepare()
             print(f"one client for {seconds:.0f} s, {CLIENTS} for {seconds:.0f} s, {CLIENTS} watched …", flush=True)
             alone = await load.run(clients=1, seconds=seconds)
-            counted, used = await _metrics(ports), _processor_seconds(processes)
+            counted, used = await _metrics(listening), _processor_seconds(processes)
             busy = await load.run(clients=CLIENTS, seconds=seconds)
-            counted_after, used_after = await _metrics(ports), _processor_seconds(processes)
+            counted_after, used_after = await _metrics(listening), _processor_seconds(processes)
             stacks, problem = {}, ""
             try:
                 await sampling.install()
@@ -122,20 +118,19 @@ Counted = dict[tuple[str, str], tuple[float, float]]
 """Count and seconds, by service and metric."""
 
 
-async def _metrics(ports: Mapping[str, int]) -> Counted:
+async def _metrics(listening: Mapping[str, str]) -> Counted:
     found: dict[tuple[str, str], dict[str, float]] = {}
-    async with httpx.AsyncClient(trust_env=False, timeout=10) as client:
-        for service, port in ports.items():
-            text = (await client.get(f"http://{HOST}:{port}/metrics")).text
-            for family in text_string_to_metric_families(text):
-                if family.type != "histogram" or not family.name.endswith("_seconds"):
-                    continue
-                for entry in family.samples:
-                    kind = entry.name.rpartition("_")[2]
-                    if kind in {"sum", "count"}:
-                        labels = " ".join(entry.labels.values())
-                        name = f"{family.name.removeprefix('sourcier_')} {labels}".strip()
-                        found.setdefault((service, name), {})[kind] = entry.value
+    told = await metrics.families(listening[metrics.setting(service)] for service in SERVICES)
+    for service, families in zip(SERVICES, told, strict=True):
+        for family in families:
+            if family.type != "histogram" or not family.name.endswith("_seconds"):
+                continue
+            for entry in family.samples:
+                kind = entry.name.rpartition("_")[2]
+                if kind in {"sum", "count"}:
+                    labels = " ".join(entry.labels.values())
+                    name = f"{family.name.removeprefix('sourcier_')} {labels}".strip()
+                    found.setdefault((service, name), {})[kind] = entry.value
     return {key: (values.get("count", 0.0), values.get("sum", 0.0)) for key, values in found.items()}
 
 

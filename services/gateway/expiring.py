@@ -8,6 +8,7 @@ import logging
 from prometheus_client import Counter
 
 from services.chassis.errors import ServiceError
+from services.chassis.lifecycle import first_of
 from services.chassis.postgres import ALL_TENANTS, Database
 from services.gateway import conversations
 
@@ -42,11 +43,7 @@ class ExpiringConversations:
             except ServiceError as error:
                 logger.warning("old conversations are not deleted, once more: %s", error)
             if deleted < BATCH:
-                try:
-                    async with asyncio.timeout(self._interval_seconds):
-                        await stopping.wait()
-                except TimeoutError:
-                    continue
+                await first_of(stopping, seconds=self._interval_seconds)
 
     async def expire(self) -> int:
         """Delete some of the oldest with their messages and ratings; return how many, `BATCH` at most."""

@@ -16,6 +16,7 @@ from prometheus_client import Counter
 
 from services.chassis.channels import Deadline
 from services.chassis.errors import ServiceError
+from services.chassis.lifecycle import first_of
 from services.chassis.postgres import ALL_TENANTS, Database
 from services.gateway.embedding import EmbedServices
 from services.index.response_gaps import MissingVector, missing_vectors
@@ -51,11 +52,7 @@ class LearnedVectors:
             except ServiceError as error:
                 logger.warning("vectors of learned responses are not made, once more: %s", error)
             if made < BATCH:
-                try:
-                    async with asyncio.timeout(self._interval_seconds):
-                        await stopping.wait()
-                except TimeoutError:
-                    continue
+                await first_of(stopping, seconds=self._interval_seconds)
 
     async def make(self) -> int:
         """Make vectors that are missing in spaces that are served, `BATCH` at most; return how many."""

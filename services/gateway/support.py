@@ -92,13 +92,13 @@ class SupportScorer:
     async def check(self, sentence: str, cited: Sequence[int], *, deadline: Deadline) -> Check:
         """Compare a sentence with every passage, and with those cited together where several are."""
         started = time.perf_counter()
-        repeated = self._word_for_word(sentence, cited)
+        # Regular expressions over a few thousand characters: milliseconds that other streams need not wait for.
+        repeated = await asyncio.to_thread(self._word_for_word, sentence, tuple(cited))
         checks_total.labels("vectors" if repeated is None else "word for word").inc()
         if repeated is not None:
             check_seconds.observe(time.perf_counter() - started)
             return repeated
         scores = await self._late_interaction(sentence, deadline=deadline)
-        # Regular expressions over a few thousand characters: milliseconds that other streams need not wait for.
         check = await asyncio.to_thread(self._compare, sentence, tuple(cited), scores)
         check_seconds.observe(time.perf_counter() - started)
         return check
@@ -108,9 +108,12 @@ class SupportScorer:
 
         Where the model cites passages all of them have to hold it, or they are compared: None.
         """
+        if len(_WORD.findall(sentence)) < REPEATED_WORDS_MIN:
+            return None
+        stated = statement_of(sentence)
         runs = {number: run for number, evidence in self._evidence.items()
-                if (run := evidence.wording.run_of(statement_of(sentence))) is not None}
-        if not runs or not runs.keys() >= set(cited) or len(_WORD.findall(sentence)) < REPEATED_WORDS_MIN:
+                if (run := evidence.wording.run_of(stated)) is not None}
+        if not runs or not runs.keys() >= set(cited):
             return None
         return Check({number: Verdict(Finding.SUPPORTED, 1.0, run) for number, run in runs.items()})
 

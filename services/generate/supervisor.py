@@ -17,6 +17,7 @@ from typing import TypeVar
 from prometheus_client import Counter, Gauge, Histogram
 
 from services.chassis.errors import DeadlineExceeded, ResourceExhausted
+from services.chassis.lifecycle import first_of
 from services.chassis.telemetry import DURATION_BUCKETS
 from services.generate.engine import (
     Description,
@@ -180,11 +181,7 @@ class Supervisor:
             self._check()
             if self._death:
                 raise EngineDead(self._death)
-            try:
-                async with asyncio.timeout(min(CHECK_SECONDS, self._stall_seconds / 4)):
-                    await stopping.wait()
-            except TimeoutError:
-                continue
+            await first_of(stopping, seconds=min(CHECK_SECONDS, self._stall_seconds / 4))
 
     def _admit(self) -> None:
         if self._death:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from services.chassis import telemetry
 from services.chassis.errors import NotFound, ServiceError
 from services.chassis.failpoints import failpoint
+from services.chassis.lifecycle import first_of
 from services.chassis.objects import StoredObject
 from services.chassis.postgres import Database
 from services.index import manifest, reconciliations
@@ -68,11 +69,7 @@ class Reconciler:
             for rule in self._buckets.rules.rules:
                 if not stopping.is_set():
                     await self._compare_when_due(rule, stopping)
-            try:
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await stopping.wait()
-            except TimeoutError:
-                continue
+            await first_of(stopping, seconds=LOOK_SECONDS)
 
     async def reconcile(
         self, *, tenant: str, bucket: str = "", dry_run: bool = False
