@@ -24,7 +24,7 @@ test: ## Set up and run every test, real servers and real models included.
 
 unit: ## Run the unit tests alone: seconds.
 	@$(INSTALL) services dev
-	@$(RUN) -m pytest tests/unit
+	@$(RUN) -m pytest -n 2 tests/unit
 
 lint: ## Check style, types, the direction of imports and the contracts.
 	@$(INSTALL) services dev

@@ -5,11 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["tests.fix_servers", "tests.fix_stack"]
 
 TESTS = Path(__file__).parent
+settings.register_profile("sourcier")  # timings never decide a test
+settings.load_profile("sourcier")
 KINDS = ("unit", "integration", "e2e", "chaos")
+
+# Timings never decide a test.
+settings.register_profile("sourcier", deadline=None)
+settings.load_profile("sourcier")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

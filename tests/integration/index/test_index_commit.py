@@ -154,7 +154,7 @@ async def test_a_connection_lost_in_the_commit_leaves_the_version_before(writer:
     assert await writer.texts(first.document_id) == ["after"]
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 async def test_any_interleaving_ends_with_the_newest_whole_version(writer: Writer, data: st.DataObject) -> None:
     source = data.draw(st.uuids()).hex

@@ -49,7 +49,7 @@ async def queued(batcher: Batcher, tokens: int) -> None:
             await asyncio.sleep(0.001)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(1, 60), min_size=1, max_size=40), st.integers(1, 16), st.integers(60, 400), st.randoms(),
 )

@@ -48,7 +48,7 @@ def test_a_question_is_not_embedded_as_a_passage(encoder: Encoder) -> None:
     assert not np.allclose(query.vector, passage.vector)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.sampled_from(WORDS[3:]), min_size=1, max_size=12), min_size=1, max_size=6))
 def test_a_text_is_the_same_alone_and_in_a_batch(encoder: Encoder, texts: list[list[str]]) -> None:
     tokens = encoder.tokenize([" ".join(text) for text in texts], prefix=PASSAGE, field="texts")

@@ -41,7 +41,7 @@ FRAGMENTS = st.sampled_from([
 ])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(FRAGMENTS, max_size=12).map("".join), st.data())
 @example("Deux jours. [", None)
 @example("Deux jours. [1", None)
@@ -55,7 +55,7 @@ def test_a_stream_cut_anywhere_gives_the_same_parts(text: str, data: st.DataObje
         assert read(*(text[start:end] for start, end in zip([0, *cuts], [*cuts, None], strict=True))) == whole
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(FRAGMENTS, max_size=12).map("".join))
 def test_nothing_but_the_form_of_markers_changes(text: str) -> None:
     without_brackets = "".join(part.text for part in read(text) if isinstance(part, Text))
@@ -68,7 +68,7 @@ def test_nothing_but_the_form_of_markers_changes(text: str) -> None:
 
 
 @given(st.text(alphabet="a.[1]? \n", max_size=30))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_marker_belongs_to_one_sentence(text: str) -> None:
     parts = read(text)
     assert {marker for _, markers in sentences(parts) for marker in markers} == {

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from eval import datasets
 from services.gateway.events import RankedPassage
 from services.gateway.near_duplicates import says, without_duplicates
 from services.gateway.spelling import within_one_edit
-from services.index.analyser import analyse_passage
 from tests.unit.gateway.fix_gateway_domain import result
 
-DATA = Path(__file__).parents[4] / "shared" / "data" / "retrieval" / "piaf-shared"
 TEXT = (
     "La demande de télétravail est adressée au responsable du service au moins un mois avant la date souhaitée. "
     "Elle peut être refusée par écrit, avec une raison, et le salarié dispose de 15 jours pour contester ce refus "
@@ -98,15 +94,3 @@ def test_a_short_passage_is_the_same_under_the_same_headings_alone() -> None:
 def test_one_slip_of_the_finger(one: str, other: str, expected: bool) -> None:
     assert within_one_edit(one, other) is expected
     assert within_one_edit(other, one) is expected
-
-
-@pytest.mark.skipif(not DATA.exists(), reason=f"the test set {DATA.name} is not in ../shared/data")
-def test_no_passage_of_a_real_set_is_left_out() -> None:
-    passages = datasets.load(DATA).passages
-    stems = [frozenset(analyse_passage(passage.text).frequencies) for passage in passages]
-    # Words that nearly all differ need not be compared one by one.
-    close = [
-        (one, other) for one, held in enumerate(stems) for other, words in enumerate(stems)
-        if one != other and 2 * len(held & words) >= len(words)
-    ]
-    assert [(one, other) for one, other in close if says(passages[one].text, passages[other].text)] == []

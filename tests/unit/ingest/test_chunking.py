@@ -54,7 +54,7 @@ def chunks_of(document: ParsedDocument, configuration: ChunkingConfiguration) ->
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=lambda c: f"{c.method}-{c.unit}-{c.target}")
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(document=documents)
 def test_chunks_keep_their_promises(document: ParsedDocument, configuration: ChunkingConfiguration) -> None:
     chunks = chunks_of(document, configuration)
@@ -78,7 +78,7 @@ def test_chunks_keep_their_promises(document: ParsedDocument, configuration: Chu
     [configuration for configuration in CONFIGURATIONS if configuration.method != "lines"],
     ids=lambda c: f"{c.method}-{c.unit}-{c.target}",
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(document=documents)
 def test_chunks_cover_the_text_and_stay_on_their_page(
     document: ParsedDocument, configuration: ChunkingConfiguration

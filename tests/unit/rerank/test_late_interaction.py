@@ -41,7 +41,7 @@ def reference(asked: Question, passage: Candidate) -> float:
     return total / float(asked.weights.sum())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rows=st.integers(1, 6), dimension=st.sampled_from([8, 16, 64, 384]),
     lengths=st.lists(st.integers(0, 7), min_size=1, max_size=8), seed=st.integers(0, 10_000),
@@ -53,7 +53,7 @@ def test_scores_equal_the_definition(rows: int, dimension: int, lengths: list[in
     np.testing.assert_allclose(RANKER.score(asked, candidates), expected, atol=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), others=st.integers(0, 6))
 def test_a_score_does_not_depend_on_the_other_candidates(seed: int, others: int) -> None:
     asked, one = question(4, 32, seed), candidate(5, 32, seed)

@@ -54,7 +54,7 @@ def assert_same(tokenizer: Tokenizer, words: WordTokens, text: str) -> None:
     assert list(words.starts(text)) == sorted(start for start, _ in whole.offsets)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.one_of(
     st.sampled_from([*SPACES, "le", "jours", "l’été", "<s>", "a</s>b", "½", "ﬁn", "e\u0301", "´", "Œuvre", "…"]),
     st.text(max_size=6),

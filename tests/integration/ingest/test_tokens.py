@@ -33,7 +33,7 @@ def test_the_limit_leaves_room_for_prefix_and_special_tokens(counter: TokenCount
     assert counter.count("passage: " + text) + 2 <= 512
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=st.text(max_size=200))
 def test_each_token_starts_inside_the_text(counter: TokenCounter, text: str) -> None:
     starts = counter.starts(text)
