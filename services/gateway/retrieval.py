@@ -20,7 +20,7 @@ from services.gateway.categories import named_categories
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, Event, Narrowed, RankedPassage, Reranked, Retrieved
 from services.gateway.narrowing import Closeness, narrowed, undetected
-from services.gateway.near_duplicates import without_duplicates
+from services.gateway.near_duplicates import Wordings, distinct, read_meanwhile
 from services.gateway.neighbours import with_neighbours
 from services.gateway.peers import Peers, RerankCandidate
 from services.gateway.question_vector import ComingEmbedding
@@ -114,6 +114,8 @@ class Found:
     narrowed: Narrowed | None = None
     not_reranked: str = ""
     """Why the order is the search's, where re-ranking failed."""
+    wordings: Wordings | None = None
+    """The candidates' words, where they were read already."""
     looked_at: tuple[RankedPassage, ...] = ()
     """Every candidate, best first."""
 
@@ -228,13 +230,13 @@ class Retriever:
             return replace(
                 found, passages=kept_with(validated, chunks[: query.limit], found.passages), looked_at=found.passages
             )
-        kept = await asyncio.to_thread(without_duplicates, chunks, limit=query.limit)
+        kept = await distinct(chunks, found.wordings, limit=query.limit)
         looked_at = _depth(query)
         if len(kept) < min(query.limit, found.candidates) and looked_at <= found.candidates < CANDIDATES_MAX:
             deeper = replace(query, candidates=CANDIDATES_MAX)
             found = await self._candidates(deeper, coming, stopwatch=stopwatch, deadline=deadline)
             chunks, validated = found.split
-            kept = await asyncio.to_thread(without_duplicates, chunks, limit=query.limit)
+            kept = await distinct(chunks, found.wordings, limit=query.limit)
         return replace(found, passages=kept_with(validated, kept, found.passages), looked_at=found.passages)
 
     async def _candidates(
@@ -254,11 +256,15 @@ class Retriever:
         passages = tuple(RankedPassage(result) for result in results)
         if query.mode is not Mode.RERANKED or embedding is None:
             return Found(passages, found, degradations, embedding=embedding)
-        passages, degradation = await self.rank(query, embedding, results, stopwatch=stopwatch, deadline=deadline)
-        if degradation is None:
-            return Found(passages, found, degradations, embedding=embedding)
+        (passages, degradation), wordings = await asyncio.gather(
+            self.rank(query, embedding, results, stopwatch=stopwatch, deadline=deadline),
+            read_meanwhile([result.passage for result in results] if query.suppress_duplicates else []),
+        )
+        if degradation is not None:
+            degradations = (*degradations, degradation)
         return Found(
-            passages, found, (*degradations, degradation), embedding=embedding, not_reranked=degradation.reason
+            passages, found, degradations, embedding=embedding, wordings=wordings,
+            not_reranked="" if degradation is None else degradation.reason,
         )
 
     async def _with_neighbours(
@@ -337,10 +343,8 @@ class Retriever:
     ) -> list[SearchResult]:
         if query.mode is Mode.LEXICAL:
             with stopwatch.measure("search"):
-                return await self._within(
-                    search.lexical(self._database, request, question=query.question), deadline
-                )
-        # While half of the connections are free: a crowd's searches take theirs when they can use them.
+                return await self._within(search.lexical(self._database, request, question=query.question), deadline)
+        # A crowd's searches take their connections when they can use them.
         if query.mode is not Mode.DENSE and self._database.has_room:
             work = search.fused_while(self._database, request, question=query.question, coming=coming.soon)
             with stopwatch.measure("search"):
@@ -349,12 +353,10 @@ class Retriever:
             if results is not None:
                 return results
         vector = await coming.vector()
+        by_vector = search.dense(self._database, request, vector=vector) if query.mode is Mode.DENSE else (
+            search.fused(self._database, request, question=query.question, vector=vector))
         with stopwatch.measure("search"):
-            if query.mode is Mode.DENSE:
-                return await self._within(search.dense(self._database, request, vector=vector), deadline)
-            return await self._within(
-                search.fused(self._database, request, question=query.question, vector=vector), deadline
-            )
+            return await self._within(by_vector, deadline)
 
     async def rank(
         self, query: Query, embedding: QueryEmbedding, results: list[SearchResult], *, stopwatch: Stopwatch,
