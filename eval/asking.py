@@ -99,7 +99,10 @@ class Asker:
             limit=DEPTH, candidates=DEPTH,
         )
         deadline = Deadline.after(CALL_SECONDS_MAX)
-        embedding, results = await self._retriever.retrieve(query, stopwatch=Stopwatch(), deadline=deadline)
+        async with self._retriever.embedding_of(query, deadline=deadline) as coming:
+            embedding, results = await self._retriever.retrieve(
+                query, coming, stopwatch=Stopwatch(), deadline=deadline
+            )
         assert embedding is not None
         ranked, degradation = await self._retriever.rank(
             query, embedding, results, stopwatch=Stopwatch(), deadline=deadline

@@ -155,6 +155,14 @@ class Database:
                     if not connection.closed:
                         await connection.execute(SET_TENANT_FOR_SESSION, ("",))
 
+    @property
+    def has_room(self) -> bool:
+        """Return whether half of the connections are free, so that one may be held while something else is waited for.
+        """
+        counted = self._pool.get_stats()
+        in_use = counted.get("pool_size", 0) - counted.get("pool_available", 0)
+        return 2 * in_use < self.settings.connections_max and not counted.get("requests_waiting", 0)
+
     def statistics(self) -> Mapping[str, int]:
         """Return the pool's counters, for metrics."""
         return self._pool.get_stats()

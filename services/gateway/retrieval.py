@@ -6,12 +6,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeVar
-
-import numpy as np
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
@@ -22,15 +20,16 @@ from services.gateway.categories import named_categories
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, Event, Narrowed, RankedPassage, Reranked, Retrieved
 from services.gateway.narrowing import Closeness, narrowed, undetected
-from services.gateway.near_duplicates import without_duplicates
+from services.gateway.near_duplicates import Wordings, distinct, read_meanwhile
 from services.gateway.neighbours import with_neighbours
 from services.gateway.peers import Peers, RerankCandidate
+from services.gateway.question_vector import ComingEmbedding
 from services.gateway.validated_sources import kept_with, read_validated
 from services.index import search
 from services.index.agents import MADE_METHODS
 from services.index.filters import Filters
 from services.index.response_vectors import NearResponse
-from services.index.search import QuestionVector, SearchRequest, SearchResult
+from services.index.search import SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +114,8 @@ class Found:
     narrowed: Narrowed | None = None
     not_reranked: str = ""
     """Why the order is the search's, where re-ranking failed."""
+    wordings: Wordings | None = None
+    """The candidates' words, where they were read already."""
     looked_at: tuple[RankedPassage, ...] = ()
     """Every candidate, best first."""
 
@@ -151,7 +152,11 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.durations[stage] = self.durations.get(stage, 0.0) + time.perf_counter() - started
+            self.add(stage, time.perf_counter() - started)
+
+    def add(self, stage: str, seconds: float) -> None:
+        """Add seconds that were measured elsewhere."""
+        self.durations[stage] = self.durations.get(stage, 0.0) + seconds
 
 
 class Retriever:
@@ -167,20 +172,34 @@ class Retriever:
         self._search_seconds_max = search_seconds_max
         self._closeness = closeness
 
-    async def find(self, query: Query, *, deadline: Deadline, stopwatch: Stopwatch | None = None) -> Found:
-        """Return the passages, best first: each says something else, where that is asked for, with its neighbours."""
+    def embedding_of(self, query: Query, *, deadline: Deadline) -> ComingEmbedding:
+        """Return what a question is embedded by, before it is known for sure where it is searched for."""
+        return ComingEmbedding(self._peers, query.question, tenant=query.tenant, deadline=deadline)
+
+    async def find(
+        self, query: Query, *, deadline: Deadline, stopwatch: Stopwatch | None = None,
+        coming: ComingEmbedding | None = None,
+    ) -> Found:
+        """Return the passages, best first: each says something else, where that is asked for, with its neighbours.
+
+        `coming` is the question's embedding where that was begun already.
+        """
         stopwatch = stopwatch or Stopwatch()
-        categories, degradation = await self._categories(query, stopwatch=stopwatch, deadline=deadline)
-        said: Narrowed | None = None
-        if categories:
-            within = replace(query, filters=replace(query.filters, categories=categories))
-            found = await self._ranked(within, stopwatch=stopwatch, deadline=deadline)
-            widened = not self._closeness.reached(found.passages)
-            said = narrowed(query.question, categories, widened=widened)
+        async with AsyncExitStack() as opened:
+            if coming is None:
+                coming = await opened.enter_async_context(self.embedding_of(query, deadline=deadline))
+            categories, degradation = await self._categories(query, stopwatch=stopwatch, deadline=deadline)
+            said: Narrowed | None = None
+            widened = True
+            if categories:
+                within = replace(query, filters=replace(query.filters, categories=categories))
+                found = await self._ranked(within, coming, stopwatch=stopwatch, deadline=deadline)
+                widened = not self._closeness.reached(found.passages)
+                said = narrowed(query.question, categories, widened=widened)
             if widened:
-                found = await self._ranked(query, stopwatch=stopwatch, deadline=deadline)
-        else:
-            found = await self._ranked(query, stopwatch=stopwatch, deadline=deadline)
+                found = await self._ranked(query, coming, stopwatch=stopwatch, deadline=deadline)
+        if found.embedding is not None:
+            stopwatch.add("embed", coming.seconds)
         passages, alone = await self._with_neighbours(query, found, stopwatch=stopwatch, deadline=deadline)
         degradations = tuple(each for each in (degradation, *found.degradations, alone) if each is not None)
         return replace(
@@ -201,25 +220,29 @@ class Retriever:
             return (), undetected(error.reason, error.message)
         return await asyncio.to_thread(named_categories, query.question, known), None
 
-    async def _ranked(self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline) -> Found:
+    async def _ranked(
+        self, query: Query, coming: ComingEmbedding, *, stopwatch: Stopwatch, deadline: Deadline
+    ) -> Found:
         """Search and re-rank; look at more candidates once where too many of them say the same."""
-        found = await self._candidates(query, stopwatch=stopwatch, deadline=deadline)
+        found = await self._candidates(query, coming, stopwatch=stopwatch, deadline=deadline)
         chunks, validated = found.split
         if not query.suppress_duplicates:
             return replace(
                 found, passages=kept_with(validated, chunks[: query.limit], found.passages), looked_at=found.passages
             )
-        kept = await asyncio.to_thread(without_duplicates, chunks, limit=query.limit)
+        kept = await distinct(chunks, found.wordings, limit=query.limit)
         looked_at = _depth(query)
         if len(kept) < min(query.limit, found.candidates) and looked_at <= found.candidates < CANDIDATES_MAX:
             deeper = replace(query, candidates=CANDIDATES_MAX)
-            found = await self._candidates(deeper, stopwatch=stopwatch, deadline=deadline)
+            found = await self._candidates(deeper, coming, stopwatch=stopwatch, deadline=deadline)
             chunks, validated = found.split
-            kept = await asyncio.to_thread(without_duplicates, chunks, limit=query.limit)
+            kept = await distinct(chunks, found.wordings, limit=query.limit)
         return replace(found, passages=kept_with(validated, kept, found.passages), looked_at=found.passages)
 
-    async def _candidates(self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline) -> Found:
-        embedding, results = await self.retrieve(query, stopwatch=stopwatch, deadline=deadline)
+    async def _candidates(
+        self, query: Query, coming: ComingEmbedding, *, stopwatch: Stopwatch, deadline: Deadline
+    ) -> Found:
+        embedding, results = await self.retrieve(query, coming, stopwatch=stopwatch, deadline=deadline)
         found = len(results)
         degradations: tuple[Degradation, ...] = ()
         if query.validated and embedding is not None:
@@ -233,11 +256,15 @@ class Retriever:
         passages = tuple(RankedPassage(result) for result in results)
         if query.mode is not Mode.RERANKED or embedding is None:
             return Found(passages, found, degradations, embedding=embedding)
-        passages, degradation = await self.rank(query, embedding, results, stopwatch=stopwatch, deadline=deadline)
-        if degradation is None:
-            return Found(passages, found, degradations, embedding=embedding)
+        (passages, degradation), wordings = await asyncio.gather(
+            self.rank(query, embedding, results, stopwatch=stopwatch, deadline=deadline),
+            read_meanwhile([result.passage for result in results] if query.suppress_duplicates else []),
+        )
+        if degradation is not None:
+            degradations = (*degradations, degradation)
         return Found(
-            passages, found, (*degradations, degradation), embedding=embedding, not_reranked=degradation.reason
+            passages, found, degradations, embedding=embedding, wordings=wordings,
+            not_reranked="" if degradation is None else degradation.reason,
         )
 
     async def _with_neighbours(
@@ -263,7 +290,7 @@ class Retriever:
         return with_neighbours(found.passages, around, tokens_max=query.neighbour_tokens), None
 
     async def retrieve(
-        self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline
+        self, query: Query, coming: ComingEmbedding, *, stopwatch: Stopwatch, deadline: Deadline
     ) -> tuple[QueryEmbedding | None, list[SearchResult]]:
         """Embed the question and search; lexical search alone needs no vector."""
         reranked = query.mode is Mode.RERANKED
@@ -273,34 +300,32 @@ class Retriever:
             method=query.unit_method, kinds=query.kinds,
         )
         threshold = self._result_threshold if query.result_threshold is None else query.result_threshold
-        embedding, results = await self._embed_and_search(query, request, stopwatch=stopwatch, deadline=deadline)
+        embedding, results = await self._embed_and_search(query, request, coming, stopwatch=stopwatch, deadline=deadline)
         return embedding, [
             result for result in results
             if result.similarity is None or result.similarity >= threshold
         ]
 
     async def _embed_and_search(
-        self, query: Query, request: SearchRequest, *, stopwatch: Stopwatch, deadline: Deadline
+        self, query: Query, request: SearchRequest, coming: ComingEmbedding, *, stopwatch: Stopwatch,
+        deadline: Deadline,
     ) -> tuple[QueryEmbedding | None, list[SearchResult]]:
         """Embed the question into the collection's space and search there, whichever space that is by then."""
         met = 0
         space_id = query.space_id
         while True:
-            embedding = None
-            if query.mode is not Mode.LEXICAL or query.embedded:
+            embedded = query.mode is not Mode.LEXICAL or query.embedded
+            if embedded:
                 if not space_id:
                     with stopwatch.measure("search"):
                         space_id = await self._within(search.space_of(self._database, request), deadline)
-                with stopwatch.measure("embed"):
-                    embedding = await self._peers.embed_query(
-                        query.question, space_id=space_id, tenant=query.tenant, deadline=deadline
-                    )
+                await coming.begin(space_id)
             try:
-                with stopwatch.measure("search"):
-                    return embedding, await self._within(self._search(query, request, embedding), deadline)
+                results = await self._search(query, request, coming, stopwatch=stopwatch, deadline=deadline)
+                return await coming.embedding() if embedded else None, results
             except SpaceMismatch:
                 met += 1
-                if met == SWITCHES_MET_MAX:
+                if met == SWITCHES_MET_MAX or coming.failed:
                     raise
                 space_id = ""
                 logger.info("the collection's space changed between embedding and search, once more")
@@ -313,14 +338,25 @@ class Retriever:
             raise DeadlineExceeded("the search did not end in time") from error
 
     async def _search(
-        self, query: Query, request: SearchRequest, embedding: QueryEmbedding | None
+        self, query: Query, request: SearchRequest, coming: ComingEmbedding, *, stopwatch: Stopwatch,
+        deadline: Deadline,
     ) -> list[SearchResult]:
-        if embedding is None or query.mode is Mode.LEXICAL:
-            return await search.lexical(self._database, request, question=query.question)
-        vector = QuestionVector(embedding.space_id, embedding.vector.astype(np.float16).tobytes())
-        if query.mode is Mode.DENSE:
-            return await search.dense(self._database, request, vector=vector)
-        return await search.fused(self._database, request, question=query.question, vector=vector)
+        if query.mode is Mode.LEXICAL:
+            with stopwatch.measure("search"):
+                return await self._within(search.lexical(self._database, request, question=query.question), deadline)
+        # A crowd's searches take their connections when they can use them.
+        if query.mode is not Mode.DENSE and self._database.has_room:
+            work = search.fused_while(self._database, request, question=query.question, coming=coming.soon)
+            with stopwatch.measure("search"):
+                results = await self._within(work, deadline)
+            stopwatch.add("search", -coming.taken_wait())
+            if results is not None:
+                return results
+        vector = await coming.vector()
+        by_vector = search.dense(self._database, request, vector=vector) if query.mode is Mode.DENSE else (
+            search.fused(self._database, request, question=query.question, vector=vector))
+        with stopwatch.measure("search"):
+            return await self._within(by_vector, deadline)
 
     async def rank(
         self, query: Query, embedding: QueryEmbedding, results: list[SearchResult], *, stopwatch: Stopwatch,

@@ -16,6 +16,8 @@ from sourcier.gateway.v1 import answer_pb2
 
 DEFAULT_LIMIT = 5
 CANDIDATES_MAX = 100
+SPACES_EXPECTED_MAX = 10_000
+"""Collections of which is remembered in which space they were last searched."""
 MODE_NAMES = {
     answer_pb2.SEARCH_MODE_UNSPECIFIED: None,
     answer_pb2.SEARCH_MODE_DENSE: "dense",
@@ -76,12 +78,22 @@ class RetrievalPlanner:
     def __init__(self, database: Database, settings: GatewaySettings) -> None:
         self._database = database
         self._settings = settings
+        self._spaces: dict[tuple[str, str], str] = {}
         self._service = RetrievalSettings(
             limit=DEFAULT_LIMIT, passages=settings.passages, candidates=settings.candidates,
             rerank=settings.rerank, result_threshold=settings.result_threshold, exact=False,
             suppress_duplicates=settings.suppress_duplicates, neighbours=settings.neighbours,
             neighbour_tokens=settings.neighbour_tokens, detect_categories=settings.detect_categories,
         )
+
+    def expected_space(self, request: answer_pb2.SearchRequest, *, tenant: str, collection: str) -> str:
+        """Return the space that the collection was last searched in; empty where no vector is expected to be needed.
+
+        No more than a guess, to begin the embedding with: the search finds out.
+        """
+        if MODE_NAMES.get(request.mode) == "lexical":
+            return ""
+        return self._spaces.get((tenant, collection), "")
 
     async def for_search(
         self, request: answer_pb2.SearchRequest, *, tenant: str, collection: str, deadline: Deadline
@@ -90,7 +102,16 @@ class RetrievalPlanner:
         said = said_by_search(request)
         held, space_id = await self._of_collection(tenant=tenant, collection=collection, deadline=deadline)
         settings = first_said(said, held, self._service)
-        return _options(settings, said, limit=settings.limit or DEFAULT_LIMIT, space_id=space_id)
+        options = _options(settings, said, limit=settings.limit or DEFAULT_LIMIT, space_id=space_id)
+        self._expect(tenant, collection, "" if options.mode == "lexical" else space_id)
+        return options
+
+    def _expect(self, tenant: str, collection: str, space_id: str) -> None:
+        self._spaces.pop((tenant, collection), None)
+        if space_id:
+            self._spaces[tenant, collection] = space_id
+        if len(self._spaces) > SPACES_EXPECTED_MAX:
+            del self._spaces[next(iter(self._spaces))]
 
     async def for_question(
         self, request: answer_pb2.AskRequest, *, preferred: bool | None, tenant: str, collection: str,

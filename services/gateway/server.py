@@ -62,13 +62,18 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
     async def Search(self, request: answer_pb2.SearchRequest, context: Context) -> answer_pb2.SearchResponse:
         """Find the passages that a question is closest to."""
         started_at = time.perf_counter()
+        deadline = Deadline.of(context)
         query = self._query(request, context)
-        options = await self._planner.for_search(
-            request, tenant=query.tenant, collection=query.collection, deadline=Deadline.of(context)
-        )
-        # A question of an answer may be rewritten for seconds before it is searched for, and looks its space up then.
-        query = replace(planned(query, options, kinds=request.filter.kinds), space_id=options.space_id)
-        found = await self._retriever.find(query, deadline=Deadline.of(context))
+        async with self._retriever.embedding_of(query, deadline=deadline) as coming:
+            if space_id := self._planner.expected_space(request, tenant=query.tenant, collection=query.collection):
+                await coming.begin(space_id)
+            options = await self._planner.for_search(
+                request, tenant=query.tenant, collection=query.collection, deadline=deadline
+            )
+            # A question of an answer may be rewritten for seconds before it is searched for, and looks its space up
+            # then.
+            query = replace(planned(query, options, kinds=request.filter.kinds), space_id=options.space_id)
+            found = await self._retriever.find(query, deadline=deadline, coming=coming)
         return answer_pb2.SearchResponse(
             passages=passage_messages(found.passages),
             degradations=[answer_pb2.Degradation(stage=entry.stage, reason=entry.reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from psycopg import sql
@@ -42,18 +43,23 @@ async def search_dense(
     if exact or scope.matching <= EXACT_ROWS_MAX:
         return await _fetch(connection, scope, EXACT, values)
     candidates = min(max(2 * limit, HNSW_CANDIDATES_MIN), HNSW_CANDIDATES_MAX)
-    await connection.execute(CONFIGURE_HNSW, (str(candidates),))
-    hits = await _fetch(connection, scope, APPROXIMATE, values)
+    async with connection.pipeline():
+        await connection.execute(CONFIGURE_HNSW, (str(candidates),))
+        hits = await _fetch(connection, scope, APPROXIMATE, values)
     if len(hits) < min(limit, scope.matching):
         return await _fetch(connection, scope, EXACT, values)
     return hits
 
 
 async def _fetch(connection: Connection, scope: Scope, statement: str, values: dict[str, Any]) -> list[Hit]:
-    condition = sql.SQL(scope.condition)
-    query = sql.SQL(statement).format(table=sql.Identifier(scope.vectors_table), condition=condition)
-    cursor = await connection.execute(query, values)
+    cursor = await connection.execute(_over(statement, scope.vectors_table, scope.condition), values)
     return [Hit(chunk_id, 1.0 - distance) for chunk_id, distance in await cursor.fetchall()]
+
+
+@lru_cache(maxsize=1024)
+def _over(statement: str, table: str, condition: str) -> bytes:
+    """Return a statement over a space's table; put together once, since every search sends it."""
+    return sql.SQL(statement).format(table=sql.Identifier(table), condition=sql.SQL(condition)).as_bytes(None)
 
 
 # Strict order: what comes first is best, so that a limit cuts off the worst.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from psycopg import sql
+from psycopg import AsyncCursor, sql
 from psycopg.rows import class_row
 
 from services.chassis.postgres import Connection
@@ -90,16 +92,24 @@ async def get_passages(
     """Return the passages that exist, in the order of `chunk_ids`, with token codes where a space's table is named."""
     if not chunk_ids:
         return []
-    if vectors_table is None:
-        query = sql.SQL(SELECT).format(codes=sql.SQL("''::bytea as token_codes"), vectors=sql.SQL(""))
-    else:
-        join = sql.SQL(JOIN_VECTORS).format(table=sql.Identifier(vectors_table))
-        codes = sql.SQL("coalesce(vector.token_codes, ''::bytea) as token_codes")
-        query = sql.SQL(SELECT).format(codes=codes, vectors=join)
+    async with ask_passages(connection, tenant=tenant, chunk_ids=chunk_ids, vectors_table=vectors_table) as cursor:
+        return await asked_passages(cursor, chunk_ids)
+
+
+@asynccontextmanager
+async def ask_passages(
+    connection: Connection, *, tenant: str, chunk_ids: Sequence[str], vectors_table: str | None = None
+) -> AsyncIterator[AsyncCursor[Passage]]:
+    """Send what `get_passages` asks, and yield the cursor for `asked_passages`: in a pipeline, others may follow."""
     # Binary: as text, the codes would be sent as twice as many hexadecimal digits.
     async with connection.cursor(row_factory=class_row(Passage), binary=True) as cursor:
-        await cursor.execute(query, {"tenant": tenant, "chunk_ids": list(chunk_ids)})
-        found = {passage.chunk_id: passage for passage in await cursor.fetchall()}
+        await cursor.execute(_select(vectors_table), {"tenant": tenant, "chunk_ids": list(chunk_ids)})
+        yield cursor
+
+
+async def asked_passages(cursor: AsyncCursor[Passage], chunk_ids: Sequence[str]) -> list[Passage]:
+    """Return the passages of a cursor in the order of `chunk_ids`, without those that do not exist."""
+    found = {passage.chunk_id: passage for passage in await cursor.fetchall()}
     return [found[chunk_id] for chunk_id in chunk_ids if chunk_id in found]
 
 
@@ -108,6 +118,18 @@ async def list_passages(connection: Connection, *, tenant: str, document_id: str
     cursor = await connection.execute(SELECT_IDS, {"tenant": tenant, "document_id": document_id, "limit": limit})
     chunk_ids = [chunk_id for (chunk_id,) in await cursor.fetchall()]
     return await get_passages(connection, tenant=tenant, chunk_ids=chunk_ids)
+
+
+@lru_cache(maxsize=1024)
+def _select(vectors_table: str | None) -> bytes:
+    """Return the statement for a space's table; put together once, since every search sends it."""
+    if vectors_table is None:
+        query = sql.SQL(SELECT).format(codes=sql.SQL("''::bytea as token_codes"), vectors=sql.SQL(""))
+    else:
+        join = sql.SQL(JOIN_VECTORS).format(table=sql.Identifier(vectors_table))
+        codes = sql.SQL("coalesce(vector.token_codes, ''::bytea) as token_codes")
+        query = sql.SQL(SELECT).format(codes=codes, vectors=join)
+    return query.as_bytes(None)
 
 
 SELECT = """

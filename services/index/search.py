@@ -5,7 +5,7 @@ Each search is one read-only transaction, so one snapshot: what was found is sti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from services.chassis.errors import InvalidArgument
@@ -17,7 +17,7 @@ from services.index.filters import Filters
 from services.index.fusion import fuse
 from services.index.lexical import search_lexical
 from services.index.neighbours import neighbours_of
-from services.index.passages import Passage, get_passages
+from services.index.passages import Passage, ask_passages, asked_passages, get_passages
 from services.index.scope import Scope, find_scope, find_space
 from services.index.unit_search import UnitMatch, nearest_units, units_of
 
@@ -39,6 +39,10 @@ class QuestionVector:
     def dimension(self) -> int:
         """Return the number of values."""
         return len(self.values) // 2
+
+
+ComingVector = Callable[[], Awaitable[QuestionVector | None]]
+"""Waits for a question's vector; None where it does not come soon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +135,32 @@ async def fused(
     By vectors, by words, and where it is asked for by units, whose cosines are not those of passages: questions are
     closer to questions than to texts.
     """
+
+    async def given() -> QuestionVector:
+        return vector
+
+    found = await fused_while(database, request, question=question, coming=given, depth=depth)
+    assert found is not None
+    return found
+
+
+async def fused_while(
+    database: Database, request: SearchRequest, *, question: str, coming: ComingVector, depth: int = 100
+) -> list[SearchResult] | None:
+    """Search as `fused` does, by words while the question's vector is still being made, all in one snapshot.
+
+    None where `coming` says that the vector is late: a connection is not to be held any longer for it.
+    """
     depth = max(depth, request.limit)
     stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
     async with database.transaction(tenant=request.tenant, read_only=True) as connection:
-        scope = await _scope(connection, request, stems=stems, vector=vector)
-        dense_hits = await _dense_hits(connection, request, scope, vector, limit=depth)
+        scope = await _scope(connection, request, stems=stems)
         lexical_hits = await search_lexical(connection, scope, stems=stems, limit=depth) if request.by_text else []
+        vector = await coming()
+        if vector is None:
+            return None
+        scope.check_vector(space_id=vector.space_id, dimension=vector.dimension)
+        dense_hits = await _dense_hits(connection, request, scope, vector, limit=depth)
         matches = await _unit_matches(connection, request, scope, vector, limit=depth)
         found = [hits for hits in (dense_hits, lexical_hits, matches) if hits]
         if len(found) > 1:
@@ -228,13 +252,16 @@ async def _results(
     """Return the passages in the order of `scores`, each with what found it."""
     similarities = {hit.chunk_id: hit.score for hit in dense_hits}
     lexical_scores = {hit.chunk_id: hit.score for hit in lexical_hits}
-    found = await get_passages(
-        connection,
-        tenant=request.tenant,
-        chunk_ids=list(scores),
-        vectors_table=scope.vectors_table if request.with_codes else None,
-    )
-    units = await units_of(connection, tenant=request.tenant, chunk_ids=list(scores)) if scores else {}
+    if not scores:
+        return []
+    tenant, chunk_ids = request.tenant, list(scores)
+    vectors_table = scope.vectors_table if request.with_codes else None
+    # In one round trip.
+    async with connection.pipeline(), ask_passages(
+        connection, tenant=tenant, chunk_ids=chunk_ids, vectors_table=vectors_table
+    ) as asked:
+        units = await units_of(connection, tenant=tenant, chunk_ids=chunk_ids)
+        found = await asked_passages(asked, chunk_ids)
     units |= {match.chunk_id: match for match in matches}
     return [
         SearchResult(

@@ -18,6 +18,7 @@ from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage, Usage
 from services.gateway.peers import Generation, RerankCandidate, SamplingOptions
 from services.gateway.prompt import Prompt
+from services.gateway.question_vector import ComingEmbedding
 from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
 from services.index.filters import Filters
 from services.index.passages import Passage
@@ -130,8 +131,12 @@ class FakeRetriever(Retriever):
     degradation: Degradation | None = None
     error: ServiceError | None = None
 
+    def embedding_of(self, query: Query, *, deadline: Deadline) -> ComingEmbedding:
+        """Return one that nobody begins."""
+        return ComingEmbedding(FakePeers(), query.question, tenant=query.tenant, deadline=deadline)
+
     async def retrieve(
-        self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline
+        self, query: Query, coming: ComingEmbedding, *, stopwatch: Stopwatch, deadline: Deadline
     ) -> tuple[QueryEmbedding | None, list[SearchResult]]:
         """Return the results."""
         if self.error is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from services.gateway.events import RankedPassage
-from services.gateway.near_duplicates import says, without_duplicates
+from services.gateway.near_duplicates import Wordings, distinct, says, without_duplicates
 from services.gateway.spelling import within_one_edit
 from tests.unit.gateway.fix_gateway_domain import result
 
@@ -62,28 +63,44 @@ def test_texts_without_words(one: str, other: str, same: bool) -> None:
     assert says(one, other) is same
 
 
+def distinct_of(ranked: Sequence[RankedPassage], limit: int) -> tuple[RankedPassage, ...]:
+    return without_duplicates(ranked, Wordings([each.passage for each in ranked]), limit=limit)
+
+
 def test_the_best_one_stands_for_all_and_names_their_documents() -> None:
     texts = [TEXT, TEXT.upper(), "Autre chose.", TEXT.lower(), TEXT.replace("15", "30"), "Autre chose !"]
     ranked = [under("Guide", number=number, text=text) for number, text in enumerate(texts, start=1)]
-    kept = without_duplicates(ranked, limit=2)
+    kept = distinct_of(ranked, 2)
     assert [each.passage.text for each in kept] == [TEXT, "Autre chose."]
     documents = [each.passage.document_id for each in ranked]
     # What comes after the limit is looked at, too: nothing that is left out as a duplicate goes unnamed.
     assert kept[0].duplicates == tuple(dict.fromkeys([documents[1], documents[3]]))
     assert kept[1].duplicates == (documents[5],)
-    assert [each.passage.text for each in without_duplicates(ranked, limit=9)][2] == texts[4]
+    assert [each.passage.text for each in distinct_of(ranked, 9)][2] == texts[4]
 
 
 def test_a_short_passage_is_the_same_under_the_same_headings_alone() -> None:
     short = "La durée est de deux ans."
     passages = [under("Guide", "Garantie", text=short), under("Guide", "Préavis", text=short),
                 under("Guide", "GARANTIE", text=short), under("Autre guide", "Garantie", text=short)]
-    assert [each.passage for each in without_duplicates(passages, limit=9)] == [
+    assert [each.passage for each in distinct_of(passages, 9)] == [
         passages[0].passage, passages[1].passage, passages[3].passage,
     ]
     # A long one speaks for itself: the same text in two files is the same.
     long = [under("Guide", "Garantie", text=TEXT), under("Copie", "Préavis", text=TEXT)]
-    assert len(without_duplicates(long, limit=9)) == 1
+    assert len(distinct_of(long, 9)) == 1
+
+
+async def test_what_nothing_repeats_is_not_compared_and_what_something_may_is() -> None:
+    texts = [TEXT, "Autre chose.", " ".join(reversed(TEXT.split())), TEXT.replace("15", "30")]
+    ranked = [under("Guide", number=number, text=text) for number, text in enumerate(texts, start=1)]
+    apart = Wordings([each.passage for each in ranked[:3]])
+    assert apart.all_differ
+    assert await distinct(ranked[:3], apart, limit=2) == tuple(ranked[:2])
+    # One number apart: close enough to be compared, and not the same.
+    close = Wordings([each.passage for each in ranked])
+    assert [close.may_repeat(each.passage) for each in ranked] == [True, False, False, True]
+    assert await distinct(ranked, None, limit=9) == distinct_of(ranked, 9) == tuple(ranked)
 
 
 @pytest.mark.parametrize(("one", "other", "expected"), [

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.chassis.errors import InvalidArgument
-from services.rerank.late_interaction import NO_OVERLAP, LateInteractionRanker
+from services.rerank.late_interaction import BLOCK_ROWS, NO_OVERLAP, LateInteractionRanker
 from services.rerank.ranker import Candidate, FloatArray, Question
 
 RANKER = LateInteractionRanker()
@@ -101,3 +101,10 @@ def test_equal_passages_have_equal_scores() -> None:
     asked, one = question(4, 384, 8), candidate(20, 384, 8)
     scores = RANKER.score(asked, [one, candidate(20, 384, 9), one, one])
     assert scores[0] == scores[2] == scores[3]
+
+
+def test_a_passage_is_scored_over_all_blocks_that_it_reaches_into() -> None:
+    asked = question(3, 16, 5)
+    candidates = [candidate(rows, 16, rows) for rows in (BLOCK_ROWS - 1, 2 * BLOCK_ROWS + 3, 1)]
+    expected = [reference(asked, entry) for entry in candidates]
+    np.testing.assert_allclose(RANKER.score(asked, candidates), expected, atol=1e-5)
