@@ -104,7 +104,7 @@ class _Scripted(answer_pb2_grpc.AnswerServiceServicer):
         if self._answers is None:
             stream = EventStream("straight")
             async for event in _tokens(""):
-                yield stream.response(event)
+                yield answer_pb2.AskResponse(event=stream.event(event))
             return
         answer = self._answers.start(_tokens, tenant="default")
         async with aclosing(answer.read(after_sequence=0)) as events:

@@ -26,13 +26,18 @@ from services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
 
 TOKENS_PER_SECOND = 50
-TOKENS, TOKENS_QUICK = 256, 128
+TOKENS, TOKENS_QUICK, TOKENS_SLOW = 256, 128, 96
 SPREAD_SECONDS = 0.5
 DELAY_MS_MAX = {50: 10.0, 200: 50.0}
 LOG_COST_MAX = 1.15
 FAST_PER_SECOND, FAST_TOKENS, FAST_STREAMS = 2_000, 3_000, 32
 LONG_WORD = " " + "m" * 1_000
 SLOW_READERS = 10
+SLOW_ROUNDS, SLOW_ROUNDS_QUICK = 9, 5
+"""Of each kind, shorter than the others: one pause of the machine decides the p99 of the round that it falls into, and
+the median of two rounds is their mean."""
+OLDER_POLLER = {"GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener"}
+"""What our services set for themselves (services/chassis/__init__.py); the bare relay is as it comes."""
 GATHERED = (1_000_000, 10_000, 8_000, 6_500, 5_000)
 """Messages a second from which on the generate service gathers tokens; the first is never reached."""
 
@@ -68,7 +73,7 @@ class Way:
 def script(*, tokens: int) -> dict[str, Any]:
     """Return the script of the answers that are asked for, `short 256 50` for example."""
     wanted = [("short", tokens, TOKENS_PER_SECOND), ("short", FAST_TOKENS, FAST_PER_SECOND),
-              ("long", tokens, TOKENS_PER_SECOND)]
+              ("short", TOKENS_SLOW, TOKENS_PER_SECOND), ("long", TOKENS_SLOW, TOKENS_PER_SECOND)]
     return {"rules": [
         {"pattern": rf"{words} {count} {rate}$", "tokens_per_second": rate,
          "text": "{clock}" + (LONG_WORD if words == "long" else " mot") * (count - 1)}
@@ -108,12 +113,14 @@ async def relayed(
 
 
 @asynccontextmanager
-async def bare(*, uvloop: bool = True) -> AsyncIterator[Way]:
+async def bare(*, uvloop: bool = True, variables: Mapping[str, str] | None = None) -> AsyncIterator[Way]:
     """Open the peer's way."""
     async with AsyncExitStack() as opened:
-        engine, engine_port = await opened.enter_async_context(running("bench.peer_relay", "engine", uvloop=uvloop))
+        engine, engine_port = await opened.enter_async_context(running(
+            "bench.peer_relay", "engine", uvloop=uvloop, variables=variables
+        ))
         relay, port = await opened.enter_async_context(
-            running("bench.peer_relay", "relay", f"127.0.0.1:{engine_port}", uvloop=uvloop)
+            running("bench.peer_relay", "relay", f"127.0.0.1:{engine_port}", uvloop=uvloop, variables=variables)
         )
         channel = open_channel(f"127.0.0.1:{port}")
         opened.push_async_callback(channel.close)
@@ -136,7 +143,7 @@ async def run(*, quick: bool) -> list[Table]:
             if not quick:
                 tables[0].curves.append(await _curve(ways, tables[0]))
             tables.append(await _fast(ways, rounds=rounds))
-            tables.append(await _slow_readers(copied, tokens=tokens, rounds=rounds))
+            tables.append(await _slow_readers(copied, rounds=SLOW_ROUNDS_QUICK if quick else SLOW_ROUNDS))
         if not quick:
             tables += await _settings(folder)
     return tables
@@ -209,17 +216,17 @@ async def _fast(ways: Mapping[str, Way], *, rounds: int) -> Table:
     return table
 
 
-async def _slow_readers(way: Way, *, tokens: int, rounds: int) -> Table:
+async def _slow_readers(way: Way, *, rounds: int) -> Table:
     table = Table("added delay beside others of long words, 50 streams", "ms, p99 of a round", higher_is_better=False)
-    request = way.request(tokens, TOKENS_PER_SECOND, words="long")
+    request = way.request(TOKENS_SLOW, TOKENS_PER_SECOND, words="long")
     # A connection of their own, as another client has.
     async with grpc.aio.insecure_channel(way.target, options=(("grpc.use_local_subchannel_pool", 1),)) as channel:
         ask = answer_pb2_grpc.AnswerServiceStub(channel).Ask
-        for number in range(max(rounds, 2)):
+        for number in range(rounds):
             for reads in (True, False) if number % 2 else (False, True):
                 calls = [ask(request, timeout=60) for _ in range(SLOW_READERS)]
                 readers = [asyncio.ensure_future(_drain(call)) for call in calls] if reads else []
-                delays, _ = await _round(way, 50, tokens=tokens)
+                delays, _ = await _round(way, 50, tokens=TOKENS_SLOW)
                 await asyncio.gather(*readers)
                 for call in calls:
                     call.cancel()
@@ -235,7 +242,7 @@ async def _drain(call: Any) -> None:
 
 
 async def _settings(folder: Path) -> list[Table]:
-    """Compare event loops, and from how many messages a second on tokens are gathered, at the most streams."""
+    """Compare event loops, pollers, and from how many messages a second on tokens are gathered, at the most streams."""
     streams = max(DELAY_MS_MAX)
     delay = Table(f"settings, {streams} streams", "ms, p99 of a round", higher_is_better=False)
     cost = Table(f"settings, {streams} streams, CPU of a token", "µs", higher_is_better=False)
@@ -249,6 +256,10 @@ async def _settings(folder: Path) -> list[Table]:
 
     async with bare(uvloop=False) as way:
         await measure("bare grpc.aio, asyncio's loop", way)
+    async with bare(variables=OLDER_POLLER) as way:
+        await measure("bare grpc.aio, gRPC's older poller", way)
+    async with relayed(folder, tokens=TOKENS_QUICK, variables={"GRPC_EXPERIMENTS": ""}) as way:
+        await measure("Sourcier, gRPC's own choice of poller", way)
     async with relayed(folder, tokens=TOKENS_QUICK, uvloop=False) as way:
         await measure("Sourcier, asyncio's loop", way)
     for most in GATHERED:

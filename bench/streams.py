@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -79,8 +80,9 @@ async def running(
     *command: str, uvloop: bool = True, variables: Mapping[str, str] | None = None, prints_port: bool = True
 ) -> AsyncIterator[tuple[int, int]]:
     """Run a module, `bench.x argument …`, that dies with this process; yield its process id and the port it prints."""
+    # Services choose gRPC's poller themselves, and have done so for this process too: a peer must not inherit it.
     environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith("SOURCIER_") or name == "SOURCIER_MODELS_DIR"}
+                   if not name.startswith(("SOURCIER_", "GRPC_EXPERIMENTS")) or name == "SOURCIER_MODELS_DIR"}
     environment |= {"PYTHONPATH": str(ROOT), "SOURCIER_LOG_LEVEL": "WARNING"} | dict(variables or {})
     how = ("-m",) if uvloop else ("-c", WITHOUT_UVLOOP)
     process = await asyncio.create_subprocess_exec(
@@ -132,7 +134,13 @@ async def read_all(
         async for response in call:
             reading.arrivals.append((time.monotonic(), text_of(response)))
 
-    await asyncio.gather(*(read(number, reading) for number, reading in enumerate(readings)))
+    # The clients are not what is measured: a collection of what they noted so far would look like a delay of all.
+    gc.collect()
+    gc.disable()
+    try:
+        await asyncio.gather(*(read(number, reading) for number, reading in enumerate(readings)))
+    finally:
+        gc.enable()
     for reading in readings:
         reading.arrivals = [arrival for arrival in reading.arrivals if arrival[1]]
     return readings

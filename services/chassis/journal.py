@@ -19,6 +19,7 @@ from nats.aio.msg import Msg
 from nats.js.api import Header
 
 from services.chassis import subjects
+from services.chassis.appends import Appends
 from services.chassis.errors import TooLarge, Unavailable
 from services.chassis.jetstream import JetStream
 from services.chassis.subjects import Payload, Subject
@@ -80,6 +81,7 @@ class Journal(Generic[M]):
         self._subject = subject
         self._live = live
         self._stream = subjects.stream_name(jetstream.prefix, subject.stream)
+        self._appends = Appends(jetstream.client)
 
     async def append(self, message: M, *, tenant: str, suffix: str, after: int) -> int | None:
         """Store a message behind the one at `after` (0: as the first) and return its place.
@@ -93,20 +95,16 @@ class Journal(Generic[M]):
             raise TooLarge(f"a message of {len(payload)} bytes for {address} is over {subjects.BODY_BYTES_MAX}")
         self._check_connected()
         try:
-            stored = await self._jetstream.context.publish(
-                address, payload, timeout=APPEND_SECONDS, headers={Header.EXPECTED_LAST_SUBJECT_SEQUENCE: str(after)}
+            answer = await self._appends.send(
+                address, payload, headers={Header.EXPECTED_LAST_SUBJECT_SEQUENCE: str(after)}, seconds=APPEND_SECONDS
             )
-        except nats.js.errors.NoStreamResponseError:
+        except (TimeoutError, OSError, nats.errors.Error) as error:
+            raise Unavailable(f"JetStream did not take a message: {error or type(error).__name__}") from error
+        if answer is None:
             # Kept in memory, the stream went with the server.
             await self._jetstream.ensure_streams()
             return None
-        except nats.js.errors.APIError as error:
-            if error.err_code == _WRONG_LAST_SEQUENCE:
-                return None
-            raise Unavailable(f"JetStream refused a message: {error}") from error
-        except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
-            raise Unavailable(f"JetStream did not take a message: {error or type(error).__name__}") from error
-        return stored.seq
+        return _stored_at(answer)
 
     async def last(self, *, tenant: str, suffix: str) -> Entry[M] | None:
         """Return the last entry of a log as the stream's leader knows it; None where there is none."""
@@ -186,6 +184,16 @@ class Journal(Generic[M]):
         # The library would keep the message until the broker is back, and the caller waiting.
         if not self._jetstream.connected:
             raise Unavailable("the connection to NATS is lost")
+
+
+def _stored_at(answer: bytes) -> int | None:
+    """Return the place that JetStream acknowledges; None where the log does not end where it was expected to."""
+    told = json.loads(answer)
+    if (refusal := told.get("error")) is None:
+        return int(told["seq"])
+    if refusal.get("err_code") == _WRONG_LAST_SEQUENCE:
+        return None
+    raise Unavailable(f"JetStream refused a message: {refusal.get('description') or refusal}")
 
 
 async def _quietly(ending: Awaitable[None]) -> None:

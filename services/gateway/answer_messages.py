@@ -48,17 +48,23 @@ class EventStream:
         self._answer_id = answer_id
         self._sequence = 0
 
-    def response(self, event: Event) -> answer_pb2.AskResponse:
-        """Return the next response."""
+    def event(self, event: Event) -> answer_pb2.AskEvent:
+        """Return the next event as the contract tells it."""
         message = self._next()
-        _fill(message, event)
-        return answer_pb2.AskResponse(event=message)
+        if isinstance(event, events.Token):
+            # Nearly all events are tokens: written in place, without a message of its own that is copied.
+            token = message.token
+            token.text = event.text
+            token.attached = event.attached
+        else:
+            _fill(message, event)
+        return message
 
-    def failed(self, *, reason: str, message: str) -> answer_pb2.AskResponse:
+    def failed(self, *, reason: str, message: str) -> answer_pb2.AskEvent:
         """Return the terminal event of an answer that could not be made."""
         event = self._next()
         event.failed.CopyFrom(answer_pb2.Failed(reason=reason, message=message))
-        return answer_pb2.AskResponse(event=event)
+        return event
 
     def _next(self) -> answer_pb2.AskEvent:
         self._sequence += 1
@@ -100,8 +106,6 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
             message.reranked.CopyFrom(answer_pb2.Reranked(
                 passages=passage_messages(passages), degraded=bool(reason), reason=reason
             ))
-        case events.Token(text, attached):
-            message.token.CopyFrom(answer_pb2.Token(text=text, attached=attached))
         case events.Citation():
             message.citation.CopyFrom(_citation(event))
         case events.Withheld(sentence, finding, reason, closest):

@@ -14,9 +14,10 @@ from prometheus_client import Counter, Gauge
 
 from services.chassis.errors import ResourceExhausted, ServiceError, Unavailable
 from services.chassis.ids import new_id
-from services.gateway.answer_copy import AnswerCopy, pause_among
+from services.gateway.answer_copy import BEAT_SECONDS, AnswerCopy, pause_among
 from services.gateway.answer_log import AnswerLog
 from services.gateway.answer_messages import is_terminal
+from services.gateway.beats import Beats
 from services.gateway.copied_answer import CopiedAnswer, not_found
 from services.gateway.events import Event, Outcome
 from services.gateway.live_answer import LiveAnswer
@@ -57,6 +58,7 @@ class Answers:
         self._emptied = asyncio.Event()
         self._live: dict[tuple[str, str], LiveAnswer] = {}
         self._group = asyncio.TaskGroup()
+        self._beats = Beats(seconds=BEAT_SECONDS)
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
@@ -166,13 +168,14 @@ class Answers:
 
     async def _keep(self, answer: LiveAnswer, make: Make) -> None:
         """Make an answer, copy it, look after its readers, and see to its end."""
+        copy: AnswerCopy | None = None
         try:
             async with asyncio.TaskGroup() as group:
                 making = group.create_task(_make(answer, make), name=f"making {answer.answer_id}")
                 if self._log is not None:
                     copy = AnswerCopy(
                         self._log, answer, closing=self._closing, crowded=self._crowded,
-                        pause=lambda: pause_among(len(self._live)),
+                        pause=lambda: pause_among(len(self._live)), beats=self._beats,
                     )
                     group.create_task(_copy(copy, answer), name=f"copying {answer.answer_id}")
                 while not answer.turned.is_set():
@@ -182,6 +185,8 @@ class Answers:
                     making.cancel()
                     await asyncio.wait((making,), timeout=LOOK_SECONDS)
                 answer.close()
+                if copy is not None:
+                    copy.hurry()
         finally:
             del self._live[answer.tenant, answer.answer_id]
             _in_hand.set(len(self._live))

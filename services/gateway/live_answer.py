@@ -36,7 +36,8 @@ class LiveAnswer:
         """Why other gateways cannot have the rest; empty where they can."""
         self._started_at = time.perf_counter()
         self._stream = EventStream(answer_id)
-        self._grown = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
+        """Those who have read all there is; woken by the next event."""
         self._outcome = Outcome.ANSWERED
         self._stopped_by: ServiceError | None = None
 
@@ -44,14 +45,14 @@ class LiveAnswer:
         """Add what happened; nothing follows the end."""
         if self.ended:
             return
-        self._add(self._stream.response(event).event, terminal=isinstance(event, Finished))
+        self._add(self._stream.event(event), terminal=isinstance(event, Finished))
 
     def fail(self, error: ServiceError) -> None:
         """End the answer with an error."""
         if self.ended:
             return
         self.error = error
-        self._add(self._stream.failed(reason=error.reason, message=error.message).event, terminal=True)
+        self._add(self._stream.failed(reason=error.reason, message=error.message), terminal=True)
 
     def stop(self, outcome: Outcome) -> bool:
         """Ask for the end before the answer is whole; return whether there was still something to stop."""
@@ -81,13 +82,17 @@ class LiveAnswer:
         if terminal:
             self.ended = True
             self.turned.set()
-        grown, self._grown = self._grown, asyncio.Event()
-        grown.set()
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiting.clear()
 
     async def wait_beyond(self, position: int) -> None:
         """Wait until there are more events than so many."""
         while len(self.events) <= position:
-            await self._grown.wait()
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
 
     async def wait_turned(self, *, seconds: float) -> None:
         """Wait until there is nothing more to make, or so long."""
@@ -104,7 +109,8 @@ class LiveAnswer:
         position = after_sequence
         try:
             while not (self.ended and position >= len(self.events)):
-                await self.wait_beyond(position)
+                if position >= len(self.events):
+                    await self.wait_beyond(position)
                 yield self.events[position]
                 position += 1
             check_read(after_sequence, last_sequence=len(self.events))

@@ -199,8 +199,8 @@ class Peers:
             generation_id=generation_id,
             messages=_messages(prompt), sampling=sampling, cache_salt=tenant,
         )
-        async with self._generated(request, tenant=tenant, deadline=deadline) as parts:
-            yield _without_calls(parts)
+        async with self._generated(request, tenant=tenant, deadline=deadline) as responses:
+            yield _texts(responses)
 
     @asynccontextmanager
     async def converse(
@@ -220,18 +220,16 @@ class Peers:
             tools=[generate_pb2.Tool(name=tool.name, description=tool.description, parameters=tool.parameters)
                    for tool in tools],
         )
-        async with self._generated(request, tenant=tenant, deadline=deadline) as parts:
-            yield parts
+        async with self._generated(request, tenant=tenant, deadline=deadline) as responses:
+            yield _parts(responses)
 
-    @asynccontextmanager
-    async def _generated(
+    def _generated(
         self, request: generate_pb2.GenerateRequest, *, tenant: str, deadline: Deadline
-    ) -> AsyncIterator[AsyncIterator[str | ToolCall | Generation]]:
-        async with channels.stream(
+    ) -> AbstractAsyncContextManager[AsyncIterator[generate_pb2.GenerateResponse]]:
+        return channels.stream(
             self._generate.Generate, request, peer="generate", tenant=tenant, deadline=deadline,
             cap_seconds=self._limits.generate_seconds,
-        ) as responses:
-            yield _parts(responses)
+        )
 
 
 def _messages(prompt: Prompt) -> list[generate_pb2.Message]:
@@ -257,27 +255,48 @@ def _message(message: ChatMessage) -> generate_pb2.Message:
     )
 
 
-async def _without_calls(parts: AsyncIterator[str | ToolCall | Generation]) -> AsyncIterator[str | Generation]:
-    async for part in parts:
-        if not isinstance(part, ToolCall):
-            yield part
+async def _texts(responses: AsyncIterator[generate_pb2.GenerateResponse]) -> AsyncIterator[str | Generation]:
+    """Yield the text of a model that was offered no tools, then how it ended."""
+    # Beside `_parts`, not on top of it: each token would pass through one generator more.
+    async for response in responses:
+        if response.WhichOneof("part") == "text":
+            yield response.text
+        elif response.HasField("finish"):
+            await _to_the_end(responses)
+            yield _ended(response.finish)
+            return
+    raise _broken_off()
 
 
 async def _parts(
     responses: AsyncIterator[generate_pb2.GenerateResponse],
 ) -> AsyncIterator[str | ToolCall | Generation]:
     async for response in responses:
-        if response.WhichOneof("part") == "text":
+        part = response.WhichOneof("part")
+        if part == "text":
             yield response.text
-            continue
-        if response.WhichOneof("part") == "tool_call":
+        elif part == "tool_call":
             yield ToolCall(response.tool_call.id, response.tool_call.name, response.tool_call.arguments)
-            continue
-        finish = response.finish
-        yield Generation(
-            truncated=finish.reason == generate_pb2.FINISH_REASON_LENGTH,
-            usage=Usage(finish.usage.prompt_tokens, finish.usage.cached_tokens, finish.usage.completion_tokens),
-            model=finish.model,
-        )
-        return
-    raise ServiceError("the generate service ended its stream without saying how")
+        else:
+            await _to_the_end(responses)
+            yield _ended(response.finish)
+            return
+    raise _broken_off()
+
+
+async def _to_the_end(responses: AsyncIterator[generate_pb2.GenerateResponse]) -> None:
+    # A call that is cancelled while its status is on the way counts as cancelled, and is an error in the other's log.
+    async for _ in responses:
+        pass
+
+
+def _ended(finish: generate_pb2.Finish) -> Generation:
+    return Generation(
+        truncated=finish.reason == generate_pb2.FINISH_REASON_LENGTH,
+        usage=Usage(finish.usage.prompt_tokens, finish.usage.cached_tokens, finish.usage.completion_tokens),
+        model=finish.model,
+    )
+
+
+def _broken_off() -> ServiceError:
+    return ServiceError("the generate service ended its stream without saying how")

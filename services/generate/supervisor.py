@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ from services.generate.engine import (
     Scoring,
     Usage,
 )
+from services.generate.engine_wait import EngineWait
 from services.generate.turns import Turns, bulk_turns_total
 
 logger = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class Supervisor:
         self._queue_max = queue_max
         self._stall_seconds = stall_seconds
         self._death = ""
-        self._scopes: set[asyncio.Timeout] = set()
+        self._waits: set[EngineWait] = set()
         self._pieces = 0
         self._seen = (0, 0)
         self._progress_at = time.monotonic()
@@ -132,18 +133,19 @@ class Supervisor:
         started = time.monotonic()
         answering = False
         try:
-            async with aclosing(self._engine.generate(generation)) as pieces:
-                while True:
-                    piece = await self._next(pieces, generation.deadline)
-                    self._pieces += 1
-                    if isinstance(piece, Finish):
-                        _count(piece.usage)
+            with self._waiting(generation.deadline) as wait:
+                async with aclosing(self._engine.generate(generation)) as pieces:
+                    while True:
+                        piece = await self._next(pieces, wait)
+                        self._pieces += 1
+                        if isinstance(piece, Finish):
+                            _count(piece.usage)
+                            yield piece
+                            return
+                        if not answering:
+                            answering = True
+                            first_token_seconds.observe(time.monotonic() - started)
                         yield piece
-                        return
-                    if not answering:
-                        answering = True
-                        first_token_seconds.observe(time.monotonic() - started)
-                    yield piece
         except EngineDead as error:
             self._die(error.message)
             raise
@@ -160,10 +162,12 @@ class Supervisor:
         self._admit()
         started = time.monotonic()
         try:
-            scores = await self._watched(
-                lambda: self._engine.score(scoring), scoring.deadline,
-                late="the scoring did not end within the caller's deadline; allow more time, or send a shorter prompt",
-            )
+            with self._waiting(scoring.deadline) as wait:
+                scores = await self._watched(
+                    lambda: self._engine.score(scoring), wait,
+                    late="the scoring did not end within the caller's deadline; allow more time, or send a shorter "
+                         "prompt",
+                )
         except EngineDead as error:
             self._die(error.message)
             raise
@@ -197,29 +201,31 @@ class Supervisor:
         self.in_hand += 1
         generations_in_hand.inc()
 
-    async def _next(self, pieces: AsyncGenerator[Piece, None], deadline: float) -> Piece:
+    @contextmanager
+    def _waiting(self, deadline: float) -> Iterator[EngineWait]:
+        """Enter one piece of work among those that the watch interrupts when the engine never answers."""
+        with EngineWait(deadline=deadline) as wait:
+            self._waits.add(wait)
+            try:
+                yield wait
+            finally:
+                self._waits.discard(wait)
+
+    async def _next(self, pieces: AsyncGenerator[Piece, None], wait: EngineWait) -> Piece:
         """Return the engine's next piece."""
         try:
             return await self._watched(
-                lambda: anext(pieces), deadline,
+                pieces.__anext__, wait,
                 late="the generation did not end within the caller's deadline; allow more time, or ask for fewer "
                      "tokens with sampling.tokens_max",
             )
         except StopAsyncIteration as error:
             raise EngineDead("the engine ended a generation without saying why") from error
 
-    async def _watched(self, work: Callable[[], Awaitable[T]], deadline: float, *, late: str) -> T:
-        """Return what the engine comes to; the scope lets the watch interrupt an engine that never answers."""
-        scope = asyncio.timeout_at(deadline)
+    async def _watched(self, work: Callable[[], Awaitable[T]], wait: EngineWait, *, late: str) -> T:
+        """Return what the engine comes to within the wait."""
         try:
-            async with scope:
-                if self._death:
-                    raise EngineDead(self._death)
-                self._scopes.add(scope)
-                try:
-                    return await work()
-                finally:
-                    self._scopes.discard(scope)
+            return await wait.wait_for(work)
         except TimeoutError as error:
             if self._death:
                 raise EngineDead(self._death) from error
@@ -245,9 +251,8 @@ class Supervisor:
             return
         self._death = why
         logger.error("the engine is dead: %s", why)
-        now = asyncio.get_running_loop().time()
-        for scope in tuple(self._scopes):
-            scope.reschedule(now)
+        for wait in tuple(self._waits):
+            wait.give_up()
 
 
 def _count(usage: Usage) -> None:

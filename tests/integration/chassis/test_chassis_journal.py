@@ -144,3 +144,18 @@ async def test_more_followers_than_a_stream_has_consumers(journal: Journal[Any])
         assert await journal.append(record(1), tenant="acme", suffix="a", after=0) is not None
         told.set()
         assert await asyncio.gather(*following) == [1] * count
+
+
+async def test_many_records_at_once_are_each_told_their_own_place(journal: Journal[Any]) -> None:
+    suffixes = [f"log-{number}" for number in range(50)]
+    places = await asyncio.gather(*(
+        journal.append(record(1, text="mot " * 50), tenant="acme", suffix=suffix, after=0) for suffix in suffixes
+    ))
+    refused = await asyncio.gather(*(
+        journal.append(record(9), tenant="acme", suffix=suffix, after=0) for suffix in suffixes
+    ))
+    assert refused == [None] * len(suffixes)
+    for suffix, place in zip(suffixes, places, strict=True):
+        last = await journal.last(tenant="acme", suffix=suffix)
+        assert last is not None
+        assert last.sequence == place

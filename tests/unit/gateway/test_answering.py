@@ -277,9 +277,9 @@ async def test_answers_at_the_same_time_share_nothing() -> None:
 
 async def test_events_are_numbered_without_a_gap() -> None:
     stream = EventStream("answer-1")
-    responses = [stream.response(event) for event in await answer()]
-    responses.append(stream.failed(reason="UNAVAILABLE", message="not now"))
-    assert [response.event.sequence for response in responses] == list(range(1, len(responses) + 1))
-    assert {response.event.answer_id for response in responses} == {"answer-1"}
-    assert all(response.event.HasField("time") for response in responses)
-    assert [response.event.WhichOneof("event") for response in responses][-2:] == ["finished", "failed"]
+    told = [stream.event(event) for event in await answer()]
+    told.append(stream.failed(reason="UNAVAILABLE", message="not now"))
+    assert [event.sequence for event in told] == list(range(1, len(told) + 1))
+    assert {event.answer_id for event in told} == {"answer-1"}
+    assert all(event.HasField("time") for event in told)
+    assert [event.WhichOneof("event") for event in told][-2:] == ["finished", "failed"]

@@ -1,0 +1,39 @@
+"""gRPC's poller is chosen before gRPC is loaded: it is asked for once, and later changes pass unnoticed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[3]
+LOOK = """
+import importlib, os, sys
+class Look:
+    def find_spec(self, name, path=None, target=None):
+        if name == "grpc":
+            print(os.environ.get("GRPC_EXPERIMENTS", "not set"))
+sys.meta_path.insert(0, Look())
+importlib.import_module(sys.argv[1])
+"""
+
+
+def told(module: str, **variables: str) -> str:
+    """Return what gRPC finds in its variable when a module is imported first."""
+    environment = {name: value for name, value in os.environ.items() if name != "GRPC_EXPERIMENTS"}
+    return subprocess.run(
+        [sys.executable, "-c", LOOK, module], cwd=REPOSITORY, env=environment | variables, check=True,
+        capture_output=True, text=True,
+    ).stdout.strip()
+
+
+@pytest.mark.parametrize("module", ["services.gateway.__main__", "services.generate.__main__"])
+def test_a_service_chooses_the_poller_before_grpc_is_loaded(module: str) -> None:
+    assert told(module) == "-event_engine_client,-event_engine_listener"
+
+
+def test_who_runs_a_service_may_choose_otherwise() -> None:
+    assert told("services.chassis.serving", GRPC_EXPERIMENTS="") == ""
