@@ -14,6 +14,7 @@ from eval.analyses import measure_analyses
 from eval.answerability import measure_answerability
 from eval.answers import PARTS, AnswerRun, measure_answers
 from eval.attack_runs import measure_attacks
+from eval.codes import measure_codes
 from eval.enriching import measure_enriching
 from eval.faq_closeness import measure_closeness
 from eval.judging import measure_opinions
@@ -87,6 +88,19 @@ def parts(data: Path, questions: int | None, model: str, engine: str, report: bo
     """Measure what each part of retrieval brings, in this process: the same set with one part left out."""
     measure_parts(
         datasets.load(data).first(questions), model=model, engine=engine,
+        document=DOCUMENT if report else None, command=_command(),
+    )
+
+
+@main.command()
+@click.option("--data", type=FOLDER, required=True, help="A folder with a retrieval set.")
+@click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
+@click.option("--engine", default="auto", show_default=True, help="What runs the embedding model.")
+@click.option("--report/--no-report", default=True, help="Write the table into docs/QUALITY.md.")
+def codes(data: Path, questions: int | None, engine: str, report: bool) -> None:
+    """Measure what token codes of one bit lose against vectors in full, by what full text adds, in this process."""
+    measure_codes(
+        datasets.load(data).first(questions), model="multilingual-e5-small", engine=engine,
         document=DOCUMENT if report else None, command=_command(),
     )
 

@@ -1,7 +1,7 @@
-"""Which language a text is in, told by its function words: one of the analyser's, or another that shares words with it.
+"""Which language a text is in, told by its function words: one of the analyser's, or another that shares some with it.
 
-Spanish is full of French words (`la`, `de`, `en`, `que`, `un`): only what one of the two has and the other has not tells
-them apart.
+Spanish is full of French words (`la`, `de`, `en`, `que`, `un`): only what one of the two has, and the other has not,
+tells them apart.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ WORDS_MAX = 2_000
 CHARACTERS_MAX = 20_000
 
 FOREIGN_MAX, LONG_WORDS_MIN = 0.02, 50
-"""Of a text longer than so many words, the share of other languages' function words under which it needs no closer look:
-every chunk is looked at, and that would take as long as splitting it."""
+"""Of a text longer than so many words, the share of other languages' function words under which it needs no closer
+look: every chunk is looked at, and that would take as long as splitting it."""
 
 _SHARED = STOP_WORDS["fr"] & STOP_WORDS["en"]
 _DISTINCTIVE = {language: words - _SHARED for language, words in STOP_WORDS.items()}
