@@ -10,9 +10,12 @@ from typing import Any
 import click
 
 from eval import datasets, gates
+from eval.analyses import measure_analyses
 from eval.answerability import measure_answerability
 from eval.answers import PARTS, AnswerRun, measure_answers
 from eval.attack_runs import measure_attacks
+from eval.codes import measure_codes
+from eval.enriching import measure_enriching
 from eval.faq_closeness import measure_closeness
 from eval.judging import measure_opinions
 from eval.latency import measure_latency
@@ -22,6 +25,7 @@ from eval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
 from eval.retrieval_plot import plot_retrieval
 from eval.sentences import measure_sentences
 from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
+from eval.tool_calls import measure_tool_calls
 from sourcier import SourcierError
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "QUALITY.md"
@@ -84,6 +88,19 @@ def parts(data: Path, questions: int | None, model: str, engine: str, report: bo
     """Measure what each part of retrieval brings, in this process: the same set with one part left out."""
     measure_parts(
         datasets.load(data).first(questions), model=model, engine=engine,
+        document=DOCUMENT if report else None, command=_command(),
+    )
+
+
+@main.command()
+@click.option("--data", type=FOLDER, required=True, help="A folder with a retrieval set.")
+@click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
+@click.option("--engine", default="auto", show_default=True, help="What runs the embedding model.")
+@click.option("--report/--no-report", default=True, help="Write the table into docs/QUALITY.md.")
+def codes(data: Path, questions: int | None, engine: str, report: bool) -> None:
+    """Measure what token codes of one bit lose against vectors in full, by what full text adds, in this process."""
+    measure_codes(
+        datasets.load(data).first(questions), model="multilingual-e5-small", engine=engine,
         document=DOCUMENT if report else None, command=_command(),
     )
 
@@ -260,6 +277,53 @@ def answerable(
         asyncio.run(measure_answerability(
             dataset, system, questions=questions, sources=sources, document=DOCUMENT if report else None,
             command=_command(),
+        ))
+
+
+AGAIN_HELP = "Forget what an earlier run came to; without it only what lacks is asked."
+
+
+@main.command(name="tools")
+@click.option("--questions", type=click.IntRange(min=1), help="Ask so many of the demo's; all when left out.")
+@click.option("--again", is_flag=True, help=AGAIN_HELP)
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@system_options
+def tool_calls(
+    questions: int | None, again: bool, report: bool, gateway: str, data_dir: Path | None, engine: str
+) -> None:
+    """Measure mode tools with the stack's own language model: whether it searches, and what it answers then."""
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine, generate=OWN_MODEL) as system:
+        asyncio.run(measure_tool_calls(
+            system, questions=questions, again=again, document=DOCUMENT if report else None, command=_command(),
+        ))
+
+
+@main.command()
+@click.option("--questions", type=click.IntRange(min=1), help="Ask so many of the demo's; all when left out.")
+@click.option("--again", is_flag=True, help=AGAIN_HELP)
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@system_options
+def analyses(
+    questions: int | None, again: bool, report: bool, gateway: str, data_dir: Path | None, engine: str
+) -> None:
+    """Measure the analysis of questions by the stack's own language model: is it valid, and does it help?"""
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine, generate=OWN_MODEL) as system:
+        asyncio.run(measure_analyses(
+            system, questions=questions, again=again, document=DOCUMENT if report else None, command=_command(),
+        ))
+
+
+@main.command()
+@click.argument("documents", type=click.Path(path_type=Path, exists=True, dir_okay=False), nargs=-1, required=True)
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@system_options
+def enriching(
+    documents: tuple[Path, ...], report: bool, gateway: str, data_dir: Path | None, engine: str
+) -> None:
+    """Measure what it costs to have the stack's own language model read DOCUMENTS for an agent."""
+    with running_system(gateway=gateway, data_dir=data_dir, engine=engine, generate=OWN_MODEL) as system:
+        asyncio.run(measure_enriching(
+            system, documents, document=DOCUMENT if report else None, command=_command(),
         ))
 
 

@@ -104,7 +104,7 @@ async def measure_answers(run: AnswerRun, system: System) -> None:
     """Ask, judge, and report; keep every answer, for people to read."""
     kept = Kept(
         RESULTS / f"answers-{run.model}.jsonl", again=run.again,
-        run_of=f"{run.dataset.name}, {run.passages} passages, {system.described}, a {run.model} model",
+        run_of=f"{run.dataset.name}, {run.passages} passages, {system.described_with_model}, {run.model}",
     )
     async with Client(system.gateway) as client:
         judged = await _answers(client, run, kept)
@@ -119,7 +119,7 @@ async def _answers(client: Client, run: AnswerRun, kept: Kept) -> list[Judged]:
     if "handbook" in run.parts or "follow-ups" in run.parts:
         await handbook.ingest(client)
     if "handbook" in run.parts:
-        wanted += _handbook()
+        wanted += handbook_questions()
     if "piaf" in run.parts or "direct" in run.parts:
         part, removed = _halved(run)
         there = Dataset(part.name, tuple(each for each in part.passages if each.passage_id not in removed), ())
@@ -131,7 +131,7 @@ async def _answers(client: Client, run: AnswerRun, kept: Kept) -> list[Judged]:
     for number, each in enumerate(wanted, start=1):
         found = kept.get(each.key)
         if found is None or found["outcome"] == FAILED:
-            found = asdict(await _judge(client, each))
+            found = asdict(await judged_answer(client, each))
             kept.add(each.key, found)
         judged.append(Judged(**found))
         progress(number, len(wanted))
@@ -172,13 +172,13 @@ def _report(
     run: AnswerRun, system: System, judged: Sequence[Judged], looked: Sequence[Looked],
     rewritten: Sequence[dict[str, str]],
 ) -> None:
-    model = next((each["model"] for each in rewritten if each["model"]), run.model)
-    title = "a real model" if run.model == "real" else "a scripted model (the way there, not its words)"
+    title = (f"a real language model ({system.language_model})" if run.model == "real"
+             else "a scripted model (the way there, not its words)")
     body = "\n\n".join([
         f"### Answers of {title}",
         *([answers_table(judged)] if judged else []), *([direct.table(looked)] if looked else []),
         *([follow_ups_table(rewritten)] if rewritten else []),
-        report.provenance(system=f"{system.described}, language model {model}", command=run.command),
+        report.provenance(system=system.described_with_model, command=run.command),
     ])
     click.echo(body)
     if run.model == "real":
@@ -187,7 +187,8 @@ def _report(
         report.write_block(run.document, f"answers-{run.model}", body)
 
 
-def _handbook() -> Iterator[Wanted]:
+def handbook_questions() -> Iterator[Wanted]:
+    """Yield the demo's questions, those with an answer first."""
     for entry in handbook.questions():
         yield Wanted(
             group=HANDBOOK, question=entry.question, collection=handbook.COLLECTION, source=entry.source,
@@ -212,17 +213,27 @@ def _wanted(question: Question, group: str) -> Wanted:
     )
 
 
-async def _judge(client: Client, wanted: Wanted) -> Judged:
+async def judged_answer(client: Client, wanted: Wanted) -> Judged:
+    """Ask, and say what the answer is worth; a question that could not be answered is `FAILED`, with the reason."""
     try:
         answer = await client.answer(
             wanted.question, collection=wanted.collection, seed=0, timeout_seconds=ANSWER_SECONDS_MAX
         )
     except SourcierError as error:
-        return Judged(
-            group=wanted.group, question=wanted.question, answerable=bool(wanted.source), outcome=FAILED,
-            reason=str(error), text="", citations=0, right_citations=0, quoted=0, right_text=False, withheld=0,
-            seconds=0.0,
-        )
+        return failure(wanted, str(error))
+    return judge(wanted, answer)
+
+
+def failure(wanted: Wanted, reason: str) -> Judged:
+    """Return what stands in the place of an answer that did not come."""
+    return Judged(
+        group=wanted.group, question=wanted.question, answerable=bool(wanted.source), outcome=FAILED, reason=reason,
+        text="", citations=0, right_citations=0, quoted=0, right_text=False, withheld=0, seconds=0.0,
+    )
+
+
+def judge(wanted: Wanted, answer: Answer) -> Judged:
+    """Return what an answer is worth."""
     texts = {source.chunk_id: source.text for source in answer.sources}
     return Judged(
         group=wanted.group, question=wanted.question, answerable=bool(wanted.source), outcome=answer.outcome,

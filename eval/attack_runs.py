@@ -133,15 +133,15 @@ async def measure_attacks(
         opened.push_async_callback(asyncio.to_thread, stack.__exit__, None, None, None)
         # A scripted run takes seconds, and the code that it tries may have changed.
         kept = Kept(RESULTS / f"attacks-{name}.jsonl", again=again or scripted,
-                    run_of=f"{system.described}, a {name} model")
+                    run_of=system.described_with_model)
         async with Client(system.gateway) as client:
             attacker = Attacker(client, model)
             tried = await _tried(attacker, chosen, kept)
-    title = "the worst obedient model (scripted)" if scripted else "the default language model"
+    title = "the worst obedient model (scripted)" if scripted else f"a real language model ({system.language_model})"
     body = "\n\n".join([
         f"### Attacks on {title}",
         *([f"{len(chosen)} of the {len(known)} attacks, at even distances."] if len(chosen) < len(known) else []),
-        table(tried), report.provenance(system=system.described, command=command),
+        table(tried), report.provenance(system=system.described_with_model, command=command),
     ])
     click.echo(body)
     for each in tried:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from eval.datasets import Dataset
 from eval.encoding import EncodedCorpus, EncodedQuestions, FloatArray, IntArray, TokenRows
-from services.gateway.retrieval import LEXICAL_WEIGHT
+from services.gateway.retrieval import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
 from services.index.analyser import analyse_question
 from services.index.bm25 import question_weights
 from services.index.fusion import RANK_CONSTANT
@@ -49,6 +49,7 @@ class Reranking:
     candidates: int = 20
     precision: Precision = "one bit"
     lexical_weight: float = LEXICAL_WEIGHT
+    lexical_power: float = LEXICAL_POWER
 
 
 class OfflineSearch:
@@ -91,10 +92,13 @@ class OfflineSearch:
         """Return a question's candidates, re-ranked as the gateway does."""
         candidates = [chunk for chunk, _ in self.fused(number, fusion, limit=reranking.candidates)]
         lexical = dict(zip(self.lexical[number].chunks.tolist(), self.lexical[number].scores.tolist(), strict=True))
-        best = max((lexical.get(chunk, 0.0) for chunk in candidates), default=0.0)
-        share = reranking.lexical_weight / best if best > 0 else 0.0
+        shares = lexical_shares(
+            [lexical.get(chunk, 0.0) for chunk in candidates], weight=reranking.lexical_weight,
+            power=reranking.lexical_power,
+        )
         interaction = self.interaction(number, candidates, reranking.precision)
-        return sorted(candidates, key=lambda chunk: -(interaction[chunk] + share * lexical.get(chunk, 0.0)))
+        scores = {chunk: interaction[chunk] + share for chunk, share in zip(candidates, shares, strict=True)}
+        return sorted(candidates, key=lambda chunk: -scores[chunk])
 
     def interaction(self, number: int, chunks: Sequence[int], precision: Precision) -> dict[int, float]:
         """Return late interaction of a question with chunks, each computed once."""

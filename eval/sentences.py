@@ -24,8 +24,8 @@ from eval.retrieval import RESULTS, Progress
 from eval.sentence_sets import Sentence
 from eval.system import System
 from services.chassis.channels import Deadline
-from services.gateway.checking import Evidence, Finding, Statement, Thresholds
-from services.gateway.peers import Limits, Peers, RerankCandidate
+from services.gateway.checking import Finding, Thresholds
+from services.gateway.peers import Limits, Peers
 from services.gateway.settings import GatewaySettings
 from services.gateway.support import SupportScorer
 from services.index.passages import Passage as IndexedPassage
@@ -55,9 +55,10 @@ class Checked:
     article: str
     text: str
     passage_id: str
-    late_interaction: float
-    share: float
-    foreign: bool
+    topic: float
+    """The score that the threshold is on; 1 for what the passage holds word for word."""
+    repeated: bool
+    """Whether the passage holds it word for word."""
     finding: str
 
     @property
@@ -65,11 +66,6 @@ class Checked:
         """Finding and score as one number, so that kinds can be compared whatever rule catches them."""
         deduction = {"FIGURE_ABSENT": 2.0, "NAME_ABSENT": 1.0, "NEGATION_ADDED": 1.0}.get(self.finding, 0.0)
         return self.topic - deduction
-
-    @property
-    def topic(self) -> float:
-        """The score that the threshold is on."""
-        return self.late_interaction if self.foreign else (self.late_interaction + self.share) / 2
 
 
 class Checker:
@@ -83,7 +79,6 @@ class Checker:
         self._thresholds = thresholds
         self._space_id = space_id
         self._passages: dict[str, IndexedPassage] = {}
-        self._evidence: dict[str, Evidence] = {}
 
     async def add(self, passages: Sequence[Passage]) -> list[str]:
         """Embed passages as ingestion does; return the ids of those that are too long for one chunk, left out."""
@@ -96,9 +91,7 @@ class Checker:
                     raise
                 too_long.append(passage.passage_id)
                 continue
-            indexed = _indexed(passage, codes)
-            self._passages[passage.passage_id] = indexed
-            self._evidence[passage.passage_id] = Evidence([indexed])
+            self._passages[passage.passage_id] = _indexed(passage, codes)
         return too_long
 
     async def _codes(self, text: str) -> bytes:
@@ -115,20 +108,19 @@ class Checker:
 
     async def check(self, sentence: Sentence) -> Checked:
         """Return what the check makes of a sentence."""
-        passage, evidence = self._passages[sentence.passage_id], self._evidence[sentence.passage_id]
-        embedding = await self.peers.embed_query(
-            sentence.text, space_id=self._space_id, tenant=TENANT, deadline=_deadline()
-        )
-        scores = await self.peers.late_interaction(
-            sentence.text, embedding, [RerankCandidate("1", passage.text, passage.token_codes)], tenant=TENANT,
-            deadline=_deadline(),
-        )
-        statement = Statement(sentence.text)
-        verdict = statement.against(evidence, scores["1"], self._thresholds)
+        scorer = self._scorer([self._passages[sentence.passage_id]])
+        check = await scorer.check(sentence.text, (1,), deadline=_deadline())
+        if scorer.failed:
+            raise click.ClickException(scorer.failed)
+        verdict = check.verdicts[1]
+        assert verdict.score is not None  # only a failure leaves it out
         return Checked(
-            sentence.kind, sentence.article, sentence.text, sentence.passage_id, round(scores["1"], 6),
-            round(evidence.wording.share(statement.words), 6), statement.is_foreign_to(evidence), verdict.finding.name,
+            sentence.kind, sentence.article, sentence.text, sentence.passage_id, round(verdict.score, 6),
+            check.repeated, verdict.finding.name,
         )
+
+    def _scorer(self, given: Sequence[IndexedPassage]) -> SupportScorer:
+        return SupportScorer(self.peers, given, tenant=TENANT, space_id=self._space_id, thresholds=self._thresholds)
 
     async def timed(self, sentences: Sequence[Sentence]) -> list[float]:
         """Return the seconds that each check takes beside five passages, one sentence at a time."""
@@ -137,9 +129,7 @@ class Checker:
         for number, sentence in enumerate(sentences):
             own = self._passages[sentence.passage_id]
             given = [own, *(known[(number * 7 + step) % len(known)] for step in range(4))]
-            scorer = SupportScorer(
-                self.peers, given, tenant=TENANT, space_id=self._space_id, thresholds=self._thresholds
-            )
+            scorer = self._scorer(given)
             # A sentence that no earlier check has seen: the embed service remembers questions.
             text = f"{sentence.text} ({number})"
             started = time.perf_counter()
@@ -278,13 +268,14 @@ def table(checked: Sequence[Checked]) -> str:
     supported = [each for kind in SETTERS for each in kinds[kind]]
     lost = sum(withheld(kinds[kind]) for kind in SETTERS) / len(SETTERS)
     lost_or_marked = sum(marked(kinds[kind]) for kind in SETTERS) / len(SETTERS)
-    rows = [["sentence", "count", "withheld", "withheld or marked", "precision", "AUROC", "gate"]]
+    rows = [["sentence", "count", "word for word", "withheld", "withheld or marked", "precision", "AUROC", "gate"]]
     for kind, each in kinds.items():
         keeps = kind in (*sentence_sets.SUPPORTED, handwritten.HAND_WRITTEN, handwritten.IN_ENGLISH)
         share = marked(each) if kind in MARKED else withheld(each)
         false = lost_or_marked if kind in MARKED else lost
         rows.append([
-            f"*supported:* {kind}" if keeps else kind, str(len(each)), f"{withheld(each):.1%}", f"{marked(each):.1%}",
+            f"*supported:* {kind}" if keeps else kind, str(len(each)),
+            f"{sum(one.repeated for one in each) / len(each):.1%}", f"{withheld(each):.1%}", f"{marked(each):.1%}",
             "" if keeps else f"{share / (share + false):.3f}" if share + false else "",
             "" if keeps else f"{auroc([one.score for one in supported], [one.score for one in each]):.3f}",
             _gate(kind, keeps=keeps),

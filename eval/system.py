@@ -17,6 +17,7 @@ import grpc.aio
 from services.stack import statefile
 from services.stack.settings import REPOSITORY
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 
 SERVICES = "ingest,embed,rerank,gateway"
 NO_MODEL = "127.0.0.1:9"
@@ -40,6 +41,8 @@ class System:
     """What runs the embedding model, for example `onnxruntime-fp32`; empty where it cannot be asked."""
     model: str
     revision: str
+    language_model: str = ""
+    """What answers; empty where there is none, or it cannot be asked."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """The addresses of the services behind the gateway; empty where only the gateway's is known."""
 
@@ -49,6 +52,11 @@ class System:
         if not self.model:
             return f"the gateway {self.gateway}"
         return f"{self.model} (revision {self.revision}), {self.engine}"
+
+    @property
+    def described_with_model(self) -> str:
+        """Return the same, and what answers, in words."""
+        return f"{self.described}, language model {self.language_model or 'unknown'}"
 
 
 @contextlib.contextmanager
@@ -96,4 +104,17 @@ async def _describe(data_dir: Path) -> System:
         described = await embed_pb2_grpc.EmbedServiceStub(channel).Describe(
             embed_pb2.DescribeRequest(), timeout=DESCRIBE_SECONDS_MAX
         )
-    return System(status.gateway, described.engine, described.model, described.revision, status.environment)
+    return System(
+        status.gateway, described.engine, described.model, described.revision,
+        await _language_model(status.environment.get("SOURCIER_GENERATE_URL", "")), status.environment,
+    )
+
+
+async def _language_model(address: str) -> str:
+    if address in ("", NO_MODEL):
+        return ""
+    async with grpc.aio.insecure_channel(address) as channel:
+        response = await generate_pb2_grpc.GenerateServiceStub(channel).Describe(
+            generate_pb2.DescribeRequest(), timeout=DESCRIBE_SECONDS_MAX
+        )
+    return response.model

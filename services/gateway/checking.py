@@ -15,7 +15,7 @@ from functools import cached_property
 from services.gateway import negation
 from services.gateway.wording import Span, Wording, content_words
 from services.index import figures, names
-from services.index.language import detect
+from services.index.language import recognise
 from services.index.passages import Passage
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]\s+|\d{1,2}[.)]\s+)+")
@@ -95,7 +95,7 @@ class Evidence:
     @cached_property
     def language(self) -> str:
         """Its text's language; empty where unclear."""
-        return detect(self.wording.text)
+        return recognise(self.wording.text)
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,10 @@ class Statement:
         text = statement_of(text)
         self.words = content_words(text)
         self.figures = figures.stated(text)
-        self.names = names.names(text)
+        self.language = recognise(text)
+        # German writes every noun with a capital.
+        self.names = () if self.language == "de" else names.names(text)
         self.denies = negation.denies(text)
-        self.language = detect(text)
 
     def against(self, evidence: Evidence, late_interaction: float | None, thresholds: Thresholds) -> Verdict:
         """Return what the evidence is to the sentence; `late_interaction` is their score, None where there is none."""

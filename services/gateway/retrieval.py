@@ -35,10 +35,12 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LEXICAL_WEIGHT = 0.07
+LEXICAL_WEIGHT = 0.05
 """What the best full-text score adds to a re-ranking score. Late interaction forgets exact words that are rare, which
 BM25 counts; docs/QUALITY.md has the gain. Beside a cross-encoder's logits it settles ties and no more."""
-
+LEXICAL_POWER = 2.0
+"""Of the others' score as a share of the best: a passage with half of it holds other words of the question, or commoner
+ones, which late interaction tells better. With codes of one bit this takes back part of what they lose."""
 
 CANDIDATE_HEADS = 3
 """First places of dense and of full-text search that are re-ranked in any case; docs/QUALITY.md has what it brings."""
@@ -389,11 +391,18 @@ def _depth(query: Query) -> int:
 
 
 def ordered(results: Sequence[SearchResult], scores: Mapping[str, float]) -> tuple[RankedPassage, ...]:
-    """Return the candidates by the re-ranker's score and a share of their BM25, relative to the best candidate's."""
-    best = max((result.lexical_score or 0.0 for result in results), default=0.0)
-    share = LEXICAL_WEIGHT / best if best > 0 else 0.0
+    """Return the candidates by the re-ranker's score and what their BM25 adds to it."""
+    shares = lexical_shares([result.lexical_score or 0.0 for result in results])
     ranked = (
-        RankedPassage(result, scores[result.passage.chunk_id], share * (result.lexical_score or 0.0))
-        for result in results
+        RankedPassage(result, scores[result.passage.chunk_id], share)
+        for result, share in zip(results, shares, strict=True)
     )
     return tuple(sorted(ranked, key=lambda entry: -entry.score))
+
+
+def lexical_shares(
+    scores: Sequence[float], *, weight: float = LEXICAL_WEIGHT, power: float = LEXICAL_POWER
+) -> list[float]:
+    """Return what each candidate's BM25 adds to its re-ranking score: 0 for one that full text did not find."""
+    best = max(scores, default=0.0)
+    return [weight * (score / best) ** power if best > 0 else 0.0 for score in scores]

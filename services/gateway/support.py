@@ -63,6 +63,8 @@ class Check:
     """By marker, for every passage; for a sentence that some hold word for word, for those alone."""
     together: Verdict | None = None
     """What the passages that the model cited are together, where none of them holds the sentence alone."""
+    repeated: bool = False
+    """Whether passages hold the sentence word for word, so that no vectors were compared."""
 
     @property
     def closest(self) -> int:
@@ -115,7 +117,7 @@ class SupportScorer:
                 if (run := evidence.wording.run_of(stated)) is not None}
         if not runs or not runs.keys() >= set(cited):
             return None
-        return Check({number: Verdict(Finding.SUPPORTED, 1.0, run) for number, run in runs.items()})
+        return Check({number: Verdict(Finding.SUPPORTED, 1.0, run) for number, run in runs.items()}, repeated=True)
 
     def _compare(self, sentence: str, cited: tuple[int, ...], scores: Mapping[int, float]) -> Check:
         statement = Statement(sentence)

@@ -48,6 +48,7 @@ CALL_TOKENS_MIN, CALL_TOKENS_MAX = 64, 256
 """Of a generation that may only ask for searches; a call takes about 40."""
 CALLS_MAX = 8
 """Of one generation."""
+NO_SEARCH = "the language model did not search, even when reminded; the question itself was searched for"
 IDLE_CHARACTERS_MAX = 400
 """A text this long before any search is an answer, and need not be waited for."""
 
@@ -186,8 +187,7 @@ class _Research:
             self._chat[1] = ChatMessage("user", search_tool.asked(self._query.question, self._texts, reminded=True))
             await self._choose(turn)
         if not turn.calls:
-            yield self._degraded("NO_SEARCH", "the language model did not search, even when reminded; the question "
-                                              "itself was searched for")
+            yield self._degraded("NO_SEARCH", NO_SEARCH)
             turn.calls.append(search_tool.own_call(self._query.question))
         async with aclosing(self._search_all(turn.calls)) as searched:
             async for event in searched:

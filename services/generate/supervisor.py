@@ -243,7 +243,8 @@ class Supervisor:
             self._seen, self._progress_at = seen, now
         elif now - self._progress_at > self._stall_seconds:
             self._die(f"the engine has made no progress for {self._stall_seconds:g} s with {self.in_hand} "
-                      "generations in hand; the process restarts: try again in a moment")
+                      "generations in hand (on a machine with much other work, SOURCIER_GENERATE_STALL_SECONDS allows "
+                      "more); the process restarts: try again in a moment")
 
     def _die(self, why: str) -> None:
         """Remember why, and end every generation that waits for the engine."""

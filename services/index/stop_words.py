@@ -1,4 +1,5 @@
-"""Function words of French and English: they say which language a text is in, and nothing about its subject."""
+"""Function words of French and English, which say which language a text is in and nothing about its subject; and of
+languages that share words with these, so that they are not taken for them."""
 
 from __future__ import annotations
 
@@ -64,3 +65,50 @@ def _with_unaccented(words: str) -> frozenset[str]:
 
 
 STOP_WORDS = {"fr": _with_unaccented(_FRENCH), "en": _with_unaccented(_ENGLISH)}
+
+_SPANISH = """
+    el la los las lo un una unos unas de del a al y e o u que quien quienes cual cuales cuanto cuanta cuantos cuantas
+    como donde cuando por porque para con sin sobre entre desde hasta hacia segun ante bajo contra durante tras en
+    no ni si mas menos muy tan tambien ya aun solo siempre nunca
+    es son era eran fue fueron ser siendo sido esta estan estaba estaban hay ha han habia haber he hemos tiene tienen
+    qué quién quiénes él también después además según
+    puede pueden puedo debe deben se su sus mi mis tu tus le les nos me te este estos esta estas ese esos esa esas
+    aquel aquella esto eso otro otra otros otras todo toda todos todas cada algun alguna pero sino hacer hace
+"""
+_PORTUGUESE = """
+    o a os as um uma uns umas de do da dos das em no na nos nas ao aos pelo pela pelos pelas e ou que quem qual quais
+    quanto quanta quantos quantas como onde quando por porque para com sem sobre entre desde ate contra durante
+    nao nem se mais menos muito tambem ja so sempre nunca é são não até você também já só está há
+    eram foi foram ser sendo sido esta estao estava ha tem tinha pode podem deve devem seu sua seus suas meu minha
+    este esta estes estas esse essa isso isto outro outra todo toda todos todas cada mas
+"""
+_ITALIAN = """
+    il lo la i gli le un uno una di del dello della dei degli delle a al allo alla ai agli alle da dal dalla dai dalle
+    in nel nella nei nelle su sul sulla sui sulle con per tra fra e ed o che chi cui quale quali quanto quanta quanti
+    quante come dove quando perche non ne si piu meno molto anche solo sempre mai
+    era erano fu furono essere sono stato stata ha hanno aveva puo possono deve devono suo sua suoi sue mio mia
+    è più perché né può già così cioè
+    questo questa questi queste quello quella quelli quelle altro altra altri altre ogni ma cosa
+"""
+_GERMAN = """
+    der die das den dem des ein eine einen einem einer eines und oder aber dass ob wer was wie wo wann warum welche
+    welcher welches welchen wieviel in im an am auf aus bei beim mit nach von vom zu zum zur fur uber unter vor
+    zwischen durch gegen ohne um bis seit wahrend nicht kein keine keinen nur auch noch schon sehr mehr als
+    ist sind war waren wird werden wurde wurden sein hat haben hatte hatten kann konnen muss mussen darf soll sich
+    für über während können müssen würde würden dürfen natürlich
+    er sie es wir ihr ihre ihren seine seinen man dieser diese dieses diesem jeder jede jedes wenn
+"""
+_DUTCH = """
+    de het een en of maar dat die wie wat waar wanneer waarom hoe welke hoeveel in op aan van voor met naar uit bij
+    over onder tussen door tegen zonder om tot sinds tijdens niet geen ook nog al zeer meer dan als
+    is zijn was waren wordt worden werd werden heeft hebben had kan kunnen moet moeten zich hij zij ze we hun haar
+    deze dit elke er te
+"""
+
+OTHER_WORDS = {
+    language: _with_unaccented(words)
+    for language, words in {
+        "es": _SPANISH, "pt": _PORTUGUESE, "it": _ITALIAN, "de": _GERMAN, "nl": _DUTCH,
+    }.items()
+}
+"""Function words of languages that are recognised and not analysed."""

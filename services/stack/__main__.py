@@ -63,7 +63,7 @@ def models() -> None:
     embedding = settings.embed_model_names if {"ingest", "embed"} & set(settings.services) else ()
     # A precision is part of the model that is fetched.
     names = list(dict.fromkeys(name.partition("@")[0] for name in embedding))
-    if "generate" in settings.services and settings.loads_model and not settings.generate_url:
+    if settings.serves_model:
         names.append(settings.language_model)
     click.echo("\n".join(names))
 

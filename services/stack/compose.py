@@ -51,6 +51,8 @@ def compose(settings: StackSettings) -> Composition:
     if settings.unknown_services:
         raise InvalidArgument(f"SOURCIER_STACK_SERVICES names {', '.join(settings.unknown_services)}; "
                               f"the services are {', '.join(SERVICE_NAMES)}.")
+    # Chosen once, by the memory of now: a service that is started again must not come back with another model.
+    settings = settings.model_copy(update={"generate_model": settings.language_model})
     book = PortBook(settings.folder / "ports.json")
     names = (*SERVER_NAMES, *SERVICE_NAMES)
     external = {name: _address(url) for name in names if (url := settings.external_url(name))}

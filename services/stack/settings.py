@@ -126,6 +126,11 @@ class StackSettings(BaseSettings):
         return DEFAULT_MODEL if psutil.virtual_memory().available >= DEFAULT_MODEL_MEMORY_BYTES else SMALL_MODEL
 
     @property
+    def serves_model(self) -> bool:
+        """Whether this stack runs a generate service that loads a model."""
+        return "generate" in self.services and self.loads_model and not self.generate_url
+
+    @property
     def loads_model(self) -> bool:
         """Whether the generate service runs vLLM itself, which lives in an environment of its own."""
         old_endpoint = self.rag_provider.lower() in OLD_ENDPOINT_NAMES or bool(self.mistral_api_url)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from eval.codes import Loss, codes_table
 from eval.datasets import Dataset, Passage, Question
 from eval.encoding import EncodedCorpus, EncodedQuestions, TokenRows
+from eval.measures import Estimate
 from eval.offline import Fusion, OfflineSearch, Reranking
 from eval.rare_names import rare_names
+from services.gateway.retrieval import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
 from services.index.analyser import analyse_passage
 from services.index.bm25 import passage_weights
 from services.index.fusion import fuse
@@ -82,3 +85,18 @@ def test_each_letter_has_a_name_of_its_own() -> None:
         assert [each.passage_id for each in people.passages if f"Dossier de {name}." in each.text] == list(
             question.relevant
         )
+
+
+def test_a_passage_with_half_of_the_best_bm25_gets_a_quarter_of_its_share() -> None:
+    assert lexical_shares([8.0, 4.0, 0.0]) == pytest.approx([LEXICAL_WEIGHT, LEXICAL_WEIGHT / 4, 0.0])
+    assert lexical_shares([8.0, 4.0], weight=0.1, power=1.0) == pytest.approx([0.1, 0.05])
+    assert lexical_shares([0.0, 0.0]) == [0.0, 0.0]
+    assert lexical_shares([]) == []
+
+
+def test_what_one_bit_loses_is_told_as_a_share_of_what_there_is_in_full() -> None:
+    loss = Loss(
+        weight=LEXICAL_WEIGHT, power=LEXICAL_POWER, one_bit=0.87, full=0.88, difference=Estimate(-0.01, -0.012, -0.008)
+    )
+    row = f"| **{LEXICAL_WEIGHT:g} × (BM25 / best BM25)^{LEXICAL_POWER:g}** (what the gateway does) | 0.8700 | 0.8800 |"
+    assert f"{row} -0.0100 (-0.0120 to -0.0080) | -1.14% |" in codes_table([loss])

@@ -20,7 +20,7 @@ ARTICLES = [f"article {number}" for number in range(60)]
 def asked(
     kind: str, article: str, *, topic: float, judged: float | None, finding: str = "SUPPORTED", seconds: float = 0.1
 ) -> Asked:
-    checked = Checked(kind, article, "x", "p", topic, topic, False, finding)
+    checked = Checked(kind, article, "x", "p", topic, False, finding)
     return Asked(checked, ("p",), 1, judged=judged, seconds=seconds, prompt_tokens=100, cached_tokens=64)
 
 

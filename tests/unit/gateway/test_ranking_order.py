@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from services.gateway.retrieval import LEXICAL_WEIGHT, ordered
+from services.gateway.retrieval import LEXICAL_POWER, LEXICAL_WEIGHT, ordered
 from services.index.search import SearchResult
 from tests.unit.gateway.fix_gateway_domain import result
 
@@ -21,7 +21,7 @@ def test_full_text_settles_what_late_interaction_holds_close() -> None:
     assert [entry.passage.chunk_id for entry in ranked] == ["chunk-2", "chunk-1", "chunk-3"]
     assert [entry.rerank_score for entry in ranked] == [0.50, 0.52, 0.51]
     assert ranked[0].score == pytest.approx(0.50 + LEXICAL_WEIGHT)
-    assert ranked[1].score == pytest.approx(0.52 + LEXICAL_WEIGHT / 4)
+    assert ranked[1].score == pytest.approx(0.52 + LEXICAL_WEIGHT / 4**LEXICAL_POWER)
 
 
 def test_full_text_does_not_outweigh_a_clear_score() -> None:
