@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -29,6 +30,8 @@ PART_BYTES = 5 * 1024 * 1024
 """S3's smallest part; also what one upload holds in memory per part in flight."""
 
 
+WHOLE_BYTES_MAX = 1024 * 1024
+"""A body that ends before is stored in one request; an upload in parts takes three."""
 LIST_PAGE = 1_000
 
 
@@ -78,21 +81,34 @@ class ObjectStore:
         """
         digest, size = hashlib.sha256(), 0
 
-        async def counted() -> AsyncIterator[bytes]:
+        async def counted() -> AsyncGenerator[bytes, None]:
             nonlocal size
             async for piece in pieces:
                 digest.update(piece)
                 size += len(piece)
                 yield piece
 
+        async with aclosing(counted()) as body:
+            beginning = bytearray()
+            async for piece in body:
+                beginning += piece
+                if size > WHOLE_BYTES_MAX:
+                    break
+            if size <= WHOLE_BYTES_MAX:
+                await self.put(key, bytes(beginning))
+            else:
+                await self._put_parts(key, bytes(beginning), body)
+        return digest.digest(), size
+
+    async def _put_parts(self, key: str, beginning: bytes, rest: AsyncIterator[bytes]) -> None:
         writer = obstore.open_writer_async(self._backend, key, buffer_size=PART_BYTES, max_concurrency=2)
         try:
             async with _Upload(writer) as upload:
-                async for piece in counted():
+                await upload.write(beginning)
+                async for piece in rest:
                     await upload.write(piece)
         except (ObstoreError, OSError) as error:
             raise Unavailable(f"the object store did not take {key}: {_short(error)}") from error
-        return digest.digest(), size
 
     async def get(self, key: str, *, sha256: bytes | None = None) -> bytes:
         """Return a body whole; raise NotFound, or FailedPrecondition when it is not the one that was stored."""

@@ -45,17 +45,20 @@ class Encoded:
     vector: FloatArray
     """Pooled, shape (dimension,), L2 norm 1."""
     hidden: FloatArray
-    """Token vectors less the token mean, informative tokens only, shape (count, dimension); not normalised."""
+    """Token vectors of informative tokens alone, shape (count, dimension); neither centred nor normalised."""
+    mean: FloatArray
+    """The space's token mean, shape (dimension,)."""
     weights: FloatArray
     """One weight per row of `hidden`, over 0."""
     token_codes: bytes
-    """The signs of `hidden`: one bit a dimension, most significant first, rows of dimension/8 bytes."""
+    """The signs of `hidden` less the mean: one bit a dimension, most significant first, rows of dimension/8 bytes."""
     token_count: int
 
     def token_vectors(self) -> FloatArray:
-        """Return `hidden` with rows of L2 norm 1."""
-        norms: FloatArray = np.linalg.norm(self.hidden, axis=-1, keepdims=True)
-        return np.asarray(self.hidden / np.maximum(norms, 1e-12), dtype=np.float32)
+        """Return `hidden` centred on the token mean, with rows of L2 norm 1."""
+        centred = self.hidden - self.mean
+        norms: FloatArray = np.linalg.norm(centred, axis=-1, keepdims=True)
+        return np.asarray(centred / np.maximum(norms, 1e-12), dtype=np.float32)
 
 
 class InferenceEngine(Protocol):
@@ -128,12 +131,13 @@ class Encoder:
         weights = self._weights[np.asarray(item.ids)]
         informative = weights > 0
         informative[: item.prefix_count] = False
-        centred = hidden[informative] - self._mean
+        shown = hidden[informative]
         return Encoded(
             vector=vector,
-            hidden=centred,
+            hidden=shown,
+            mean=self._mean,
             weights=weights[informative],
-            token_codes=np.packbits(centred > 0, axis=-1).tobytes(),
+            token_codes=np.packbits(shown > self._mean, axis=-1).tobytes(),
             token_count=item.count,
         )
 

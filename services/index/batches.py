@@ -8,7 +8,8 @@ this costs the same (0.17 ms a chunk with 10 KB of codes, without the lexical in
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -20,8 +21,9 @@ from services.chassis.postgres import Connection
 from services.chassis.postgres_types import HalfVector, half_vector
 from services.index import commit_statements as statements
 from services.index.analyser import analyse_passage
-from services.index.lexical_entries import SHOW_ALL_ENTRIES, LexicalEntry, lexical_entry
+from services.index.lexical_entries import SHOW_ALL_ENTRIES, LexicalEntry, lexeme, lexical_entry
 from services.index.spaces import ensure_partition
+from services.index.unit_commits import ADD_UNITS
 from services.index.versions import VersionReference
 
 VECTOR_BYTES_PER_DIMENSION = 2
@@ -67,6 +69,8 @@ class PreparedBatch:
     batch: Batch
     entries: tuple[LexicalEntry, ...]
     vectors: tuple[HalfVector, ...]
+    passages_with: Mapping[str, int]
+    """How many of the passages hold each lexeme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,8 @@ class _VersionState:
     """Those of all spaces: the version before may have vectors in several."""
     partitioned: bool
     """Whether the tenant has its part of `vectors_table`."""
+    failed_before: bool
+    """Whether open dead letters tell of the document: they are written under its lock."""
 
 
 def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
@@ -105,11 +111,16 @@ def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
     if not 0 <= batch.batch_no < batch.batch_count:
         raise InvalidArgument(f"There is no batch {batch.batch_no} of {batch.batch_count}.", field="batch_no")
     entries = []
+    passages_with: Counter[str] = Counter()
     for chunk in batch.chunks:
         text = "\n".join((batch.title, *chunk.heading_path, chunk.text))
         analysis = analyse_passage(text, language=chunk.language)
         entries.append(lexical_entry(analysis, collection_number=collection_number))
-    return PreparedBatch(batch, tuple(entries), tuple(half_vector(chunk.vector) for chunk in batch.chunks))
+        passages_with.update(analysis.frequencies.keys())
+    return PreparedBatch(
+        batch, tuple(entries), tuple(half_vector(chunk.vector) for chunk in batch.chunks),
+        {lexeme(stem, collection_number=collection_number): count for stem, count in passages_with.items()},
+    )
 
 
 async def collection_number(connection: Connection, *, tenant: str, collection_id: str) -> int:
@@ -133,9 +144,11 @@ async def stage_batch(connection: Connection, prepared: PreparedBatch) -> Stagin
     if state.state == "committed":
         return Staging("duplicate", state.staged)
     _check(batch, state)
-    cursor = await connection.execute(statements.STAGE_BATCH, values)
-    if cursor.rowcount == 0:
-        return Staging("duplicate", state.staged)
+    if batch.batch_count > 1:
+        cursor = await connection.execute(statements.STAGE_BATCH, values)
+        if cursor.rowcount == 0:
+            return Staging("duplicate", state.staged)
+    # A version of one batch is committed with it: its state, read under the lock, is what tells a second delivery.
     staged = state.staged + 1
     if staged < batch.batch_count:
         await connection.execute(statements.STAGE_CHUNKS, _columns(prepared))
@@ -145,11 +158,13 @@ async def stage_batch(connection: Connection, prepared: PreparedBatch) -> Stagin
 
 async def _lock(connection: Connection, values: dict[str, Any]) -> _VersionState:
     """Lock the document, which covers all below it, and read the version afterwards, as it is now."""
-    cursor = await connection.execute(statements.LOCK_DOCUMENT, values)
-    if await cursor.fetchone() is None:
+    # Sent together, and a statement each: the second sees what was committed while the first waited for the lock.
+    async with connection.pipeline():
+        locked = await connection.execute(statements.LOCK_DOCUMENT, values)
+        selected = await connection.execute(statements.SELECT_VERSION, values)
+        found, row = await locked.fetchone(), await selected.fetchone()
+    if found is None:
         raise Superseded("The document was deleted.")
-    cursor = await connection.execute(statements.SELECT_VERSION, values)
-    row = await cursor.fetchone()
     if row is None:
         raise Superseded("The version does not exist any more.")
     return _VersionState(*row)
@@ -174,30 +189,64 @@ async def _commit(connection: Connection, prepared: PreparedBatch, state: _Versi
     version = batch.version
     if state.held and not state.partitioned:
         await ensure_partition(connection, vectors_table=state.vectors_table, tenant=version.tenant)
-    values = _batch_values(batch)
-    columns = _columns(prepared)
+    values, split = _batch_values(batch), batch.batch_count > 1
     async with connection.pipeline():
         await connection.execute(SHOW_ALL_ENTRIES)
         # Rows are there since a version was committed: before the first one there is nothing to take away.
         if state.current_generation > 0:
             await _remove_visible(connection, state, values)
-        if batch.batch_count > 1:
-            for statement in (statements.MOVE_CHUNKS, statements.MOVE_ENTRIES):
-                await connection.execute(statement, values)
-            if state.held:
-                await connection.execute(_of_table(statements.MOVE_VECTORS, state.vectors_table), values)
+        if split:
+            await _move_staged(connection, state, values)
         if batch.chunks:
-            for statement in (statements.INSERT_CHUNKS, statements.INSERT_ENTRIES):
-                await connection.execute(statement, columns)
-            if state.held:
-                await connection.execute(_of_table(statements.INSERT_VECTORS, state.vectors_table), columns)
-        await connection.execute(statements.RECORD_ADDED_LEXEMES, values)
+            await _insert(connection, prepared, state)
+        if split:
+            await connection.execute(statements.RECORD_ADDED_LEXEMES, values)
+        elif batch.chunks:
+            await connection.execute(statements.RECORD_COUNTED_LEXEMES, values | _frequencies(prepared))
         switched = await connection.execute(statements.SWITCH_DOCUMENT, values)
-        older_or_split = version.generation > 1 or batch.batch_count > 1
-        for statement in (*(statements.OF_OLDER_OR_SPLIT if older_or_split else ()), *statements.AFTER_SWITCH):
+        for statement in _after_switch(version, state, split=split):
             await connection.execute(statement, values)
-        row = await switched.fetchone()
+        looked = await connection.execute(statements.LOOK_AT_COLLECTION, values)
+        row, collection = await switched.fetchone(), await looked.fetchone()
+    # Whoever begins to build a space or units for the collection does not lock each document: looked at last.
+    assert collection is not None
+    for needed, statement in zip(collection, (statements.NOTE_GAP, ADD_UNITS), strict=True):
+        if needed:
+            await connection.execute(statement, values)
     return 0 if row is None else int(row[0])
+
+
+def _after_switch(version: VersionReference, state: _VersionState, *, split: bool) -> list[str]:
+    """Return the statements that end a commit; those that would find nothing to do are left out.
+
+    What they look for is tied to the document by those who hold its lock, so that what was read under it still holds.
+    """
+    chosen: list[str] = []
+    if split:
+        chosen += statements.OF_SPLIT
+    if version.generation > 1:
+        chosen += statements.OF_OLDER
+    chosen += (statements.FINISH_VERSION, statements.COMPLETE_JOB)
+    if state.failed_before:
+        chosen.append(statements.CLOSE_DEAD_LETTERS)
+    if state.current_generation > 0:
+        chosen += statements.OF_VISIBLE
+    return chosen
+
+
+async def _move_staged(connection: Connection, state: _VersionState, values: dict[str, Any]) -> None:
+    for statement in (statements.MOVE_CHUNKS, statements.MOVE_ENTRIES):
+        await connection.execute(statement, values)
+    if state.held:
+        await connection.execute(_of_table(statements.MOVE_VECTORS, state.vectors_table), values)
+
+
+async def _insert(connection: Connection, prepared: PreparedBatch, state: _VersionState) -> None:
+    columns = _columns(prepared)
+    for statement in (statements.INSERT_CHUNKS, statements.INSERT_ENTRIES):
+        await connection.execute(statement, columns)
+    if state.held:
+        await connection.execute(_of_table(statements.INSERT_VECTORS, state.vectors_table), columns)
 
 
 async def _remove_visible(connection: Connection, state: _VersionState, values: dict[str, Any]) -> None:
@@ -222,10 +271,20 @@ def _batch_values(batch: Batch) -> dict[str, Any]:
         "version_id": version.version_id,
         "generation": version.generation,
         "job_id": version.job_id,
+        "space_id": batch.space_id,
         "batch_no": batch.batch_no,
         "batch_count": batch.batch_count,
         "title": batch.title,
         "method": batch.method,
+    }
+
+
+def _frequencies(prepared: PreparedBatch) -> dict[str, Any]:
+    """Return lexemes and counts as lines: lexemes hold no white space, and one string is read faster than many."""
+    return {
+        "passages": len(prepared.batch.chunks),
+        "lexemes": "\n".join(prepared.passages_with),
+        "counts": "\n".join(map(str, prepared.passages_with.values())),
     }
 
 

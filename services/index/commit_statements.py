@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from services.index.learned_responses import FORGET_OVERTAKEN, OVERTAKE
 from services.index.space_builds import HELD
-from services.index.unit_commits import AFTER_COMMIT
+from services.index.unit_commits import DROP_UNITS, KEEP_UNITS
 
 SELECT_NUMBER = "select number from collections where tenant = %s and collection_id = %s"
 
@@ -17,7 +17,9 @@ SELECT_VERSION = f"""
 select version.state, version.batch_count, version.staged, document.current_generation, version.space_id,
        space.dimension, space.vectors_table, {HELD.format(space="version.space_id")},
        array(select vectors_table from embedding_spaces where state <> 'retired' order by space_id),
-       to_regclass(quote_ident(space.vectors_table || '_' || version.tenant)) is not null
+       to_regclass(quote_ident(space.vectors_table || '_' || version.tenant)) is not null,
+       exists (select from dead_letters as letter where letter.document_id = version.document_id
+                                                    and letter.state = 'open')
 from document_versions as version
 join documents as document using (document_id)
 join collections as collection on collection.collection_id = version.collection_id
@@ -136,6 +138,13 @@ group by entries.passages
 
 RECORD_REMOVED_LEXEMES = _record_lexemes("-")
 RECORD_ADDED_LEXEMES = _record_lexemes("")
+RECORD_COUNTED_LEXEMES = """
+insert into lexical_changes (tenant, collection_id, passages, lexemes, counts)
+select %(tenant)s, %(collection_id)s::uuid, %(passages)s, string_to_array(%(lexemes)s, E'\\n'),
+       string_to_array(%(counts)s, E'\\n')::integer[]
+where %(lexemes)s <> ''
+"""
+"""The same for a version of one batch, whose passages were counted where they were analysed."""
 
 SWITCH_DOCUMENT = """
 update documents
@@ -163,21 +172,23 @@ from superseded
 where jobs.job_id = superseded.job_id and status in ('pending', 'processing')
 """
 
-FINISH_VERSION = """
+# Sub-selects, not joins: planning is most of what these cost.
+_CHUNK_COUNT = "(select chunk_count from documents where document_id = %(document_id)s)"
+
+FINISH_VERSION = f"""
 update document_versions
-set state = 'committed', finished_at = now(), chunk_count = document.chunk_count
-from documents as document
-where version_id = %(version_id)s and document.document_id = %(document_id)s
+set state = 'committed', finished_at = now(), chunk_count = {_CHUNK_COUNT},
+    batch_count = %(batch_count)s, staged = %(batch_count)s
+where version_id = %(version_id)s
 """
 
 # Also a job that failed before: a batch that was given up may have arrived after all, and the rows are the truth.
-COMPLETE_JOB = """
+COMPLETE_JOB = f"""
 update jobs
 set status = 'completed', stage = 'done', percentage = 100, error_code = '', error_message = '',
-    chunks_created = document.chunk_count, stage_times = stage_times || jsonb_build_object('done', now()),
+    chunks_created = {_CHUNK_COUNT}, stage_times = stage_times || jsonb_build_object('done', now()),
     started_at = coalesce(started_at, now()), updated_at = now(), finished_at = now()
-from documents as document
-where job_id = %(job_id)s and document.document_id = %(document_id)s
+where job_id = %(job_id)s
 """
 
 # Nobody can replay what a newer version has overtaken.
@@ -185,6 +196,19 @@ CLOSE_DEAD_LETTERS = """
 update dead_letters
 set state = case when version_id = %(version_id)s then 'replayed' else 'discarded' end
 where document_id = %(document_id)s and generation <= %(generation)s and state = 'open'
+"""
+
+# Most collections are neither on their way to another space nor have a set of units: one look tells of both.
+LOOK_AT_COLLECTION = """
+select (select space_id from collections where collection_id = %(collection_id)s) is distinct from %(space_id)s
+       or exists (
+           select from space_builds
+           where collection_id = %(collection_id)s and state in ('building', 'ready', 'live', 'failed')
+       ),
+       exists (
+           select from unit_builds
+           where tenant = %(tenant)s and collection_id = %(collection_id)s and state <> 'retired'
+       )
 """
 
 # The collection needs vectors of another space, too: it was switched since the version was accepted, or is on its way.
@@ -201,16 +225,11 @@ where version.version_id = %(version_id)s
 on conflict (document_id) do update set noted_at = clock_timestamp()
 """
 
-OF_OLDER_OR_SPLIT = (DELETE_STAGED_CHUNKS, SUPERSEDE_OLDER)
-"""Nothing to do for a document's first version that came in one batch."""
+OF_SPLIT = (DELETE_STAGED_CHUNKS, DELETE_STAGED_BATCHES)
+"""After several batches: what was staged of the version, and of older ones that it overtook."""
 
-AFTER_SWITCH = (
-    DELETE_STAGED_BATCHES,
-    FINISH_VERSION,
-    COMPLETE_JOB,
-    CLOSE_DEAD_LETTERS,
-    NOTE_GAP,
-    OVERTAKE,
-    FORGET_OVERTAKEN,
-    *AFTER_COMMIT,
-)
+OF_OLDER = (DELETE_STAGED_CHUNKS, DELETE_STAGED_BATCHES, SUPERSEDE_OLDER)
+"""After a second version of a document, and any later one."""
+
+OF_VISIBLE = (OVERTAKE, FORGET_OVERTAKEN, KEEP_UNITS, DROP_UNITS)
+"""What rests on a document's passages, once it has any."""

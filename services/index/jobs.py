@@ -53,18 +53,34 @@ class Job:
     finished_at: datetime | None
 
 
-async def advance_job(
-    connection: Connection, *, tenant: str, job_id: str, stage: str, percentage: int, passed: Sequence[str] = ()
-) -> bool:
-    """Move a job on to a stage, `passed` ones before it reached at the same moment; return whether it moved.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageReached:
+    """A stage that a job's document has come to."""
 
-    It never moves backwards and a finished one stays finished, since messages come twice and out of order.
+    tenant: str
+    job_id: str
+    stage: str
+    percentage: int
+    at: float
+    """When, by the clock of the process that saw it."""
+    attempts: int = 0
+    """How often it was to be noted before."""
+
+
+async def advance_jobs(connection: Connection, reached: Sequence[StageReached], *, now: float) -> set[str]:
+    """Move jobs on to stages, in a transaction of `ALL_TENANTS`; `now` is of the clock of their `at`.
+
+    A job never moves backwards and a finished one stays finished, since messages come twice and out of order; when a
+    stage was first reached is noted all the same. Returns the ids of those that were noted: a job that another
+    transaction holds is left out, so that this one, which holds many, waits for none.
     """
     values = {
-        "tenant": tenant, "job_id": job_id, "stage": stage, "percentage": percentage, "reached": [*passed, stage]
+        "job_ids": [each.job_id for each in reached], "tenants": [each.tenant for each in reached],
+        "stages": [each.stage for each in reached], "percentages": [each.percentage for each in reached],
+        "ages": [max(now - each.at, 0.0) for each in reached],
     }
     cursor = await connection.execute(ADVANCE, values)
-    return cursor.rowcount == 1
+    return {str(job_id) for (job_id,) in await cursor.fetchall()}
 
 
 async def get_job(connection: Connection, *, tenant: str, job_id: str) -> Job:
@@ -119,15 +135,32 @@ left join collections as collection using (collection_id)
 left join documents as document using (document_id)"""
 
 ADVANCE = """
-update jobs
-set status = 'processing', stage = %(stage)s, percentage = %(percentage)s,
-    stage_times = (
-        select jsonb_object_agg(reached, now()) from unnest(%(reached)s::text[]) as stage (reached)
-    ) || stage_times,
-    started_at = coalesce(started_at, now()), updated_at = now()
-where tenant = %(tenant)s and job_id = %(job_id)s
-  and status in ('pending', 'processing')
-  and (percentage < %(percentage)s or percentage = %(percentage)s and stage = '')
+with told as (
+    select tenant, job_id, max(percentage) as percentage, max(age) as age,
+           (array_agg(stage order by percentage desc))[1] as stage,
+           jsonb_object_agg(stage, now() - make_interval(secs => age)) as times
+    from unnest(%(tenants)s::text[], %(job_ids)s::uuid[], %(stages)s::text[], %(percentages)b::integer[],
+                %(ages)b::double precision[]) as reached (tenant, job_id, stage, percentage, age)
+    group by tenant, job_id
+),
+free as materialized (
+    select job.job_id, status in ('pending', 'processing') as moves,
+           job.percentage < told.percentage or job.percentage = told.percentage and job.stage = '' as further
+    from jobs as job
+    join told using (tenant, job_id)
+    for no key update of job skip locked
+)
+update jobs as job
+set status = case when moves and further then 'processing' else status end,
+    stage = case when moves and further then told.stage else job.stage end,
+    percentage = case when moves and further then told.percentage else job.percentage end,
+    stage_times = told.times || stage_times,
+    started_at = coalesce(started_at, now() - make_interval(secs => told.age)),
+    updated_at = case when moves and further then now() else updated_at end
+from free
+join told using (job_id)
+where job.job_id = free.job_id
+returning job.job_id
 """
 
 SELECT = f"select {COLUMNS} from {TABLES} where job.tenant = %(tenant)s and job_id = %(job_id)s"

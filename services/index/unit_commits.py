@@ -56,5 +56,3 @@ where build.tenant = %(tenant)s and build.collection_id = %(collection_id)s and 
 """
 
 DELETE_UNITS = "delete from units where tenant = %(tenant)s and document_id = %(document_id)s"
-
-AFTER_COMMIT = (KEEP_UNITS, DROP_UNITS, ADD_UNITS)

@@ -98,13 +98,15 @@ async def accept(connection: Connection, new: NewVersion) -> Acceptance:
     superseded: only the newest is worth the work.
     """
     values = _values(new)
-    # Until this version is recorded nobody may take its content for one that nobody needs.
-    await connection.execute(SHARE_CONTENT, values)
-    cursor = await connection.execute(LOCK_DOCUMENT, values)
-    row = await cursor.fetchone()
+    async with connection.pipeline():
+        # Until this version is recorded nobody may take its content for one that nobody needs.
+        await connection.execute(SHARE_CONTENT, values)
+        cursor = await connection.execute(LOCK_DOCUMENT, values)
+        row = await cursor.fetchone()
     assert row is not None
     values["document_id"], values["generation"] = row[0], row[1] + 1
-    known = await _known(connection, values)
+    # A document that has just been inserted has no version before.
+    known = await _known(connection, values) if values["generation"] > 1 else None
     if known is not None:
         return known
     older = (SUPERSEDE_WAITING,) if values["generation"] > 1 else ()

@@ -6,6 +6,11 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+WORDS_MAX = 50_000
+"""Words remembered with their parts, about 10 MB; then all are forgotten, and the common ones are back at once."""
+WORD_CHARACTERS_MAX = 40
+"""Longer ones are rarely said twice."""
+
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u0060\u00b4\uff07]")
 # 14 500 000 with any of the spaces French puts between groups of three; 2003 120 is left alone.
 _DIGIT_GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)")
@@ -14,13 +19,34 @@ _ELISION = re.compile(r"\b(?:[ldjnscmt]|(?:lors|puis|jus|quoi|pres|quel)?qu|entr
 _TOKEN = re.compile(r"\w+(?:[-/.,:_+]\w+)*")
 _PARTS = re.compile(r"[^\W_]+")
 
+_known: dict[str, tuple[str, ...]] = {}
+
 
 def split_words(text: str) -> Iterator[str]:
     """Give the words in lower case, elisions cut off, function words included; codes whole and in parts."""
-    text = _APOSTROPHES.sub("'", unicodedata.normalize("NFKC", text).lower())
+    text = unicodedata.normalize("NFKC", text)
     text = _DIGIT_GROUPS.sub(lambda group: _GROUP_SPACES.sub("", group[0]), text)
-    text = _ELISION.sub(" ", text).replace("œ", "oe").replace("æ", "ae")
-    for token in _TOKEN.findall(text):
+    # What stands between spaces is read the same wherever it stands, and a corpus says few words many times.
+    known = _known
+    for word in text.split():
+        parts = known.get(word)
+        yield from _remembered(word) if parts is None else parts
+
+
+def _remembered(word: str) -> tuple[str, ...]:
+    parts = tuple(_split(word))
+    if len(word) <= WORD_CHARACTERS_MAX:
+        if len(_known) >= WORDS_MAX:
+            _known.clear()
+        _known[word] = parts
+    return parts
+
+
+def _split(word: str) -> Iterator[str]:
+    """Give the parts of what stands between two spaces."""
+    word = _APOSTROPHES.sub("'", word.lower())
+    word = _ELISION.sub(" ", word).replace("œ", "oe").replace("æ", "ae")
+    for token in _TOKEN.findall(word):
         # Most tokens are plain words, and are their only part.
         if token.isalnum():
             yield token

@@ -61,15 +61,26 @@ class ChunkStage:
 
     async def handle(self, parsed: events_pb2.DocumentParsed, delivery: Delivery) -> None:
         """Cut one document and publish its batches."""
-        space = self._spaces.of(parsed.space_id)
-        title, chunks = await self._chunks(parsed, space.tokens)
-        batches = list(batched(chunks, dimension=space.dimension))
+        title, chunks = await self._chunks(parsed, self._spaces.of(parsed.space_id).tokens)
+        await self._publish(parsed, title, chunks, identity=delivery.identity)
+
+    async def cut(self, parsed: events_pb2.DocumentParsed, document: ParsedDocument, *, identity: str) -> None:
+        """Cut a document that was read in this process; `identity` tells its batches from those of other messages."""
+        tokens = self._spaces.of(parsed.space_id).tokens
+        title, chunks = await asyncio.to_thread(_cut, document, parsed, tokens)
+        await self._publish(parsed, title, chunks, identity=identity)
+
+    async def _publish(
+        self, parsed: events_pb2.DocumentParsed, title: str, chunks: Sequence[Chunk], *, identity: str
+    ) -> None:
+        version = parsed.version
+        batches = list(batched(chunks, dimension=self._spaces.of(parsed.space_id).dimension))
         await failpoint("chunk.after-work")
-        await self._progress.advance(parsed.version, CHUNKED)
+        self._progress.advance(version, CHUNKED)
         configuration_digest = chunking_configuration(parsed.chunking).digest()
         for batch_no, batch in enumerate(batches):
             ready = events_pb2.ChunksReady(
-                version=parsed.version,
+                version=version,
                 space_id=parsed.space_id,
                 batch_no=batch_no,
                 batch_count=len(batches),
@@ -81,10 +92,10 @@ class ChunkStage:
             await self._jetstream.publish(
                 subjects.CHUNKS_READY,
                 ready,
-                tenant=parsed.version.tenant,
-                lane=parsed.version.lane,
+                tenant=version.tenant,
+                lane=version.lane,
                 suffix=subjects.space_token(parsed.space_id),
-                message_id=f"{parsed.version.version_id}-ready-{batch_no}-{delivery.identity}",
+                message_id=f"{version.version_id}-ready-{batch_no}-{identity}",
             )
             await failpoint("chunk.between-batches")
 
@@ -94,7 +105,7 @@ class ChunkStage:
             if stored:
                 return title, await asyncio.to_thread(with_contexts, title, stored, tokens)
         artefact = await self._objects.get(parsed.artefact.key, sha256=parsed.artefact.sha256)
-        return await asyncio.to_thread(_cut, artefact, parsed, tokens)
+        return await asyncio.to_thread(lambda: _cut(ParsedDocument.from_bytes(artefact), parsed, tokens))
 
     async def _stored(self, parsed: events_pb2.DocumentParsed) -> tuple[str, list[StoredChunk]]:
         version = parsed.version
@@ -121,19 +132,22 @@ def with_contexts(title: str, stored: Sequence[StoredChunk], tokens: Tokens) -> 
                 f"{tokens.passage_limit}; cut the collection's documents shorter first (`sourcier collections update`, "
                 "then `sourcier reprocess --from chunk`)", field="chunking.maximum",
             )
+        embedding_text, embedding_token_count = contexts.embedding_text(
+            chunk.text, heading_path=tuple(chunk.heading_path), token_count=token_count
+        )
         chunks.append(Chunk(
             index=chunk.chunk_index, text=chunk.text, start_character=chunk.start_character,
             end_character=chunk.end_character, token_count=token_count, page=chunk.page,
-            heading_path=tuple(chunk.heading_path), language=chunk.language,
-            embedding_text=contexts.embedding_text(
-                chunk.text, heading_path=tuple(chunk.heading_path), token_count=token_count
-            ),
+            heading_path=tuple(chunk.heading_path), language=chunk.language, embedding_text=embedding_text,
+            embedding_token_count=embedding_token_count,
         ))
     return chunks
 
 
-def _cut(artefact: bytes, parsed: events_pb2.DocumentParsed, tokens: Tokens) -> tuple[str, list[Chunk]]:
-    document = ParsedDocument.from_bytes(artefact).named(title=parsed.title, filename=parsed.filename)
+def _cut(
+    document: ParsedDocument, parsed: events_pb2.DocumentParsed, tokens: Tokens
+) -> tuple[str, list[Chunk]]:
+    document = document.named(title=parsed.title, filename=parsed.filename)
     chunks = cut(document, chunking_configuration(parsed.chunking), tokens, detect_language=detect)
     return document.title, chunks
 
@@ -156,8 +170,8 @@ def batched(chunks: Sequence[Chunk], *, dimension: int) -> Iterator[list[Chunk]]
 def embedded_bytes(chunk: Chunk, *, dimension: int) -> int:
     """Return an upper bound of the bytes a chunk takes once it is embedded."""
     texts = len(chunk.text.encode()) + len(chunk.embedding_text.encode()) + sum(map(len, chunk.heading_path)) * 4
-    # Titles and headings are embedded with the passage; twice its tokens bounds the rows of codes.
-    return texts + dimension * 2 + chunk.token_count * 2 * dimension // 8
+    # A row of codes for each token that the model reads.
+    return texts + dimension * 2 + chunk.embedding_token_count * dimension // 8
 
 
 def _message(chunk: Chunk, parsed: events_pb2.DocumentParsed, configuration_digest: str) -> events_pb2.Chunk:

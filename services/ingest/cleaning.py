@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
+# Letters of Western languages and the usual signs, composed already: nothing of them is taken away or put together.
+_PLAIN = re.compile(
+    "[\t\n -~\u00a0-\u00ac\u00ae-\u02ff\u2009\u2010-\u2027\u202f\u2030-\u205e\u20a0-\u20bf\u2190-\u22ff\u25a0-\u25ff]*"
+)
 _NEWLINES = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 # What a reader never sees, and what hides instructions from a reader: C0 and C1 controls but tab and newline, soft
@@ -15,8 +19,7 @@ _INVISIBLE = re.compile(
 )
 # Persian, Indic scripts and emoji need the zero-width (non-)joiner between two letters; Latin text never does.
 _STRAY_JOINERS = re.compile("(?:(?<=[\\x00-\\u024f])|(?<!.))[\u200c\u200d]+|[\u200c\u200d]+(?=[\\x00-\\u024f]|$)", re.M)
-_SYMBOL_BULLETS = str.maketrans({"\uf0b7": "•", "\uf0a7": "•", "\uf0d8": "•", "\uf0fc": "•"})
-_LINE_ENDS = re.compile("[^\\S\n]+(?=\n|$)")
+_SYMBOL_BULLETS = re.compile("[\uf0b7\uf0a7\uf0d8\uf0fc]")
 _BLANK_LINES = re.compile("\n{3,}")
 _SPACE_RUNS = re.compile("[ \t]{2,}|\t")
 
@@ -37,14 +40,25 @@ _BROKEN_WORD = re.compile(f"(\\w+)(?:{LINE_END_HYPHEN}|[-\u2010]\n)(\\w+)")
 
 def clean(text: str) -> str:
     """Return the text in NFC, with newlines as `\\n` and without invisible characters or trailing blanks."""
+    if not is_plain(text):
+        text = _made_plain(text)
+    text = "\n".join([line.rstrip() for line in text.split("\n")])
+    return _BLANK_LINES.sub("\n\n", text) if "\n\n\n" in text else text
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether a text has only letters of Western languages and usual signs, which nothing has to be done about."""
+    return _PLAIN.fullmatch(text) is not None
+
+
+def _made_plain(text: str) -> str:
     text = _NEWLINES.sub("\n", text)
     if _SURROGATES.search(text):
         # A pair split in two becomes its character again; a lone half is dropped.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-    text = _INVISIBLE.sub("", text.translate(_SYMBOL_BULLETS))
+    text = _INVISIBLE.sub("", _SYMBOL_BULLETS.sub("•", text))
     text = _STRAY_JOINERS.sub("", text)
-    text = unicodedata.normalize("NFC", text)
-    return _BLANK_LINES.sub("\n\n", _LINE_ENDS.sub("", text))
+    return unicodedata.normalize("NFC", text)
 
 
 def clean_line(text: str) -> str:

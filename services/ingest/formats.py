@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 
 from services.chassis.errors import DocumentEmpty, DocumentEncrypted, DocumentMalformed, DocumentUnsupported
 from services.ingest.parsing.encodings import decode, looks_binary
+from services.ingest.parsing.light import TEXT_SUFFIXES
 
 HEAD_BYTES = 64 * 1024
 
@@ -47,7 +48,7 @@ _EXTENSIONS = {
     **dict.fromkeys(("html", "htm", "xhtml"), Format.HTML),
     **dict.fromkeys(("md", "markdown", "mdx", "qmd", "rmd"), Format.MARKDOWN),
     **dict.fromkeys(("csv", "tsv", "tab"), Format.CSV),
-    **dict.fromkeys(("txt", "text", "log", "rst"), Format.TEXT),
+    **dict.fromkeys(TEXT_SUFFIXES, Format.TEXT),
 }
 _MEDIA_TYPES = {
     "text/html": Format.HTML,

@@ -10,16 +10,21 @@ from services.chassis.errors import DocumentEmpty, DocumentTooLarge, InvalidArgu
 from services.chassis.ids import new_id
 from services.chassis.objects import ObjectStore
 from services.chassis.postgres import Connection, Database
-from services.index import collections, versions
+from services.index import collections, jobs, versions
 from services.index.collections import DEFAULT_COLLECTION, Chunking, Collection
+from services.index.jobs import Job
 from services.index.retrieval_settings import RetrievalSettings
 from services.index.versions import Acceptance, NewVersion
 from services.ingest.chunking.configuration import ChunkingConfiguration
+from services.ingest.parsing.light import LIGHT_BYTES_MAX
+from services.ingest.recent import RecentOriginals
 from services.ingest.relay import Relay
 from services.ingest.storage import original_key
 
 METADATA_KEYS_MAX, METADATA_KEY_CHARACTERS_MAX, METADATA_VALUE_CHARACTERS_MAX = 64, 64, 1024
 NAME_CHARACTERS_MAX = 1024
+SEEN_MAX = 10_000
+"""Collections that are remembered to have been there."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +42,27 @@ class Header:
     category: str
 
 
+@dataclass(frozen=True, slots=True)
+class Accepted(Acceptance):
+    """What became of a document that was sent, with its job as it is then."""
+
+    job: Job
+
+
 class Intake:
     """Takes documents in; nothing is accepted unless it is stored and recorded."""
 
     def __init__(
-        self, database: Database, objects: ObjectStore, relay: Relay, *, space_id: str, passage_limit: int,
-        document_bytes_max: int,
+        self, database: Database, objects: ObjectStore, relay: Relay, recent: RecentOriginals, *, space_id: str,
+        passage_limit: int, document_bytes_max: int,
     ) -> None:
         self._database = database
         self._objects = objects
         self._relay = relay
+        self._recent = recent
         self._space_id = space_id
         self._passage_limit = passage_limit
+        self._seen: set[tuple[str, str]] = set()
         self.document_bytes_max = document_bytes_max
 
     async def create_collection(
@@ -63,39 +77,56 @@ class Intake:
                 retention_days=retention_days, retrieval=retrieval,
             )
 
-    async def accept(self, header: Header, pieces: AsyncIterator[bytes]) -> Acceptance:
+    async def accept(self, header: Header, pieces: AsyncIterator[bytes]) -> Accepted:
         """Store a document and record it; raise what is wrong with it, leaving nothing behind."""
         check_header(header)
-        collection = await self.collection_of(header, create=header.collection == DEFAULT_COLLECTION)
+        create, named = header.collection == DEFAULT_COLLECTION, (header.tenant, header.collection)
+        if named not in self._seen:
+            # Before anything is stored; of one that was there, the transaction below tells whether it still is.
+            await self.collection_of(header, create=create)
+            if len(self._seen) >= SEEN_MAX:
+                self._seen.clear()
+            self._seen.add(named)
         key = original_key(tenant=header.tenant, upload_id=new_id())
-        sha256, size_bytes = await self._objects.put_stream(key, self._bounded(header, pieces))
+        small = bytearray()
+        sha256, size_bytes = await self._objects.put_stream(key, self._bounded(header, pieces, small))
         accepted = False
         try:
             if size_bytes == 0:
                 raise DocumentEmpty(f"“{header.filename}” is empty: 0 bytes.", field="data")
             async with self._database.transaction(tenant=header.tenant) as connection:
+                collection = await self._collection(connection, header, create=create)
                 acceptance = await self.record(
                     connection, header, collection, key=key, sha256=sha256, size_bytes=size_bytes
                 )
+                job = await jobs.get_job(connection, tenant=header.tenant, job_id=acceptance.version.job_id)
             accepted = acceptance.outcome == "accepted"
         finally:
             if not accepted:
                 # Refused, or known already: the copy just stored serves nobody.
                 await self._objects.delete(key)
+        if accepted and len(small) == size_bytes:
+            self._recent.keep(key, bytes(small))
         self._relay.wake()
-        return acceptance
+        return Accepted(acceptance.outcome, acceptance.version, job)
 
     async def collection_of(self, header: Header, *, create: bool) -> Collection:
         """Return the collection a header names, made with the defaults where `create` allows; else raise NotFound."""
         async with self._database.transaction(tenant=header.tenant) as connection:
-            if not create:
-                return await collections.get_collection(connection, tenant=header.tenant, name=header.collection)
-            return await collections.ensure_collection(
-                connection, tenant=header.tenant, name=header.collection, space_id=self._space_id,
-                chunking=_chunking(ChunkingConfiguration.of()),
-            )
+            return await self._collection(connection, header, create=create)
 
-    async def _bounded(self, header: Header, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _collection(self, connection: Connection, header: Header, *, create: bool) -> Collection:
+        if not create:
+            return await collections.get_collection(connection, tenant=header.tenant, name=header.collection)
+        return await collections.ensure_collection(
+            connection, tenant=header.tenant, name=header.collection, space_id=self._space_id,
+            chunking=_chunking(ChunkingConfiguration.of()),
+        )
+
+    async def _bounded(
+        self, header: Header, pieces: AsyncIterator[bytes], small: bytearray
+    ) -> AsyncIterator[bytes]:
+        """Pass pieces on up to the limit; those of a small document are gathered in `small`, too."""
         size_bytes = 0
         async for piece in pieces:
             size_bytes += len(piece)
@@ -104,6 +135,8 @@ class Intake:
                     f"“{header.filename}” is larger than {self.document_bytes_max / 2**20:,.0f} MiB; split it, or "
                     "raise SOURCIER_INGEST_DOCUMENT_BYTES_MAX", field="data", bytes_max=self.document_bytes_max,
                 )
+            if size_bytes <= LIGHT_BYTES_MAX:
+                small += piece
             yield piece
 
     async def record(

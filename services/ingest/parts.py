@@ -14,6 +14,7 @@ from services.ingest.counted_spaces import CountedSpace, CountedSpaces
 from services.ingest.enriching.peers import EnrichingPeers
 from services.ingest.intake import Intake
 from services.ingest.progress import Progress
+from services.ingest.recent import RecentOriginals
 from services.ingest.reconciler import Reconciler
 from services.ingest.relay import Relay
 from services.ingest.removal import Removal
@@ -39,6 +40,7 @@ class Parts:
     spaces: CountedSpaces
     """Every space that documents can be embedded into; `space_id` is that of new collections."""
     relay: Relay
+    recent: RecentOriginals
     intake: Intake
     removal: Removal
     progress: Progress
@@ -68,8 +70,9 @@ def assemble(
     relay = Relay(
         database, jetstream, in_flight_max=settings.in_flight_max, stalled_seconds=settings.stalled_seconds
     )
+    recent = RecentOriginals()
     intake = Intake(
-        database, objects, relay, space_id=space_id, passage_limit=tokens.passage_limit,
+        database, objects, relay, recent, space_id=space_id, passage_limit=tokens.passage_limit,
         document_bytes_max=settings.document_bytes_max,
     )
     removal = Removal(objects, subject_prefix=jetstream.prefix)
@@ -79,7 +82,8 @@ def assemble(
     )
     return Parts(
         settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers, tokens=tokens,
-        space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, intake=intake, removal=removal,
+        space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
+        removal=removal,
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,
         reconciler=Reconciler(database, buckets, collector, relay, every_seconds=settings.reconcile_seconds),
         space_builder=SpaceBuilder(

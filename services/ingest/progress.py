@@ -1,33 +1,88 @@
-"""How far a job is: the row is the record, a message on core NATS wakes whoever watches."""
+"""How far a job is: the row is the record, a message on core NATS wakes whoever watches.
+
+Stages are gathered for a moment and noted together, for all documents under way in one statement: nothing rests on
+them. A stage that comes again is noted again, and the commit says how a document ended.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
+from dataclasses import replace
+
 from services.chassis import subjects
+from services.chassis.errors import ServiceError
 from services.chassis.jetstream import JetStream
-from services.chassis.postgres import Database
+from services.chassis.lifecycle import first_of
+from services.chassis.postgres import ALL_TENANTS, Database
 from services.index import jobs
+from services.index.jobs import StageReached
 from sourcier.events.v1 import events_pb2
 
+logger = logging.getLogger(__name__)
+
 LOCATED, PARSED, METADATA, CHUNKED = ("located", 10), ("parsed", 30), ("metadata", 40), ("chunked", 60)
+GATHER_SECONDS = 0.1
+"""How late a watcher may learn of a stage."""
+LOOK_SECONDS = 1.0
+WAITING_MAX = 10_000
+"""Stages that wait to be noted; where the database is away, further ones are left out."""
+ATTEMPTS_MAX = 3
+"""A job that a commit holds just then is noted after it."""
 
 
 class Progress:
     """Moves jobs on and tells those who watch."""
 
+    name = "progress"
+
     def __init__(self, database: Database, jetstream: JetStream) -> None:
         self._database = database
         self._jetstream = jetstream
+        self._waiting: list[StageReached] = []
+        self._woken = asyncio.Event()
 
-    async def advance(self, version: events_pb2.VersionReference, *stages: tuple[str, int]) -> None:
-        """Move a version's job on through stages to the last one; it never goes back."""
-        *passed, (stage, percentage) = stages
-        # Nothing rests on it: a stage that comes again notes it again, and the commit says how it ended.
-        async with self._database.transaction(tenant=version.tenant, flushed=False) as connection:
-            await jobs.advance_job(
-                connection, tenant=version.tenant, job_id=version.job_id, stage=stage, percentage=percentage,
-                passed=[name for name, _ in passed],
-            )
-        await self.tell(tenant=version.tenant, job_id=version.job_id)
+    def advance(self, version: events_pb2.VersionReference, *stages: tuple[str, int]) -> None:
+        """Have a version's job moved on through stages to the last one; it never goes back."""
+        for stage, percentage in stages:
+            if len(self._waiting) >= WAITING_MAX:
+                return
+            self._waiting.append(StageReached(
+                tenant=version.tenant, job_id=version.job_id, stage=stage, percentage=percentage, at=time.monotonic()
+            ))
+        self._woken.set()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Note what is gathered until told to stop, then what is left."""
+        while not stopping.is_set():
+            await first_of(self._woken, stopping, seconds=LOOK_SECONDS)
+            await first_of(stopping, seconds=GATHER_SECONDS)
+            self._woken.clear()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Note what is gathered, and tell of the jobs that moved."""
+        gathered, self._waiting = self._waiting, []
+        if not gathered:
+            return
+        try:
+            # Not flushed: a crash of the server may undo the last of it, as a crash of this process does.
+            async with self._database.transaction(tenant=ALL_TENANTS, flushed=False) as connection:
+                noted = await jobs.advance_jobs(connection, gathered, now=time.monotonic())
+        except ServiceError as error:
+            logger.warning("progress of %d stages not noted: %s", len(gathered), error)
+            return
+        for job_id, tenant in {reached.job_id: reached.tenant for reached in gathered}.items():
+            if job_id in noted:
+                await self.tell(tenant=tenant, job_id=job_id)
+        again = [
+            replace(reached, attempts=reached.attempts + 1) for reached in gathered
+            if reached.job_id not in noted and reached.attempts + 1 < ATTEMPTS_MAX
+        ]
+        if again:
+            self._waiting[:0] = again
+            self._woken.set()
 
     async def tell(self, *, tenant: str, job_id: str, finished: bool = False) -> None:
         """Wake those who watch a job that moved."""

@@ -65,9 +65,8 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         if first is None or first.WhichOneof("part") != "header":
             raise InvalidArgument("the first message of an upload is its header", field="header")
         header = _header(first.header, tenant=tenant)
-        acceptance = await self._intake.accept(header, _pieces(requests))
-        job = await self._job(tenant, acceptance.version.job_id)
-        return ingest_pb2.SubmitResponse(job=job, unchanged=acceptance.outcome == "unchanged")
+        accepted = await self._intake.accept(header, _pieces(requests))
+        return ingest_pb2.SubmitResponse(job=job_message(accepted.job), unchanged=accepted.outcome == "unchanged")
 
     async def Delete(self, request: ingest_pb2.DeleteRequest, context: Context) -> ingest_pb2.DeleteResponse:
         """Delete a document; what does not exist is deleted already."""

@@ -27,12 +27,17 @@ def pipeline(parts: Parts) -> list[Worker]:
         workers += [
             notifications.consumer(slots=settings.collect_slots), parts.collector, parts.reconciler,
         ]
-    if parts.parsers is not None:
-        stage = ParseStage(jetstream, parts.objects, parts.parsers, parts.progress)
-        workers.append(stage.consumer(slots=settings.parse_slots))
+    chunk = None
     if "chunk" in stages:
         chunk = ChunkStage(jetstream, database, parts.objects, parts.progress, spaces=parts.spaces)
         workers.append(chunk.consumer(slots=settings.chunk_slots))
+    if parts.parsers is not None:
+        stage = ParseStage(
+            jetstream, parts.objects, parts.parsers, parts.progress, recent=parts.recent, chunk=chunk
+        )
+        workers.append(stage.consumer(slots=settings.parse_slots))
+    if chunk is not None or parts.parsers is not None:
+        workers.append(parts.progress)
     if "index" in stages:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)
         workers.append(index.consumer(slots=settings.index_slots))

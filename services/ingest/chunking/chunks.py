@@ -22,6 +22,8 @@ class Chunk:
     heading_path: tuple[str, ...]
     embedding_text: str
     """What the model reads: title, headings and passage, within its limit."""
+    embedding_token_count: int
+    """Tokens of `embedding_text` at most."""
     language: str
     """ISO 639-1, empty when unknown."""
 

@@ -40,9 +40,12 @@ def cut(
             f"“{document.title}” leaves no passage: its text is shorter than the {CHUNK_CHARACTERS_MIN} characters "
             "that a chunk needs."
         )
-    contexts = Contexts(document.title, tokens)
-    return [
-        Chunk(
+    contexts, chunks = Contexts(document.title, tokens), []
+    for index, part in enumerate(fitted):
+        embedding_text, embedding_token_count = contexts.embedding_text(
+            part.text, heading_path=part.passage.heading_path, token_count=part.token_count
+        )
+        chunks.append(Chunk(
             index=index,
             text=part.text,
             start_character=part.passage.start,
@@ -50,13 +53,11 @@ def cut(
             token_count=part.token_count,
             page=part.passage.page,
             heading_path=part.passage.heading_path,
-            embedding_text=contexts.embedding_text(
-                part.text, heading_path=part.passage.heading_path, token_count=part.token_count
-            ),
+            embedding_text=embedding_text,
+            embedding_token_count=embedding_token_count,
             language=detect_language(part.text) if detect_language else "",
-        )
-        for index, part in enumerate(fitted)
-    ]
+        ))
+    return chunks
 
 
 def _passages(document: ParsedDocument, configuration: ChunkingConfiguration, tokens: Tokens) -> Iterator[Passage]:
@@ -128,8 +129,11 @@ class Contexts:
         # One more for the line break, which some tokenizers count.
         self._count = lru_cache(maxsize=1024)(lambda context: tokens.count(context) + context.count("\n") + 1)
 
-    def embedding_text(self, text: str, *, heading_path: tuple[str, ...], token_count: int) -> str:
-        """Return title, headings and a passage of `token_count` tokens; less of the first two where room lacks."""
+    def embedding_text(self, text: str, *, heading_path: tuple[str, ...], token_count: int) -> tuple[str, int]:
+        """Return title, headings and a passage of `token_count` tokens, and the tokens of all three at most.
+
+        Less of the first two where room lacks.
+        """
         said = set(text.split("\n", _HEADING_LINES)[:_HEADING_LINES])
         headings = tuple(heading for heading in heading_path if heading not in said and heading != self._title)
         title = "" if self._title in said else self._title
@@ -137,5 +141,5 @@ class Contexts:
         for shown in (headings, headings[-1:], ()):
             context = "\n".join(line for line in (title, " > ".join(shown)) if line)
             if context and self._count(context) + token_count <= self._limit:
-                return f"{context}\n{text}"
-        return text
+                return f"{context}\n{text}", self._count(context) + token_count
+        return text, token_count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import time
 from collections import Counter
 
 import pytest
@@ -12,6 +13,7 @@ from services.chassis.errors import InvalidArgument, NotFound, Superseded
 from services.chassis.postgres import ALL_TENANTS, Database
 from services.index import dead_letters, documents, inbox, jobs, outbox, versions
 from services.index.dead_letters import Failure
+from services.index.jobs import StageReached
 from services.index.outbox import OutboxMessage
 from services.index.versions import VersionReference, WaitingVersion
 from tests.integration.index.writer import Writer
@@ -72,25 +74,29 @@ async def test_a_newer_upload_replaces_one_that_still_waits(database: Database, 
 async def test_a_job_never_moves_backwards_and_stays_finished(database: Database, writer: Writer) -> None:
     version = (await writer.accept("a.txt", "a")).version
 
-    async def advance(stage: str, percentage: int) -> bool:
-        async with database.transaction(tenant="acme") as connection:
-            return await jobs.advance_job(
-                connection, tenant="acme", job_id=version.job_id, stage=stage, percentage=percentage
-            )
+    async def advance(*stages: tuple[str, int]) -> None:
+        now = time.monotonic()
+        reached = [
+            StageReached(tenant="acme", job_id=version.job_id, stage=stage, percentage=percentage, at=now - age)
+            for age, (stage, percentage) in zip(range(len(stages), 0, -1), stages, strict=True)
+        ]
+        async with database.transaction(tenant=ALL_TENANTS) as connection:
+            assert await jobs.advance_jobs(connection, reached, now=now) == {version.job_id}
 
-    assert await advance("located", 10)
-    assert await advance("chunked", 60)
-    assert not await advance("parsed", 30)
-    assert not await advance("chunked", 60)
+    await advance(("located", 10), ("chunked", 60))
+    await advance(("located", 10))
+    await advance(("chunked", 60))
     async with database.transaction(tenant="acme") as connection:
         job = await jobs.get_job(connection, tenant="acme", job_id=version.job_id)
     assert (job.status, job.stage, job.percentage) == ("processing", "chunked", 60)
     assert list(job.stage_times) == ["located", "chunked"]
     await writer.stage(version, ["text"])
-    assert not await advance("saved", 90)
+    await advance(("chunked", 60), ("saved", 90))
     async with database.transaction(tenant="acme") as connection:
         page = await jobs.list_jobs(connection, tenant="acme", status="completed")
         assert [each.job_id for each in page.items] == [version.job_id]
+        # When it got there is known all the same, however late that is told.
+        assert list(page.items[0].stage_times) == ["located", "chunked", "saved", "done"]
         with pytest.raises(InvalidArgument):
             await jobs.list_jobs(connection, tenant="acme", status="lost")
     async with database.transaction(tenant="other") as connection:

@@ -10,7 +10,7 @@ from services.embed.encoder import Encoded
 
 def entry(number: int) -> Encoded:
     empty = np.zeros((0, 8), np.float32)
-    return Encoded(np.zeros(8, np.float32), empty, np.zeros(0, np.float32), b"", number)
+    return Encoded(np.zeros(8, np.float32), empty, np.zeros(8, np.float32), np.zeros(0, np.float32), b"", number)
 
 
 def test_the_least_recently_used_leaves_first() -> None:

@@ -1,0 +1,64 @@
+"""Plain text that needs no parsing process: small, in UTF-8, in Western letters, and named as text.
+
+A process of its own costs more than the reading of such a file, and protects from nothing here: no parser of others
+runs, and every step takes a time that is linear in the size. Whatever else could be meant by the bytes, or could take
+long (other scripts, broken encodings, what begins like a page or a PDF), is left to the parsing process.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from services.ingest.cleaning import clean, is_plain
+from services.ingest.documents import BlockKind, ParsedDocument
+from services.ingest.parsing.builder import DocumentBuilder
+from services.ingest.parsing.limits import ParsingLimits
+
+LIGHT_BYTES_MAX = 256 * 1024
+"""Larger files are read in a process of their own; this takes some ten milliseconds of a thread."""
+TEXT_SUFFIXES = frozenset({"txt", "text", "log", "rst"})
+TEXT = "text"
+"""The format's name."""
+
+_PARAGRAPHS = re.compile(r"\n\s*\n")
+_TITLE_CHARACTERS_MAX = 120
+# What `formats` looks into however a file is named: pages, XML, RTF, PostScript; a PDF's mark stands near the start.
+_OTHERS = ("<", "{\\rtf", "%!PS")
+_PDF, _PDF_WITHIN_CHARACTERS = "%PDF-", 1024
+
+
+def may_be_light(filename: str, size_bytes: int) -> bool:
+    """Tell from its name and size whether a file is worth a try."""
+    return size_bytes <= LIGHT_BYTES_MAX and PurePath(filename).suffix.lower().lstrip(".") in TEXT_SUFFIXES
+
+
+def read_light(body: bytes, *, filename: str, limits: ParsingLimits) -> ParsedDocument | None:
+    """Return the document, as the parsing process would; None for what belongs there. Blocks: call it in a thread.
+
+    Raise DocumentEmpty for a file without text.
+    """
+    if not may_be_light(filename, len(body)):
+        return None
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    text = text.replace("\r\n", "\n")
+    if not is_plain(text) or text.lstrip().startswith(_OTHERS) or _PDF in text[:_PDF_WITHIN_CHARACTERS]:
+        return None
+    return text_document(text, DocumentBuilder(limits), filename=filename)
+
+
+def text_document(text: str, builder: DocumentBuilder, *, filename: str, title: str = "") -> ParsedDocument:
+    """Return a text as a document: paragraphs are what blank lines set apart."""
+    # Controls go first: they would end a line where the writer's text has none.
+    for paragraph in _PARAGRAPHS.split(clean(text)):
+        builder.add(BlockKind.PARAGRAPH, paragraph)
+    return builder.build(format=TEXT, filename=filename, titles=(title, _title_line(text)))
+
+
+def _title_line(text: str) -> str:
+    """Return the first line where it stands like a title: short, and not a sentence."""
+    first = clean(text[:4000]).strip().partition("\n")[0].strip()
+    return first if len(first) <= _TITLE_CHARACTERS_MAX and not first.endswith((".", ",", ";", ":")) else ""

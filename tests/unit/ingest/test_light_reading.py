@@ -1,0 +1,68 @@
+"""Plain text read in the service itself comes out as from the parsing process, and what is not plain is left to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from services.chassis.errors import DocumentEmpty
+from services.ingest.documents import ParsedDocument
+from services.ingest.parsing.dispatch import parse
+from services.ingest.parsing.light import LIGHT_BYTES_MAX, read_light
+from services.ingest.parsing.limits import ParsingLimits
+from services.ingest.parsing.source import Source
+
+
+def light(body: bytes, filename: str = "note.txt") -> ParsedDocument | None:
+    """Read bytes here, with the usual limits."""
+    return read_light(body, filename=filename, limits=ParsingLimits())
+
+
+@pytest.mark.parametrize("text", [
+    "Congés\n\nDeux jours.  \n\n\n\n- un\n- deux\t\n",
+    "Sans titre, une phrase.\r\n\r\nL’été «\u00a0chaud\u00a0» coûte 1\u202f500 €.\r\n",
+    "  \n\nEn-tête\n   retrait\tet tabulation\nfin",
+    "BM commence une phrase; GIF89a aussi.",
+    "x" * 5_000,
+])
+def test_it_reads_as_the_parsing_process_does(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "note.txt"
+    path.write_bytes(text.encode())
+    document = light(text.encode())
+    assert document == parse(Source(path, path.name))
+    assert document is not None
+    assert document.text
+
+
+@pytest.mark.parametrize(("body", "filename"), [
+    ("e\N{COMBINING ACUTE ACCENT}te".encode(), "note.txt"),
+    ("می\N{ZERO WIDTH NON-JOINER}خواهم".encode(), "note.txt"),
+    ("été".encode("cp1252"), "note.txt"),
+    ("été".encode("utf-16"), "note.txt"),
+    (b"a\x00b", "note.txt"),
+    (b"\n <!doctype html><p>a", "note.txt"),
+    (b"<?xml version='1.0'?><a/>", "note.txt"),
+    (b"notes\n%PDF-1.7", "note.txt"),
+    (b"{\\rtf1 a}", "note.txt"),
+    (b"# a\n\nb", "note.md"),
+    (b"a,b", "note.csv"),
+    (b"From: a\nTo: b\nSubject: c\n\nd", "note"),
+    (b"a" * (LIGHT_BYTES_MAX + 1), "note.txt"),
+])
+def test_all_else_is_left_to_the_parsing_process(body: bytes, filename: str) -> None:
+    assert light(body, filename) is None
+
+
+def test_a_file_without_text_is_refused() -> None:
+    with pytest.raises(DocumentEmpty, match=r"note\.txt"):
+        light(b" \n\t\n ")
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("text", ["\n" * 250_000, " " * 250_000 + "x", "\n ab" * 60_000, "- " * 120_000, "'" * 250_000])
+def test_no_text_takes_long(text: str) -> None:
+    try:
+        light(text.encode())
+    except DocumentEmpty:
+        assert not text.strip()
