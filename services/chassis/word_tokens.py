@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tokenizers import Tokenizer
+from services.chassis.unigram import TextTokenizer
 
 WORDS_MAX = 50_000
 """Words remembered, about 20 MB; then all are forgotten, and the common ones are back at once."""
@@ -38,7 +38,7 @@ class WordEncoding:
 class WordTokens:
     """Remembers the tokens of words; safe to use from several threads."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: TextTokenizer) -> None:
         """Take a tokenizer without truncation and padding."""
         self._tokenizer = tokenizer
         self._known: dict[str, WordEncoding] = {}
@@ -47,8 +47,7 @@ class WordTokens:
     def ids(self, text: str) -> list[int]:
         """Return the token ids of a text, without special tokens."""
         if not self._taken(text):
-            whole: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-            return whole
+            return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
         known = self._known
         found: list[int] = []
         for word in text.split():
@@ -58,7 +57,7 @@ class WordTokens:
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, without special tokens."""
         if not self._taken(text):
-            return len(self._tokenizer.encode(text, add_special_tokens=False))
+            return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
         known = self._known
         return sum(len((known.get(word) or self._word(word)).ids) for word in text.split())
 
@@ -90,12 +89,12 @@ class WordTokens:
         whole = self._tokenizer.encode(text, add_special_tokens=False)
         words = [self._word(match.group()) for match in _WORDS.finditer(text)]
         firsts = [match.start() for match in _WORDS.finditer(text)]
-        return whole.ids == [token for word in words for token in word.ids] and sorted(
+        return list(whole.ids) == [token for word in words for token in word.ids] and sorted(
             start for start, _ in whole.offsets
         ) == [first + start for first, word in zip(firsts, words, strict=True) for start in word.starts]
 
 
-def _splits_at_space(tokenizer: Tokenizer) -> bool:
+def _splits_at_space(tokenizer: TextTokenizer) -> bool:
     """Tell from its description whether white space ends a token whatever stands around it."""
     added = tokenizer.get_added_tokens_decoder().values()
     if tokenizer.pre_tokenizer is None or any(len(token.content.split()) > 1 for token in added):

@@ -13,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Tokenizer
 
 from services.chassis.errors import InvalidArgument
 from services.chassis.models import Model
+from services.chassis.unigram import TextTokenizer, open_tokenizer
 from services.chassis.word_tokens import WordTokens
 
 FloatArray = npt.NDArray[np.float32]
@@ -84,9 +84,7 @@ class Encoder:
         self.streams = engine.streams
         self.token_limit = manifest.token_limit
         self.dimension = manifest.dimension
-        self._tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        self._tokenizer = open_tokenizer(model.file("tokenizer.json"))
         self._words = WordTokens(self._tokenizer)
         self._opening, self._closing = _special_ids(self._tokenizer)
         self._mean: FloatArray = np.load(model.file(manifest.token_mean)).astype(np.float32)
@@ -142,9 +140,9 @@ class Encoder:
         )
 
 
-def _special_ids(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _special_ids(tokenizer: TextTokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the special tokens that open and close every text."""
-    bare = tokenizer.encode("a", add_special_tokens=False).ids
-    whole = tokenizer.encode("a").ids
+    bare = list(tokenizer.encode("a", add_special_tokens=False).ids)
+    whole = list(tokenizer.encode("a").ids)
     first = next(place for place in range(len(whole)) if whole[place : place + len(bare)] == bare)
     return tuple(whole[:first]), tuple(whole[first + len(bare) :])
