@@ -38,9 +38,9 @@ async def run(*, quick: bool) -> list[Table]:
     """Measure tokens a second on the same texts, model and threads, and the time of one short question."""
     model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
     prefix = model.manifest.passage_prefix
-    piaf, origin = passages(40 if quick else 160)
-    mixed, distribution = long_tailed(64 if quick else 320)
-    asked = questions(SHORT_TEXTS * (3 if quick else 8))
+    piaf, origin = passages(40 if quick else 96)
+    mixed, distribution = long_tailed(64 if quick else 192)
+    asked = questions(SHORT_TEXTS * (3 if quick else 7))
     lists = {"piaf": [prefix + text for text in piaf], "mixed": [prefix + text for text in mixed]} | {
         f"questions {number}": [model.manifest.query_prefix + text for text in part]
         for number, part in enumerate(_parts(asked))
@@ -61,11 +61,11 @@ async def run(*, quick: bool) -> list[Table]:
         await peers.check(lists, {"piaf": [await same.by_grpc(piaf), await default.by_grpc(piaf)],
                                   "mixed": [await default.by_grpc(mixed)]})
         await peers.choose_batch_sizes(lists, quick=quick)
-        rounds = 2 if quick else 5
+        rounds = 2 if quick else 3
         return [
             await _passages(piaf, origin, bare, same, default, peers, rounds=rounds),
             await _mixed(mixed, distribution, bare, default, peers, rounds=rounds),
-            await _short(_parts(asked), default, peers, lists, rounds=rounds),
+            await _short(_parts(asked), default, peers, lists, rounds=2 * rounds),
         ]
 
 

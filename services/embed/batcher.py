@@ -1,8 +1,8 @@
 """Batches by token budget: what waits is put together by similar length, questions first.
 
-A batch costs its padded tokens, texts × longest text, so texts are sorted by length and a batch is grown around the
-oldest text until the next neighbour would pass the budget. Inference runs in as many threads as the engine has
-streams; the event loop is never blocked.
+A batch costs its padded tokens, texts × longest text, so what waits is cut by length into batches within the budget,
+and the batch of the oldest text goes first. Inference runs in as many threads as the engine has streams; the event
+loop is never blocked for longer than a short question takes to tokenise.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from services.chassis.errors import ResourceExhausted, Unavailable
 from services.embed.encoder import Encoded, Encoder, Tokens
 
 BATCH_TEXTS_MAX = 64
+SHARE_TOKENS_MIN = 256
+"""The least that a batch is cut down to so that all streams end together; smaller ones read the weights too often."""
+INLINE_CHARACTERS_MAX = 400
+"""Up to so many are tokenised where they arrive: a question takes less time than to hand it to a thread and back."""
 
 tokens_total = Counter("sourcier_embed_tokens_total", "Tokens embedded.", ["kind"])
 queue_tokens = Gauge("sourcier_embed_queue_tokens", "Tokens waiting to be embedded.")
@@ -96,9 +100,12 @@ class Batcher:
         `wait` is for callers that bound themselves, as a worker does by its slots: they are never refused.
         """
         loop = asyncio.get_running_loop()
-        tokens = await loop.run_in_executor(
-            self._tokenizing, lambda: self.encoder.tokenize(texts, prefix=prefix, field=field)
-        )
+        if sum(map(len, texts)) <= INLINE_CHARACTERS_MAX:
+            tokens = self.encoder.tokenize(texts, prefix=prefix, field=field)
+        else:
+            tokens = await loop.run_in_executor(
+                self._tokenizing, lambda: self.encoder.tokenize(texts, prefix=prefix, field=field)
+            )
         needed = sum(item.count for item in tokens)
         if self._waiting_tokens + needed > self._queue_tokens_max and self._waiting_tokens > 0 and not wait:
             raise ResourceExhausted(
@@ -159,8 +166,9 @@ class Batcher:
             queue = self._waiting[priority]
             self._drop_ended(priority)
             if queue:
-                start, end = batch_around_oldest(
-                    [waiting.length for waiting in queue], [waiting.arrival for waiting in queue],
+                start, end = batch_of_oldest(
+                    [self.encoder.padded_length(waiting.length) for waiting in queue],
+                    [waiting.arrival for waiting in queue], streams=self._streams,
                     tokens_max=self._batch_tokens_max, texts_max=BATCH_TEXTS_MAX,
                 )
                 batch = queue[start:end]
@@ -168,7 +176,6 @@ class Batcher:
                 self._count(-sum(waiting.length for waiting in batch))
                 return batch
         return []
-
 
     def _drop_ended(self, priority: Priority) -> None:
         """Take out what nobody waits for any more: the texts of a cancelled caller, or of one whose batch failed."""
@@ -185,21 +192,36 @@ def _refuse(texts: Sequence[_Waiting]) -> None:
             waiting.result.set_exception(Unavailable("the embed service is stopping; try again in a moment"))
 
 
-def batch_around_oldest(
-    lengths: Sequence[int], arrivals: Sequence[int], *, tokens_max: int, texts_max: int
+def batch_of_oldest(
+    lengths: Sequence[int], arrivals: Sequence[int], *, streams: int, tokens_max: int, texts_max: int
 ) -> tuple[int, int]:
-    """Return the slice of sorted lengths to batch: the oldest text and its nearest in length, within the budget."""
-    start = min(range(len(arrivals)), key=arrivals.__getitem__)
-    end = start + 1
-    while end - start < texts_max:
-        down = lengths[start] - lengths[start - 1] if start > 0 else None
-        up = lengths[end] - lengths[end - 1] if end < len(lengths) else None
-        grow_up = up is not None and (down is None or up <= down)
-        longest = lengths[end] if grow_up else lengths[end - 1]
-        if (down is None and up is None) or longest * (end - start + 1) > tokens_max:
-            break
-        if grow_up:
-            end += 1
-        else:
-            start -= 1
-    return start, end
+    """Return the slice of ascending lengths to run next: the queue is cut from its longest text down into batches as
+    large as the budget lets them be, and the one that holds the oldest text is taken.
+
+    Towards the end of the queue batches shrink to half of a stream's part of what is left, so that no stream ends long
+    after the others, and few lengths are mixed (guided self-scheduling, Polychronopoulos and Kuck, 1987). A length's
+    batches have the budget's number of texts, or a half of it, a quarter and so on: an engine that compiles code for
+    each shape meets few of them. A text longer than the budget is a batch of its own.
+    """
+    oldest = min(range(len(arrivals)), key=arrivals.__getitem__)
+    share = max(sum(lengths) // (2 * streams), SHARE_TOKENS_MIN)
+
+    def fitting(longest: int) -> int:
+        texts = max(1, min(texts_max, tokens_max // longest))
+        while texts > 1 and texts * longest > share:
+            texts //= 2
+        return texts
+
+    end = len(lengths)
+    while (texts := fitting(lengths[end - 1])) < end:
+        if end - texts <= oldest:
+            return end - texts, end
+        end -= texts
+    # The shortest are too few for a batch: longer ones join them, as far as they fit.
+    while end < len(lengths) and end < fitting(lengths[end]):
+        end += 1
+    texts = fitting(lengths[end - 1])
+    while texts > end:
+        texts //= 2
+    start = end - texts if end - texts <= oldest else 0
+    return start, start + texts

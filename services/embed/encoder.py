@@ -111,10 +111,14 @@ class Encoder:
                 )
         return tokens
 
+    def padded_length(self, count: int) -> int:
+        """Return how many tokens a text of so many takes in a batch."""
+        step = self.engine.length_step
+        return min(-(-count // step) * step, self.token_limit)
+
     def encode(self, batch: Sequence[Tokens]) -> list[Encoded]:
         """Run one padded batch through the model. Blocks: call it from a thread."""
-        longest, step = max(item.count for item in batch), self.engine.length_step
-        length = min(-(-longest // step) * step, self.token_limit)
+        length = self.padded_length(max(item.count for item in batch))
         input_ids = np.full((len(batch), length), self._pad_id, dtype=np.int64)
         attention_mask = np.zeros((len(batch), length), dtype=np.int64)
         for row, item in enumerate(batch):

@@ -11,7 +11,7 @@ import pytest
 from services.chassis.errors import ModelInvalid
 from services.chassis.models import Model, ModelStore, default_root
 from services.embed.encoder import Encoder
-from services.embed.engines import open_engine
+from services.embed.engines import OpenVinoEngine, open_engine
 
 pytestmark = pytest.mark.models
 
@@ -82,3 +82,17 @@ def test_int8_agrees_with_fp32(model: Model, encoder: Encoder) -> None:
         vectors(encoder, texts, prefix="passage: ") * vectors(quantised, texts, prefix="passage: ")
     ).sum(axis=1)
     assert agreement.min() > 0.98
+
+
+def test_a_question_that_is_alone_gets_the_vector_of_one_in_a_stream(model: Model) -> None:
+    if "int8" not in model.manifest.variants:
+        pytest.skip(f"the model store has {NAME} in {', '.join(model.manifest.variants)} alone")
+    # With one stream there is one compiled model; with two, another one for what nothing runs beside.
+    one, two = (Encoder(model, OpenVinoEngine(model.variant("int8"), name="openvino-int8", threads=2, streams=streams))
+                for streams in (1, 2))
+    for question in QUESTIONS:
+        tokens = one.tokenize([question], prefix="query: ", field="texts")
+        in_stream, alone = one.encode(tokens)[0], two.encode(tokens)[0]
+        assert float(alone.vector @ in_stream.vector) > 0.999
+        codes = [np.frombuffer(entry.token_codes, np.uint8) for entry in (alone, in_stream)]
+        assert np.unpackbits(codes[0] ^ codes[1]).mean() < 0.02

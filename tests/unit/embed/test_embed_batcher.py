@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.chassis.errors import InvalidArgument, ResourceExhausted, Unavailable
-from services.embed.batcher import Batcher, Priority, batch_around_oldest
+from services.embed.batcher import SHARE_TOKENS_MIN, Batcher, Priority, batch_of_oldest
 from tests.unit.embed.fix_embedding import TOKEN_LIMIT, ArithmeticEngine, text_of, write_encoder
 
 PREFIX = "passage: "
@@ -53,28 +53,34 @@ async def queued(batcher: Batcher, tokens: int) -> None:
 @given(
     st.lists(st.integers(1, 60), min_size=1, max_size=40), st.integers(1, 16), st.integers(60, 400), st.randoms(),
 )
-def test_a_batch_holds_the_oldest_within_the_budget_and_cannot_grow(
+def test_a_batch_holds_the_oldest_within_the_budget_and_is_no_less_than_half_of_what_fits(
     lengths: list[int], texts_max: int, tokens_max: int, random: object
 ) -> None:
     lengths = sorted(lengths)
     arrivals = list(range(len(lengths)))
     random.shuffle(arrivals)  # type: ignore[attr-defined]
-    start, end = batch_around_oldest(lengths, arrivals, tokens_max=tokens_max, texts_max=texts_max)
+    start, end = batch_of_oldest(lengths, arrivals, streams=1, tokens_max=tokens_max, texts_max=texts_max)
     assert 0 <= start < end <= len(lengths)
     assert start <= arrivals.index(min(arrivals)) < end
     assert end - start <= texts_max
     assert lengths[end - 1] * (end - start) <= tokens_max
-    if end - start < texts_max and start > 0 and end == len(lengths):
-        # A shorter neighbour costs one more text of the same length.
-        assert lengths[end - 1] * (end - start + 1) > tokens_max
+    assert 2 * (end - start) + 1 >= min(texts_max, tokens_max // lengths[-1], len(lengths))
 
 
 def test_a_text_over_the_budget_is_a_batch_of_its_own() -> None:
-    assert batch_around_oldest([5, 600], [1, 0], tokens_max=512, texts_max=64) == (1, 2)
+    assert batch_of_oldest([5, 600], [1, 0], streams=1, tokens_max=512, texts_max=64) == (1, 2)
 
 
 def test_neighbours_in_length_go_together() -> None:
-    assert batch_around_oldest([10, 11, 12, 100, 101], [4, 0, 3, 1, 2], tokens_max=60, texts_max=64) == (0, 3)
+    lengths, arrivals = [10, 11, 12, 13, 14, 300, 301], [4, 0, 3, 5, 6, 1, 2]
+    assert batch_of_oldest(lengths, arrivals, streams=1, tokens_max=70, texts_max=64) == (0, 5)
+
+
+@pytest.mark.parametrize(("texts", "taken"), [(1000, 16), (64, 16), (63, 8), (16, 4), (3, 2)])
+def test_batches_shrink_towards_the_end_by_halves(texts: int, taken: int) -> None:
+    start, end = batch_of_oldest([64] * texts, range(texts), streams=2, tokens_max=1024, texts_max=64)
+    assert end - start == taken
+    assert taken * 64 <= max(texts * 64 // 4, SHARE_TOKENS_MIN)
 
 
 async def test_results_come_in_the_order_of_the_texts(tmp_path: Path) -> None:
