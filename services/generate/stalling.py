@@ -7,7 +7,7 @@ import contextlib
 import psutil
 
 STARVED_SHARE_MIN = 0.05
-"""Of the time that passed, the processor time that an engine uses which is at work: one that waits for ever uses less."""
+"""Of the time that passed, the least processor time of an engine at work: one that waits for ever uses less."""
 STARVED_TIMES_MAX = 5
 """An engine is waited for so many times as long as one that has a processor to itself, and no longer."""
 
