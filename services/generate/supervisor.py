@@ -33,6 +33,7 @@ from services.generate.engine import (
     Usage,
 )
 from services.generate.engine_wait import EngineWait
+from services.generate.stalling import children_seconds, is_stalled
 from services.generate.turns import Turns, bulk_turns_total
 
 logger = logging.getLogger(__name__)
@@ -78,6 +79,8 @@ class Supervisor:
         self._pieces = 0
         self._seen = (0, 0)
         self._progress_at = time.monotonic()
+        self._worked_at: float | None = None
+        """The engine's processor time when progress was last seen; None until it is read."""
 
     def describe(self) -> Description:
         """Name the model and its limits."""
@@ -197,7 +200,7 @@ class Supervisor:
             )
         if self.in_hand == 0:
             # What was idle has not been stalling.
-            self._progress_at = time.monotonic()
+            self._progress_at, self._worked_at = time.monotonic(), None
         self.in_hand += 1
         generations_in_hand.inc()
 
@@ -240,11 +243,17 @@ class Supervisor:
         now = time.monotonic()
         seen = (status.steps, self._pieces)
         if self.in_hand == 0 or seen != self._seen or not self.describe().supervised:
-            self._seen, self._progress_at = seen, now
-        elif now - self._progress_at > self._stall_seconds:
-            self._die(f"the engine has made no progress for {self._stall_seconds:g} s with {self.in_hand} "
-                      "generations in hand (on a machine with much other work, SOURCIER_GENERATE_STALL_SECONDS allows "
-                      "more); the process restarts: try again in a moment")
+            self._seen, self._progress_at, self._worked_at = seen, now, None
+            return
+        # Read only where nothing moves: it costs a look at every process of the machine.
+        worked = children_seconds()
+        if self._worked_at is None:
+            self._worked_at = worked
+        waited = now - self._progress_at
+        if is_stalled(waited=waited, worked=worked - self._worked_at, limit=self._stall_seconds):
+            self._die(f"the engine has made no progress for {waited:.3g} s with {self.in_hand} generations in hand "
+                      "(on a machine with much other work, SOURCIER_GENERATE_STALL_SECONDS allows more); the process "
+                      "restarts: try again in a moment")
 
     def _die(self, why: str) -> None:
         """Remember why, and end every generation that waits for the engine."""
