@@ -49,18 +49,18 @@ def _graph(m: int, candidates: int, type_: str = "halfvec") -> str:
     return HNSW.replace("{m}", str(m)).replace("{candidates}", str(candidates)).replace("{type}", type_)
 
 
-PRODUCT = Variant("halfvec, m 16, ef_construction 64 (the product's)", _graph(16, 64))
+PRODUCT = Variant("halfvec, m 16, ef_construction 200 (the product's)", _graph(16, 200))
 PARTITIONED = Variant(
-    f"a partition for each of {PARTS} collections", _graph(16, 64), f"from {{table}} where part = 3 {TOP}",
+    f"a partition for each of {PARTS} collections", _graph(16, 200), f"from {{table}} where part = 3 {TOP}",
     partitioned=True,
 )
 VARIANTS = (
     PRODUCT,
-    Variant("vector, m 16, ef_construction 64", _graph(16, 64, "vector"), type="vector(384)",
+    Variant("vector, m 16, ef_construction 200", _graph(16, 200, "vector"), type="vector(384)",
             query=f"from {{table}} order by embedding <=> %(vector)b::halfvec::vector limit {LIMIT}"),
     Variant("halfvec, m 8, ef_construction 32", _graph(8, 32)),
-    Variant("halfvec, m 16, ef_construction 128", _graph(16, 128)),
-    Variant("halfvec, m 24, ef_construction 128", _graph(24, 128)),
+    Variant("halfvec, m 16, ef_construction 64 (pgvector's own)", _graph(16, 64)),
+    Variant("halfvec, m 24, ef_construction 200", _graph(24, 200)),
     Variant("bits, 200 re-scored", "{table} using hnsw ((binary_quantize(embedding)::bit(384)) bit_hamming_ops)",
             BY_BITS.replace("{bits}", "binary_quantize(embedding)::bit(384)")
             .replace("{asked}", "binary_quantize(%(vector)b::halfvec)::bit(384)")),

@@ -1,0 +1,25 @@
+"""How far a search of an index looks: further in larger collections and under filters, and no further than it may."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.index.dense import candidates_of
+
+
+@pytest.mark.parametrize(("limit", "passages", "matching", "expected"), [
+    (10, 30_000, 30_000, 300),
+    (10, 100_000, 100_000, 300),
+    (10, 200_000, 200_000, 400),
+    (10, 1_000_000, 1_000_000, 632),
+    (10, 100_000_000, 100_000_000, 1_000),
+    (10, 100_000, 50_000, 600),
+    (10, 1_000_000, 100_000, 1_000),
+    (200, 30_000, 30_000, 400),
+    (900, 30_000, 30_000, 1_000),
+    (10, 0, 0, 300),
+])
+def test_candidates_grow_with_the_collection_and_with_what_filters_leave_out(
+    limit: int, passages: int, matching: int, expected: int
+) -> None:
+    assert candidates_of(limit, passages=passages, matching=matching) == expected
