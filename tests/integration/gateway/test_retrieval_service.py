@@ -231,8 +231,10 @@ async def test_a_result_carries_all_that_is_known_of_its_passage(handbook: Datab
 
 
 async def test_a_space_is_expected_where_its_collection_was_searched_by_vectors(handbook: Database) -> None:
-    settings = GatewaySettings(postgres_url=SecretStr("unused"))
-    planner = RetrievalPlanner(handbook, settings)
+    planner = RetrievalPlanner(handbook, GatewaySettings(
+        postgres_url=SecretStr("unused"), ingest_url="unused", embed_url="unused", rerank_url="unused",
+        generate_url="unused",
+    ))
     plain, by_words = answer_pb2.SearchRequest(), answer_pb2.SearchRequest(mode=answer_pb2.SEARCH_MODE_LEXICAL)
 
     async def planned(tenant: str = "acme") -> str:
