@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import psycopg
-from psycopg.pq import Format
+from psycopg.pq import Format, PipelineStatus
 
 from services.chassis.models import Model
-from services.chassis.postgres import Database
+from services.chassis.postgres import Connection, Database
 from services.embed.encoder import Encoded, Encoder
 from services.embed.engines import open_engine
 from services.gateway.retrieval import CANDIDATE_HEADS
@@ -34,6 +35,8 @@ class Statement:
     query: Any
     parameters: Any
     binary: bool
+    pipelined: bool
+    """Whether it was sent with its neighbours, before their answers came."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,18 @@ class BareSearch:
         """Send the statements again, in one transaction as before; read every row, make nothing of it."""
         started = time.perf_counter()
         async with self._database.transaction(tenant=TENANT, read_only=True) as connection:
-            for statement in statements:
-                cursor = connection.cursor(binary=statement.binary)
-                await cursor.execute(statement.query, statement.parameters)
-                if cursor.description is not None:
-                    await cursor.fetchall()
+            for pipelined, together in groupby(statements, key=lambda statement: statement.pipelined):
+                async with connection.pipeline() if pipelined else nullcontext():
+                    cursors = [await _sent(connection, statement) for statement in together]
+                    for cursor in cursors:
+                        await cursor.fetchall()
         return time.perf_counter() - started
+
+
+async def _sent(connection: Connection, statement: Statement) -> psycopg.AsyncCursor[Any]:
+    cursor = connection.cursor(binary=statement.binary)
+    await cursor.execute(statement.query, statement.parameters)
+    return cursor
 
 
 @asynccontextmanager
@@ -108,7 +117,8 @@ async def recorded() -> AsyncIterator[list[Statement]]:
     execute = psycopg.AsyncCursor.execute
 
     async def recording(self: Any, query: Any, params: Any = None, **options: Any) -> Any:
-        sent.append(Statement(query, params, self.format == Format.BINARY))
+        pipelined = self.connection.pgconn.pipeline_status == PipelineStatus.ON
+        sent.append(Statement(query, params, self.format == Format.BINARY, pipelined))
         return await execute(self, query, params, **options)
 
     psycopg.AsyncCursor.execute = recording  # type: ignore[method-assign]

@@ -32,6 +32,9 @@ WORDS_MAX = 2_000
 """Longer passages are compared by their beginning."""
 
 _WORD = re.compile(r"\w+")
+_SIGNS = "’«»…–—“”•€°\u00a0\u202f"
+"""What is no word in usual texts, and not ASCII."""
+_BETWEEN_WORDS = {number: " " for number in range(128) if not _WORD.fullmatch(chr(number))}
 # Not all function words: « avant » and « après », « peut » and « doit » say different things.
 _EMPTY = frozenset((
     "le", "la", "les", "l", "un", "une", "des", "de", "d", "du", "au", "aux", "a", "en", "et", "ce", "cet", "cette",
@@ -137,7 +140,13 @@ def _said(passage: Passage) -> tuple[str, tuple[str, ...]]:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(fold(text.casefold())))
+    """Return the runs of letters, digits and underscores."""
+    for sign in _SIGNS:
+        if sign in text:
+            text = text.replace(sign, " ")
+    text = fold(text.casefold())
+    # The same, in a third of the time: nearly all French and English is ASCII by now.
+    return tuple(text.translate(_BETWEEN_WORDS).split()) if text.isascii() else tuple(_WORD.findall(text))
 
 
 def _says(held: _Wording, other: _Wording) -> bool:

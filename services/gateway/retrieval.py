@@ -302,12 +302,9 @@ class Retriever:
             method=query.unit_method, kinds=query.kinds,
         )
         threshold = self._result_threshold if query.result_threshold is None else query.result_threshold
-        embedding, results = await self._embed_and_search(
-            query, request, coming, stopwatch=stopwatch, deadline=deadline
-        )
+        embedding, found = await self._embed_and_search(query, request, coming, stopwatch=stopwatch, deadline=deadline)
         return embedding, [
-            result for result in results
-            if result.similarity is None or result.similarity >= threshold
+            result for result in found if result.similarity is None or result.similarity >= threshold
         ]
 
     async def _embed_and_search(

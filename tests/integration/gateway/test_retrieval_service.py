@@ -7,16 +7,20 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
+from pydantic import SecretStr
 
 from services.chassis import telemetry
+from services.chassis.channels import Deadline
 from services.chassis.errors import ResourceExhausted
 from services.chassis.postgres import Database
+from services.gateway.retrieval_options import RetrievalPlanner
+from services.gateway.settings import GatewaySettings
 from services.index import collections
 from services.index.retrieval_settings import RetrievalSettings
 from sourcier.gateway.v1 import answer_pb2
 from tests.integration.gateway.conftest import EXPENSES, TELEWORK
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
-from tests.integration.index.writer import CHUNKING, Writer
+from tests.integration.index.writer import CHUNKING, SPACE, Writer
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
 
@@ -224,3 +228,24 @@ async def test_a_result_carries_all_that_is_known_of_its_passage(handbook: Datab
         assert found.HasField(score)
     assert not none.passages
     assert len(some.passages) == 3
+
+
+async def test_a_space_is_expected_where_its_collection_was_searched_by_vectors(handbook: Database) -> None:
+    planner = RetrievalPlanner(handbook, GatewaySettings(
+        postgres_url=SecretStr("unused"), ingest_url="unused", embed_url="unused", rerank_url="unused",
+        generate_url="unused",
+    ))
+    plain, by_words = answer_pb2.SearchRequest(), answer_pb2.SearchRequest(mode=answer_pb2.SEARCH_MODE_LEXICAL)
+
+    async def planned(tenant: str = "acme") -> str:
+        await planner.for_search(plain, tenant=tenant, collection="default", deadline=Deadline.after(10))
+        return planner.expected_space(plain, tenant=tenant, collection="default")
+
+    assert planner.expected_space(plain, tenant="acme", collection="default") == ""
+    assert await planned() == SPACE.space_id
+    assert planner.expected_space(by_words, tenant="acme", collection="default") == ""
+    assert planner.expected_space(plain, tenant="acme", collection="other") == ""
+    # Another tenant's collection of the same name is another one, which does not exist.
+    assert await planned("globex") == ""
+    await settle(handbook, mode="lexical")
+    assert await planned() == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -260,3 +261,43 @@ async def test_pages_give_every_document_once(database: Database, writer: Writer
             await documents.list_documents(connection, tenant="acme", page_token="forged!")
         with pytest.raises(InvalidArgument):
             await documents.list_documents(connection, tenant="acme", page_size=1001)
+
+
+async def test_words_are_searched_before_the_vector_comes_in_the_same_snapshot(
+    database: Database, writer: Writer
+) -> None:
+    await writer.index("a.txt", ["un contrat de travail"])
+    vector = question_vector("un contrat de travail")
+
+    async def after_a_change() -> QuestionVector:
+        await writer.index("a.txt", ["tout autre chose"])
+        await writer.index("b.txt", ["un contrat de travail"])
+        return vector
+
+    found = await search.fused_while(database, request(), question="contrat", coming=after_a_change)
+    assert found is not None
+    assert [(each.passage.source, each.passage.text) for each in found] == [("a.txt", "un contrat de travail")]
+    assert found[0].similarity == pytest.approx(1.0, abs=1e-3)
+    assert found[0].lexical_score is not None
+    later = await search.fused(database, request(), question="contrat", vector=vector)
+    assert {each.passage.source for each in later} == {"a.txt", "b.txt"}
+
+
+async def test_no_connection_is_held_for_a_vector_that_is_late(database: Database, writer: Writer) -> None:
+    await writer.index("a.txt", ["un texte"])
+
+    async def late() -> None:
+        assert database.statistics()["pool_available"] < database.statistics()["pool_size"]
+
+    assert await search.fused_while(database, request(), question="texte", coming=late) is None
+    assert database.statistics()["pool_available"] == database.statistics()["pool_size"]
+    assert database.has_room
+
+
+async def test_half_of_the_connections_are_left_to_others(database: Database) -> None:
+    async with AsyncExitStack() as opened:
+        for _ in range(-(-database.settings.connections_max // 2)):
+            assert database.has_room
+            await opened.enter_async_context(database.transaction(tenant="acme", read_only=True))
+        assert not database.has_room
+    assert database.has_room

@@ -1,4 +1,4 @@
-"""The sparing tokenizer gives the library's tokens, whatever the text, and leaves to the library what it does not know."""
+"""The sparing tokenizer gives the library's tokens, and leaves to the library what it does not know."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PIECES = [
     ("▁le", -1.0), ("ab", -6.0), ("cd", -6.0), ("abcd", -12.0), ("jour", -1.5), ("▁jour", -1.0), ("a\"b", -2.0),
     ("le", -1.0), ("bonjour", -1.25), ("日本", -2.5), ("le", -2.0),
 ]
-WORDS = [" ", "\n", "\u00a0", "le", "bonjour", "jours", "abcd", "a\"b\\", "l’été", "<s>", "a</s>b", "½", "ﬁn", "e\u0301",
-         "日本語", "Привет", "👍🏽", "\u200b", "▁", "qqzz", "\x00"]
+WORDS = [" ", "\n", "\u00a0", "le", "bonjour", "jours", "abcd", "a\"b\\", "l’été", "<s>", "a</s>b", "½", "ﬁn",
+         "e\u0301", "日本語", "Привет", "👍🏽", "\u200b", "▁", "qqzz", "\x00"]
 
 
 def small() -> Tokenizer:

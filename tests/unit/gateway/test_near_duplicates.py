@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from services.gateway import near_duplicates
 from services.gateway.events import RankedPassage
 from services.gateway.near_duplicates import Wordings, distinct, says, without_duplicates
 from services.gateway.spelling import within_one_edit
+from services.index.stop_words import fold
 from tests.unit.gateway.fix_gateway_domain import result
 
 TEXT = (
@@ -54,6 +59,13 @@ def test_a_passage_that_says_more_is_no_duplicate_and_one_that_says_less_is() ->
     longer = f"{TEXT} Une réponse est donnée par la direction dans un délai de deux mois au plus."
     assert says(longer, TEXT)
     assert not says(TEXT, longer)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(st.text(max_size=8), st.sampled_from(["L’été ", "« 14 500 € »", "_a-b", "Œuvre", "ß…", "Å"])
+                          )).map("".join))
+def test_words_are_runs_of_letters_whatever_stands_between_them(text: str) -> None:
+    assert near_duplicates._words(text) == tuple(re.findall(r"\w+", fold(text.casefold())))
 
 
 @pytest.mark.parametrize(("one", "other", "same"), [
