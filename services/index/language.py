@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 from services.index.stop_words import STOP_WORDS
 from services.index.words import split_words
@@ -26,7 +25,7 @@ _DISTINCTIVE = {language: words - _SHARED for language, words in STOP_WORDS.item
 
 def detect(text: str) -> str:
     """Return `fr`, `en`, or an empty string where the text does not tell."""
-    return detect_words(list(islice(split_words(text[:CHARACTERS_MAX]), WORDS_MAX)))
+    return detect_words(split_words(text[:CHARACTERS_MAX]))
 
 
 def detect_words(words: Sequence[str]) -> str:
