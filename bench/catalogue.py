@@ -49,7 +49,7 @@ BENCHMARKS = {
     ),
     "growth": Benchmark(
         module="bench.growth", about="ingestion without a model as the index grows, and each service's memory",
-        page="ingestion", environments=("export",), quick_seconds=60, seconds=600,
+        page="ingestion", environments=("export",), quick_seconds=60, seconds=330,
     ),
     "freshness": Benchmark(
         module="bench.freshness", about="from a changed object to its text being found", page="freshness",
