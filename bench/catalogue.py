@@ -41,7 +41,7 @@ BENCHMARKS = {
     ),
     "ingestion": Benchmark(
         module="bench.ingestion", about="files to rows that can be found, beside LlamaIndex and Haystack",
-        page="ingestion", environments=("export", "llamaindex", "haystack"), quick_seconds=60, seconds=600,
+        page="ingestion", environments=("export", "llamaindex", "haystack"), quick_seconds=75, seconds=260,
     ),
     "stages": Benchmark(
         module="bench.stages", about="what a chunk costs beside the model, by stage", page="ingestion",
@@ -49,7 +49,7 @@ BENCHMARKS = {
     ),
     "growth": Benchmark(
         module="bench.growth", about="ingestion without a model as the index grows, and each service's memory",
-        page="ingestion", environments=("export",), quick_seconds=60, seconds=600,
+        page="ingestion", environments=("export",), quick_seconds=60, seconds=330,
     ),
     "freshness": Benchmark(
         module="bench.freshness", about="from a changed object to its text being found", page="freshness",

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, sql
@@ -36,6 +36,7 @@ from services.chassis.postgres_types import register_types
 from services.chassis.tenants import TENANT_PATTERN
 
 Connection: TypeAlias = AsyncConnection[TupleRow]
+T = TypeVar("T")
 
 ALL_TENANTS = "*"
 """The tenant of system work; no person's tenant can have this name."""
@@ -123,6 +124,28 @@ class Database:
                 # The pool rolls back what is still open, and replaces what is broken.
                 await self._pool.putconn(connection)
 
+    async def look(self, read: Callable[[Connection], Awaitable[T]], *, tenant: str) -> T:
+        """Return what one statement reads, in one round trip: what is sent together is one transaction.
+
+        `read` executes the statement and fetches its rows. Raises the errors of `translated_errors`.
+        """
+        check_tenant_name(tenant)
+        named = _for_tenant(SET_TENANT, tenant)
+        with translated_errors():
+            for last in (*[False] * self.settings.connections_max, True):
+                connection = await self._pool.getconn()
+                try:
+                    async with connection.pipeline():
+                        await connection.execute(named)
+                        return await read(connection)
+                except psycopg.OperationalError:
+                    # A connection that a restart of the server broke; reading again changes nothing.
+                    if last or not connection.closed:
+                        raise
+                finally:
+                    await self._pool.putconn(connection)
+        raise AssertionError("the last try returns or raises")
+
     async def _begin(self, statement: str, tenant: str) -> Connection:
         """Take a connection and begin, in one round trip where a check, a `begin` and a `set_config` would take three.
 
@@ -192,6 +215,7 @@ class Database:
 BEGIN = "begin; set local sourcier.tenant = {tenant}"
 BEGIN_UNFLUSHED = "begin; set local synchronous_commit = off; set local sourcier.tenant = {tenant}"
 BEGIN_SNAPSHOT = "begin isolation level repeatable read read only; set local sourcier.tenant = {tenant}"
+SET_TENANT = "select set_config('sourcier.tenant', {tenant}, true)"
 SET_TENANT_FOR_SESSION = "select set_config('sourcier.tenant', %s, false)"
 ROLE_IS_UNBOUND = "select rolsuper or rolbypassrls from pg_roles where rolname = current_user"
 # Generic plans know neither the tenant's partition nor a question's selectivity; compiling costs more than it saves.

@@ -41,7 +41,7 @@ class Analysis:
 
 def analyse_passage(text: str, *, language: str = "") -> Analysis:
     """Analyse what is indexed; `language` is trusted where it is one of `LANGUAGES`, else found."""
-    words = list(split_words(text))
+    words = split_words(text)
     language = language if language in ALGORITHMS else detect_words(words)
     frequencies: Counter[str] = Counter()
     length = 0
@@ -56,7 +56,7 @@ def analyse_passage(text: str, *, language: str = "") -> Analysis:
 
 def analyse_question(text: str) -> tuple[str, ...]:
     """Return the distinct stems of a question, in order."""
-    words = list(split_words(text))
+    words = split_words(text)
     language = detect_words(words)
     return tuple(dict.fromkeys(stem for word in words for stem in question_stems(word, language)))
 

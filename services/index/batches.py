@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded
 from services.chassis.postgres import Connection
@@ -132,8 +133,12 @@ async def collection_number(connection: Connection, *, tenant: str, collection_i
     return int(row[0])
 
 
-async def stage_batch(connection: Connection, prepared: PreparedBatch) -> Staging:
+async def stage_batch(
+    connection: Connection, prepared: PreparedBatch, *, stage_ages: Mapping[str, float] | None = None
+) -> Staging:
     """Stage a batch, and commit its version if it was the last one missing; in the caller's transaction.
+
+    `stage_ages`: how many seconds ago the job came to stages that are not noted yet; a commit notes them.
 
     Raises `Superseded` where the document was deleted or a newer version took this one's place, `SpaceMismatch` where
     the vectors are not of the version's space. A batch that was staged before changes nothing.
@@ -153,7 +158,8 @@ async def stage_batch(connection: Connection, prepared: PreparedBatch) -> Stagin
     if staged < batch.batch_count:
         await connection.execute(statements.STAGE_CHUNKS, _columns(prepared))
         return Staging("staged", staged)
-    return Staging("committed", staged, await _commit(connection, prepared, state))
+    values["stage_ages"] = Jsonb(dict(stage_ages or {}))
+    return Staging("committed", staged, await _commit(connection, prepared, state, values))
 
 
 async def _lock(connection: Connection, values: dict[str, Any]) -> _VersionState:
@@ -183,13 +189,15 @@ def _check(batch: Batch, state: _VersionState) -> None:
         raise InvalidArgument(message, field="batch_count")
 
 
-async def _commit(connection: Connection, prepared: PreparedBatch, state: _VersionState) -> int:
+async def _commit(
+    connection: Connection, prepared: PreparedBatch, state: _VersionState, values: dict[str, Any]
+) -> int:
     """Put the version in the place of the one before it; return its number of chunks."""
     batch = prepared.batch
     version = batch.version
     if state.held and not state.partitioned:
         await ensure_partition(connection, vectors_table=state.vectors_table, tenant=version.tenant)
-    values, split = _batch_values(batch), batch.batch_count > 1
+    split = batch.batch_count > 1
     async with connection.pipeline():
         await connection.execute(SHOW_ALL_ENTRIES)
         # Rows are there since a version was committed: before the first one there is nothing to take away.

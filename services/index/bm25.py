@@ -10,6 +10,7 @@ import math
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from services.index.analyser import Analysis
 
@@ -55,6 +56,7 @@ def inverse_document_frequency(frequency: int, *, passages: int) -> float:
     return math.log1p((absent + 0.5) / (frequency + 0.5))
 
 
+@lru_cache(maxsize=100_000)
 def dimension(stem: str) -> int:
     """Return the stem's dimension, from 0."""
     return zlib.crc32(stem.encode()) % DIMENSION

@@ -186,7 +186,10 @@ where version_id = %(version_id)s
 COMPLETE_JOB = f"""
 update jobs
 set status = 'completed', stage = 'done', percentage = 100, error_code = '', error_message = '',
-    chunks_created = {_CHUNK_COUNT}, stage_times = stage_times || jsonb_build_object('done', now()),
+    chunks_created = {_CHUNK_COUNT}, stage_times = coalesce((
+        select jsonb_object_agg(stage, now() - make_interval(secs => age::double precision))
+        from jsonb_each_text(%(stage_ages)s) as reached (stage, age)
+    ), '{{}}') || stage_times || jsonb_build_object('done', now()),
     started_at = coalesce(started_at, now()), updated_at = now(), finished_at = now()
 where job_id = %(job_id)s
 """

@@ -90,8 +90,13 @@ async def get_job(connection: Connection, *, tenant: str, job_id: str) -> Job:
         cursor = await connection.execute(SELECT, {"tenant": tenant, "job_id": job_id})
         row = await cursor.fetchone()
     if row is None:
-        raise NotFound(f"There is no job {job_id}.", field="job_id")
+        raise no_such_job(job_id)
     return _job(*row)
+
+
+def no_such_job(job_id: str) -> NotFound:
+    """Return the error for an id that names no job of the tenant."""
+    return NotFound(f"There is no job {job_id}.", field="job_id")
 
 
 async def list_jobs(

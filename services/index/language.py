@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import islice
 
 from services.index.stop_words import OTHER_WORDS, STOP_WORDS
 from services.index.words import split_words
@@ -73,7 +72,7 @@ def detect_words(words: Sequence[str]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return list(islice(split_words(text[:CHARACTERS_MAX]), WORDS_MAX))
+    return split_words(text[:CHARACTERS_MAX])[:WORDS_MAX]
 
 
 def _speaking(words: Sequence[str]) -> dict[frozenset[str], int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from services.chassis.postgres import Database
 from services.index.analyser import question_stems
@@ -41,7 +40,7 @@ async def question_terms(
 
 def question_words(question: str) -> tuple[frozenset[str], ...]:
     """Return the stems of each distinct word of a question, function words left out."""
-    words = list(islice(split_words(question[:QUESTION_CHARACTERS_MAX]), WORDS_MAX))
+    words = split_words(question[:QUESTION_CHARACTERS_MAX])[:WORDS_MAX]
     language = detect_words(words)
     stems = (frozenset(question_stems(word, language)) for word in words)
     return tuple(dict.fromkeys(each for each in stems if each))

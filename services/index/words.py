@@ -14,6 +14,7 @@ WORD_CHARACTERS_MAX = 40
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u0060\u00b4\uff07]")
 # 14 500 000 with any of the spaces French puts between groups of three; 2003 120 is left alone.
 _DIGIT_GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)")
+_GROUP = re.compile(r"\d[ \u00a0\u2009\u202f]\d{3}")
 _GROUP_SPACES = re.compile(r"[ \u00a0\u2009\u202f]")
 _ELISION = re.compile(r"\b(?:[ldjnscmt]|(?:lors|puis|jus|quoi|pres|quel)?qu|entr)'(?=\w)")
 _TOKEN = re.compile(r"\w+(?:[-/.,:_+]\w+)*")
@@ -22,15 +23,18 @@ _PARTS = re.compile(r"[^\W_]+")
 _known: dict[str, tuple[str, ...]] = {}
 
 
-def split_words(text: str) -> Iterator[str]:
-    """Give the words in lower case, elisions cut off, function words included; codes whole and in parts."""
+def split_words(text: str) -> list[str]:
+    """Return the words in lower case, elisions cut off, function words included; codes whole and in parts."""
     text = unicodedata.normalize("NFKC", text)
-    text = _DIGIT_GROUPS.sub(lambda group: _GROUP_SPACES.sub("", group[0]), text)
+    if _GROUP.search(text):
+        text = _DIGIT_GROUPS.sub(lambda group: _GROUP_SPACES.sub("", group[0]), text)
     # What stands between spaces is read the same wherever it stands, and a corpus says few words many times.
-    known = _known
+    known = _known.get
+    found: list[str] = []
     for word in text.split():
-        parts = known.get(word)
-        yield from _remembered(word) if parts is None else parts
+        parts = known(word)
+        found += _remembered(word) if parts is None else parts
+    return found
 
 
 def _remembered(word: str) -> tuple[str, ...]:

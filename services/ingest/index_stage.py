@@ -58,13 +58,16 @@ class IndexStage:
         # Analysing the text is most of the work; no transaction is open meanwhile, and the loop stays free.
         prepared = await asyncio.to_thread(batches.prepare, batch, collection_number=number)
         async with self._database.transaction(tenant=version.tenant) as connection:
-            staging = await batches.stage_batch(connection, prepared)
+            staging = await batches.stage_batch(
+                connection, prepared, stage_ages=self._progress.ages(version.job_id)
+            )
             if staging.outcome == "committed":
                 await outbox.put(connection, self._indexed(version, staging))
             await failpoint("index.before-commit")
         await failpoint("index.after-commit")
         if staging.outcome == "committed":
             logger.info("indexed", extra={"document_id": version.document_id, "chunks": staging.chunk_count})
+            self._progress.forget(version.job_id)
             telemetry.freshness_seconds.labels(version.lane).observe(age_seconds(version.version_id))
             # Its place in the pipeline is free for the next document.
             self._relay.wake()

@@ -27,7 +27,7 @@ GATHER_SECONDS = 0.1
 """How late a watcher may learn of a stage."""
 LOOK_SECONDS = 1.0
 WAITING_MAX = 10_000
-"""Stages that wait to be noted; where the database is away, further ones are left out."""
+"""Jobs whose stages wait to be noted; further ones are left out."""
 ATTEMPTS_MAX = 3
 """A job that a commit holds just then is noted after it."""
 
@@ -40,18 +40,28 @@ class Progress:
     def __init__(self, database: Database, jetstream: JetStream) -> None:
         self._database = database
         self._jetstream = jetstream
-        self._waiting: list[StageReached] = []
+        self._waiting: dict[str, list[StageReached]] = {}
         self._woken = asyncio.Event()
 
     def advance(self, version: events_pb2.VersionReference, *stages: tuple[str, int]) -> None:
         """Have a version's job moved on through stages to the last one; it never goes back."""
-        for stage, percentage in stages:
-            if len(self._waiting) >= WAITING_MAX:
-                return
-            self._waiting.append(StageReached(
+        if len(self._waiting) >= WAITING_MAX and version.job_id not in self._waiting:
+            return
+        self._waiting.setdefault(version.job_id, []).extend(
+            StageReached(
                 tenant=version.tenant, job_id=version.job_id, stage=stage, percentage=percentage, at=time.monotonic()
-            ))
+            ) for stage, percentage in stages
+        )
         self._woken.set()
+
+    def ages(self, job_id: str) -> dict[str, float]:
+        """Return how many seconds ago a job came to the stages that are not noted yet: its commit notes them, too."""
+        now = time.monotonic()
+        return {reached.stage: now - reached.at for reached in self._waiting.get(job_id, ())}
+
+    def forget(self, job_id: str) -> None:
+        """Leave out a job whose commit noted its stages."""
+        self._waiting.pop(job_id, None)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Note what is gathered until told to stop, then what is left."""
@@ -63,7 +73,8 @@ class Progress:
 
     async def flush(self) -> None:
         """Note what is gathered, and tell of the jobs that moved."""
-        gathered, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, {}
+        gathered = [reached for stages in waiting.values() for reached in stages]
         if not gathered:
             return
         try:
@@ -73,16 +84,13 @@ class Progress:
         except ServiceError as error:
             logger.warning("progress of %d stages not noted: %s", len(gathered), error)
             return
-        for job_id, tenant in {reached.job_id: reached.tenant for reached in gathered}.items():
+        for job_id, stages in waiting.items():
             if job_id in noted:
-                await self.tell(tenant=tenant, job_id=job_id)
-        again = [
-            replace(reached, attempts=reached.attempts + 1) for reached in gathered
-            if reached.job_id not in noted and reached.attempts + 1 < ATTEMPTS_MAX
-        ]
-        if again:
-            self._waiting[:0] = again
-            self._woken.set()
+                await self.tell(tenant=stages[0].tenant, job_id=job_id)
+            elif stages[0].attempts + 1 < ATTEMPTS_MAX:
+                again = [replace(reached, attempts=reached.attempts + 1) for reached in stages]
+                self._waiting[job_id] = again + self._waiting.get(job_id, [])
+                self._woken.set()
 
     async def tell(self, *, tenant: str, job_id: str, finished: bool = False) -> None:
         """Wake those who watch a job that moved."""

@@ -12,7 +12,9 @@ from nats.aio.msg import Msg
 
 from services.chassis import subjects
 from services.chassis.errors import InvalidArgument
+from services.chassis.ids import is_id
 from services.chassis.lifecycle import first_of
+from services.chassis.postgres import Connection
 from services.chassis.serving import received, tenant_of
 from services.index import collections, jobs
 from services.index.collections import DEFAULT_COLLECTION
@@ -93,15 +95,13 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
                 ended.set()
             moved.set()
 
-        job = await self._job(tenant, request.job_id)  # an id that names no job is no subject to listen to
-        if job.status in FINISHED:
-            yield ingest_pb2.WatchJobResponse(job=job)
-            return
+        if not is_id(request.job_id):
+            raise jobs.no_such_job(request.job_id)  # nor is it a subject to listen to
+        # Before the first look: what moved before we listened is never told.
         unsubscribe = await self._jetstream.listen(
             subjects.PROGRESS, tenant=tenant, suffix=request.job_id, heard=heard
         )
         try:
-            # Looked at once more: what moved before we listened is never told.
             job = await self._job(tenant, request.job_id)
             yield ingest_pb2.WatchJobResponse(job=job)
             while job.status not in FINISHED:
@@ -234,9 +234,10 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         return ingest_pb2.ReprocessResponse(document_count=document_count)
 
     async def _job(self, tenant: str, job_id: str) -> ingest_pb2.Job:
-        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
-            job: Job = await jobs.get_job(connection, tenant=tenant, job_id=job_id)
-        return job_message(job)
+        async def read(connection: Connection) -> Job:
+            return await jobs.get_job(connection, tenant=tenant, job_id=job_id)
+
+        return job_message(await self._database.look(read, tenant=tenant))
 
 
 def _header(message: ingest_pb2.DocumentHeader, *, tenant: str) -> Header:

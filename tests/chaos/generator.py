@@ -99,7 +99,8 @@ class Generator:
     def _poison(self, tenant: str) -> Step:
         self._number += 1
         poison = POISONS[self._number % len(POISONS)]
+        # Not named as text: small texts have no parsing process to break.
         return Step(
-            kind="put", tenant=tenant, name=f"{tenant}/poison/{poison}-{self._number:05}.txt", version=self._number,
+            kind="put", tenant=tenant, name=f"{tenant}/poison/{poison}-{self._number:05}.md", version=self._number,
             body=b"" if poison == "empty" else f"!{poison} mk{self._number:05}p000of001".encode(), poison=poison,
         )

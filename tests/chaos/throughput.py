@@ -104,7 +104,7 @@ class _Run:
             for place in range(good):
                 if place in places:
                     name = waiting.pop()
-                    self._poisoned[name] = await self._send(slots, f"{name}.txt", f"!{name} {self._next()}")
+                    self._poisoned[name] = await self._send(slots, f"{name}.md", f"!{name} {self._next()}")
                 group.create_task(self._through(slots), name=f"document {place}")
         return good / (time.monotonic() - began)
 

@@ -15,7 +15,8 @@ from services.chassis.errors import (
     ResourceExhausted,
     Unavailable,
 )
-from services.chassis.postgres import Database, DatabaseSettings
+from services.chassis.postgres import Connection, Database, DatabaseSettings
+from tests.integration.index.writer import Writer
 
 
 async def test_errors_are_translated(database: Database) -> None:
@@ -116,3 +117,20 @@ async def _run(database: Database, statement: str, *, tenant: str = "acme") -> N
         if "pg_sleep(1)" in statement:
             await connection.execute("set local statement_timeout = 50")
         await connection.execute(statement.encode())
+
+
+async def test_a_look_sees_one_tenants_rows_and_leaves_no_tenant_behind(database: Database, writer: Writer) -> None:
+    await writer.accept("a.txt", "a")
+
+    async def count(connection: Connection) -> int:
+        row = await (await connection.execute("select count(*) from documents")).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    assert await database.look(count, tenant="acme") == 1
+    assert await database.look(count, tenant="other") == 0
+    async with database.autocommit(tenant="acme") as connection:
+        await connection.execute("select set_config('sourcier.tenant', '', false)")
+        assert await count(connection) == 0
+    with pytest.raises(InvalidArgument):
+        await database.look(count, tenant="Not a tenant")

@@ -26,6 +26,7 @@ from services.index.spaces import EmbeddingSpace
 from services.ingest.counted_spaces import CountedSpace
 from services.ingest.enriching.peers import EnrichingPeers
 from services.ingest.intake import Header, Intake
+from services.ingest.parsing.limits import ParsingLimits
 from services.ingest.parts import Parts, assemble, own_store
 from services.ingest.relay import Relay
 from services.ingest.sandbox import ParsedArtefact
@@ -46,6 +47,8 @@ METADATA = (("sourcier-tenant", TENANT),)
 
 class PlainParsers:
     """Reads texts as they are, in this process; what begins with `!` it refuses or fails on."""
+
+    limits = ParsingLimits()
 
     def __init__(self) -> None:
         """Begin with nothing read."""
