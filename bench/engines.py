@@ -69,7 +69,7 @@ GROUPS: Mapping[str, Mapping[str, Candidate]] = {
     "batches": {
         **{f"{tokens} tokens": Candidate(batch_tokens=tokens) for tokens in (512, 1024, 2048, 4096)},
         "1024 tokens, lengths as they are": Candidate(length_step=1),
-        "1024 tokens, lengths in steps of 32": Candidate(length_step=32),
+        "1024 tokens, lengths in steps of 16": Candidate(length_step=16),
         "1024 tokens, not sorted": Candidate(in_order=True),
     },
 }

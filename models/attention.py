@@ -3,6 +3,7 @@
 PyTorch exports scaled dot-product attention as (q · s)(k · s)ᵀ with s = d^-¼, d the dimension of a head, computed from
 shapes at each call. Between a projection and its product those multiplications keep a quantiser from moving up to the
 projection, and an engine from making one step of transposition, products and softmax. In the weights they cost nothing.
+It also writes the mask out for each token that looks, though which tokens are hidden is the same for all of them.
 """
 
 from __future__ import annotations
@@ -43,6 +44,36 @@ def fold_attention_scale(model: Any) -> int:
         moved += 1
     _drop_unread(graph)
     return moved
+
+
+def share_attention_mask(model: Any) -> bool:
+    """Let all tokens of a text read one row of the mask; return whether the mask was written out for each.
+
+    A graph in which anything but element-wise steps reads the mask is left as it is.
+    """
+    graph = model.graph
+    producers = {output: node for node in graph.node for output in node.output}
+    for expand in [node for node in graph.node if node.op_type == "Expand"]:
+        rows = _producer(expand.input[0], "Unsqueeze", producers)
+        if rows is None or not _is_read_element_wise(expand.output[0], graph):
+            continue
+        for reader in graph.node:
+            for place, name in enumerate(reader.input):
+                if name == expand.output[0]:
+                    reader.input[place] = expand.input[0]
+        _drop_unread(graph)
+        return True
+    return False
+
+
+def _is_read_element_wise(name: str, graph: Any) -> bool:
+    """Tell whether a value goes through element-wise steps alone until it is added to something."""
+    readers = [node for node in graph.node if name in node.input]
+    return bool(readers) and all(
+        node.op_type == "Add"
+        or (node.op_type in ("Cast", "Sub", "Mul", "Where") and _is_read_element_wise(node.output[0], graph))
+        for node in readers
+    )
 
 
 def _projection(

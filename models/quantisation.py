@@ -1,7 +1,7 @@
 """Quantise an exported embedding model to static int8 with NNCF, calibrated on the project's own prose.
 
-The result is one ONNX file with quantise/dequantise pairs, per channel, which onnxruntime and OpenVINO both run; a
-graph too large for one ONNX file becomes an OpenVINO IR. Runs in the export environment:
+The result is an ONNX graph with quantise/dequantise pairs, per channel, which onnxruntime and OpenVINO both run, its
+weights in a file beside it; a graph too large for one ONNX file becomes an OpenVINO IR. Runs in the export environment:
 `python -m models.quantisation FOLDER`, FOLDER being the output of `models.embedding`.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from models.attention import fold_attention_scale
+from models.attention import fold_attention_scale, share_attention_mask
 from models.embedding import calibration_encodings, model_inputs
 
 Inputs = dict[str, npt.NDArray[np.int64]]
@@ -39,7 +39,9 @@ def quantise(folder: Path, *, passage_prefix: str) -> None:
     external = any(path.name != "model.onnx" for path in folder.glob("model.onnx*"))
     file = quantise_with_openvino(folder, inputs) if external else quantise_onnx(folder, inputs)
     description["variants"]["int8"] = file
-    description["facts"]["quantiser"] = f"nncf {version('nncf')}, static, per channel, attention scale folded"
+    description["facts"]["quantiser"] = (
+        f"nncf {version('nncf')}, static, per channel, attention scale folded, mask shared"
+    )
     (folder / "export.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
 
 
@@ -48,10 +50,14 @@ def quantise_onnx(folder: Path, inputs: list[Inputs]) -> str:
 
     model = onnx.load(folder / "model.onnx")
     fold_attention_scale(model)
+    share_attention_mask(model)
     quantised = run_nncf(model, inputs)
     gather_before_dequantising(quantised)
     onnx.checker.check_model(quantised)
-    onnx.save(quantised, folder / "model.int8.onnx")
+    # Engines map a file of weights into memory, where they read a graph whole: of the vocabulary's table, which is most
+    # of the file, only the rows of words that were met take memory.
+    onnx.save(quantised, folder / "model.int8.onnx", save_as_external_data=True, location="model.int8.onnx.data",
+              size_threshold=1024)
     return "model.int8.onnx"
 
 

@@ -88,7 +88,7 @@ class Batcher:
     async def warm_up(self) -> None:
         """Run shapes that will come, so that the first caller does not pay for compiling them."""
         prefix = self.encoder.model.manifest.passage_prefix
-        short, long = "mot", " ".join(["mot"] * (self.encoder.token_limit // 2))
+        short, long = (" ".join(["mot"] * (self.encoder.token_limit // part)) for part in (12, 2))
         for _ in range(self._streams):
             await self.embed([short, long], prefix=prefix, priority=Priority.BULK)
 

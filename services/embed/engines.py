@@ -133,13 +133,14 @@ class OnnxRuntimeEngine:
 class OpenVinoEngine:
     """OpenVINO on the CPU: a model compiled for streams, and once more for one short text that nothing runs beside.
 
-    The second has one shape, known when it is compiled, which saves a fifth of its time. The weights as they are read
-    are shared; hidden states are the same. Each thread that calls has inference requests of its own.
+    The second has one shape, known when it is compiled, which saves a fifth of its time, and takes 60 MB; so it is
+    compiled beside the first such text, and a service that embeds documents alone never has it. The weights as they
+    are read are shared. Each thread that calls has inference requests of its own.
     """
 
-    length_step: int = 8
+    length_step: int = 16
     """OpenVINO compiles and keeps code for each shape that it meets. With every length a shape of its own, memory grew
-    past 4 GB, and compiling cost a fifth of the speed (docs/MODELS.md)."""
+    past 4 GB, and compiling cost a fifth of the speed (docs/MODELS.md); the batcher keeps the numbers of texts few."""
 
     def __init__(
         self, path: Path, *, name: str, threads: int, streams: int, properties: Mapping[str, str] | None = None
@@ -148,21 +149,17 @@ class OpenVinoEngine:
 
         self.name = name
         self.streams = streams
-        core = openvino.Core()
-        model = core.read_model(str(path))
-        common = {"ENABLE_CPU_PINNING": "NO", **precision_hint(cpu_flags())}
-        self._compiled: Any = core.compile_model(model, "CPU", {
-            **common, "NUM_STREAMS": str(streams), "INFERENCE_NUM_THREADS": str(threads),
-            "PERFORMANCE_HINT": "THROUGHPUT", **(properties or {}),
+        self._core = openvino.Core()
+        self._model: Any = self._core.read_model(str(path))
+        self._properties = {"ENABLE_CPU_PINNING": "NO", **precision_hint(cpu_flags()), **(properties or {})}
+        self._compiled: Any = self._core.compile_model(self._model, "CPU", {
+            "NUM_STREAMS": str(streams), "INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": "THROUGHPUT",
+            **self._properties,
         })
         self._inputs = {entry.any_name for entry in self._compiled.inputs}
         self._alone: Any = None
-        if min(streams, threads) > 1:
-            model.reshape({name: [1, ALONE_TOKENS] for name in self._inputs})
-            self._alone = core.compile_model(model, "CPU", {
-                **common, "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(min(threads, ALONE_THREADS_MAX)),
-                "PERFORMANCE_HINT": "LATENCY", **(properties or {}),
-            })
+        self._alone_threads = min(threads, ALONE_THREADS_MAX) if streams > 1 else 1
+        self._compiling: threading.Thread | None = None
         self._running = 0
         self._counting = threading.Lock()
         self._local = threading.local()
@@ -172,7 +169,11 @@ class OpenVinoEngine:
         texts, length = input_ids.shape
         with self._counting:
             self._running += 1
-            alone = self._running == 1 and self._alone is not None and texts == 1 and length <= ALONE_TOKENS
+            short = self._running == 1 and texts == 1 and length <= ALONE_TOKENS and self._alone_threads > 1
+            if short and self._compiling is None:
+                self._compiling = threading.Thread(target=self._compile_alone, name="compile", daemon=True)
+                self._compiling.start()
+        alone = short and self._alone is not None
         if alone:
             # What the mask hides is a token like any other: which one, makes no difference.
             padding = ((0, 0), (0, ALONE_TOKENS - length))
@@ -188,6 +189,22 @@ class OpenVinoEngine:
             with self._counting:
                 self._running -= 1
         return hidden[:, :length]
+
+    def wait_until_compiled(self) -> None:
+        """Wait for what is compiled in the background, if anything is."""
+        if self._compiling is not None:
+            self._compiling.join()
+
+    def _compile_alone(self) -> None:
+        try:
+            self._model.reshape({name: [1, ALONE_TOKENS] for name in self._inputs})
+            self._alone = self._core.compile_model(self._model, "CPU", {
+                "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(self._alone_threads), "PERFORMANCE_HINT": "LATENCY",
+                **self._properties,
+            })
+        except Exception:  # outermost loop of the thread: a short text is run in a stream as before
+            degradations_total.labels("embed", "SHORT_TEXT").inc()
+            logger.exception("the model could not be compiled for short texts; they run in a stream, on one thread")
 
     def _request(self, *, alone: bool) -> Any:
         name = "alone" if alone else "stream"

@@ -87,9 +87,14 @@ def test_int8_agrees_with_fp32(model: Model, encoder: Encoder) -> None:
 def test_a_question_that_is_alone_gets_the_vector_of_one_in_a_stream(model: Model) -> None:
     if "int8" not in model.manifest.variants:
         pytest.skip(f"the model store has {NAME} in {', '.join(model.manifest.variants)} alone")
-    # With one stream there is one compiled model; with two, another one for what nothing runs beside.
-    one, two = (Encoder(model, OpenVinoEngine(model.variant("int8"), name="openvino-int8", threads=2, streams=streams))
-                for streams in (1, 2))
+    # With one stream there is one compiled model; with two, another one for a short text alone, made at the first.
+    engines = [OpenVinoEngine(model.variant("int8"), name="openvino-int8", threads=2, streams=streams)
+               for streams in (1, 2)]
+    one, two = (Encoder(model, engine) for engine in engines)
+    two.encode(two.tokenize(QUESTIONS[:1], prefix="query: ", field="texts"))
+    engines[1].wait_until_compiled()
+    assert engines[0]._alone is None
+    assert engines[1]._alone is not None
     for question in QUESTIONS:
         tokens = one.tokenize([question], prefix="query: ", field="texts")
         in_stream, alone = one.encode(tokens)[0], two.encode(tokens)[0]
