@@ -77,6 +77,17 @@ def retrieval(
 FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
 
+def resuming_options(command: Any) -> Any:
+    """Add the options of what goes on where it was cut off."""
+    for option in (
+        click.option("--kept", "kept_only", is_flag=True, help="Ask nothing: report on what was kept."),
+        click.option("--again", is_flag=True,
+                     help="Forget what an earlier run came to; without it only what lacks is asked."),
+    ):
+        command = option(command)
+    return command
+
+
 @main.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
               help="A folder with a retrieval set.")
@@ -167,12 +178,12 @@ def attacks(
               help="Ask so many of the set that have an answer, and half as many without one.")
 @click.option("--part", "parts", type=click.Choice(PARTS), multiple=True, default=PARTS, show_default=True,
               help="Measure this part alone; may be given several times.")
-@click.option("--again", is_flag=True, help="Forget what an earlier run came to; without it only what lacks is asked.")
+@resuming_options
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
 @system_options
 def answers(
-    data: Path, questions: int, parts: tuple[str, ...], again: bool, report: bool, gateway: str, data_dir: Path | None,
-    engine: str,
+    data: Path, questions: int, parts: tuple[str, ...], again: bool, kept_only: bool, report: bool, gateway: str,
+    data_dir: Path | None, engine: str,
 ) -> None:
     """Measure whole answers of the stack's own language model: sources, facts, refusals, direct answers, follow-ups.
 
@@ -181,7 +192,7 @@ def answers(
     Direct answers ask the model nothing.
     """
     run = AnswerRun(
-        dataset=datasets.load(data), questions=questions, parts=parts, again=again,
+        dataset=datasets.load(data), questions=questions, parts=parts, again=again, kept_only=kept_only,
         document=DOCUMENT if report else None, command=_command(),
     )
     with running_system(gateway=gateway, data_dir=data_dir, engine=engine, generate=OWN_MODEL) as system:
@@ -280,36 +291,35 @@ def answerable(
         ))
 
 
-AGAIN_HELP = "Forget what an earlier run came to; without it only what lacks is asked."
-
-
 @main.command(name="tools")
 @click.option("--questions", type=click.IntRange(min=1), help="Ask so many of the demo's; all when left out.")
-@click.option("--again", is_flag=True, help=AGAIN_HELP)
+@resuming_options
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
 @system_options
 def tool_calls(
-    questions: int | None, again: bool, report: bool, gateway: str, data_dir: Path | None, engine: str
+    questions: int | None, again: bool, kept_only: bool, report: bool, gateway: str, data_dir: Path | None, engine: str
 ) -> None:
     """Measure mode tools with the stack's own language model: whether it searches, and what it answers then."""
     with running_system(gateway=gateway, data_dir=data_dir, engine=engine, generate=OWN_MODEL) as system:
         asyncio.run(measure_tool_calls(
-            system, questions=questions, again=again, document=DOCUMENT if report else None, command=_command(),
+            system, questions=questions, again=again, kept_only=kept_only, document=DOCUMENT if report else None,
+            command=_command(),
         ))
 
 
 @main.command()
 @click.option("--questions", type=click.IntRange(min=1), help="Ask so many of the demo's; all when left out.")
-@click.option("--again", is_flag=True, help=AGAIN_HELP)
+@resuming_options
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
 @system_options
 def analyses(
-    questions: int | None, again: bool, report: bool, gateway: str, data_dir: Path | None, engine: str
+    questions: int | None, again: bool, kept_only: bool, report: bool, gateway: str, data_dir: Path | None, engine: str
 ) -> None:
     """Measure the analysis of questions by the stack's own language model: is it valid, and does it help?"""
     with running_system(gateway=gateway, data_dir=data_dir, engine=engine, generate=OWN_MODEL) as system:
         asyncio.run(measure_analyses(
-            system, questions=questions, again=again, document=DOCUMENT if report else None, command=_command(),
+            system, questions=questions, again=again, kept_only=kept_only, document=DOCUMENT if report else None,
+            command=_command(),
         ))
 
 
@@ -334,8 +344,8 @@ def draw() -> None:
 
 
 def _command() -> str:
-    """Return the command as anyone can repeat it: where it kept its data is not part of it."""
-    arguments = list(sys.argv[1:])
+    """Return the command as anyone can repeat it: not where it kept its data, nor how often it was cut off."""
+    arguments = [each for each in sys.argv[1:] if each != "--kept"]
     if "--data-dir" in arguments:
         place = arguments.index("--data-dir")
         del arguments[place : place + 2]

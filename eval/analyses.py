@@ -60,14 +60,15 @@ class Analysed:
 
 
 async def measure_analyses(
-    system: System, *, questions: int | None, again: bool, document: Path | None, command: str
+    system: System, *, questions: int | None, again: bool, kept_only: bool, document: Path | None, command: str
 ) -> None:
     """Ask with and without the analysis, and report; what was asked before is kept."""
     wanted = [each for each in handbook_questions() if each.source][:questions]
     kept = Kept(RESULTS / "analyses.jsonl", again=again, run_of=system.described_with_model)
     async with Client(system.gateway) as client:
-        await _ingest(client)
-        found = await _analysed(client, wanted, kept)
+        if not kept_only:
+            await _ingest(client)
+        found = await _analysed(client, wanted, kept, kept_only=kept_only)
     body = "\n\n".join([
         "### The analysis of a question", analyses_table(found),
         report.provenance(system=system.described_with_model, command=command),
@@ -91,12 +92,16 @@ def category_of(filename: str) -> str:
     return Path(filename).stem.replace("-", " ")
 
 
-async def _analysed(client: Client, wanted: Sequence[Wanted], kept: Kept) -> list[Analysed]:
+async def _analysed(
+    client: Client, wanted: Sequence[Wanted], kept: Kept, *, kept_only: bool
+) -> list[Analysed]:
     found = []
     progress = Progress("questions analysed")
     for number, each in enumerate(wanted, start=1):
         row = kept.get(each.question)
         if row is None:
+            if kept_only:
+                continue
             try:
                 row = asdict(await _ask(client, each))
             except SourcierError as error:

@@ -95,6 +95,8 @@ class AnswerRun:
     """`real` or `scripted`; results of the two are kept apart."""
     again: bool = False
     """Whether what was kept is forgotten."""
+    kept_only: bool = False
+    """Whether nothing is asked, and what was kept is reported."""
     document: Path | None = None
     command: str = ""
     passages: int = PASSAGES
@@ -109,21 +111,18 @@ async def measure_answers(run: AnswerRun, system: System) -> None:
     async with Client(system.gateway) as client:
         judged = await _answers(client, run, kept)
         looked = await _direct(client, run, kept) if "direct" in run.parts else []
-        rewritten = await follow_ups(client, kept) if "follow-ups" in run.parts else []
+        rewritten = await follow_ups(client, kept, kept_only=run.kept_only) if "follow-ups" in run.parts else []
     _report(run, system, judged, looked, rewritten)
 
 
 async def _answers(client: Client, run: AnswerRun, kept: Kept) -> list[Judged]:
     """Ask the questions of the parts, those that are kept left out; return all that are answered."""
     wanted: list[Wanted] = []
-    if "handbook" in run.parts or "follow-ups" in run.parts:
-        await handbook.ingest(client)
+    part, removed = _halved(run)
+    if not run.kept_only:
+        await _ingest(client, run, part, removed)
     if "handbook" in run.parts:
         wanted += handbook_questions()
-    if "piaf" in run.parts or "direct" in run.parts:
-        part, removed = _halved(run)
-        there = Dataset(part.name, tuple(each for each in part.passages if each.passage_id not in removed), ())
-        await corpus.ingest(client, there, collection=COLLECTION, progress=Progress("passages ingested"))
     if "piaf" in run.parts:
         wanted += _sampled(part, removed, questions=run.questions)
     judged: list[Judged] = []
@@ -131,6 +130,8 @@ async def _answers(client: Client, run: AnswerRun, kept: Kept) -> list[Judged]:
     for number, each in enumerate(wanted, start=1):
         found = kept.get(each.key)
         if found is None or found["outcome"] == FAILED:
+            if run.kept_only:
+                continue
             found = asdict(await judged_answer(client, each))
             kept.add(each.key, found)
         judged.append(Judged(**found))
@@ -142,12 +143,22 @@ async def _answers(client: Client, run: AnswerRun, kept: Kept) -> list[Judged]:
     return [each for each in judged if each.outcome != FAILED]
 
 
+async def _ingest(client: Client, run: AnswerRun, part: Dataset, removed: set[str]) -> None:
+    """Ingest what the parts ask about."""
+    if "handbook" in run.parts or "follow-ups" in run.parts:
+        await handbook.ingest(client)
+    if "piaf" in run.parts or "direct" in run.parts:
+        there = Dataset(part.name, tuple(each for each in part.passages if each.passage_id not in removed), ())
+        await corpus.ingest(client, there, collection=COLLECTION, progress=Progress("passages ingested"))
+
+
 async def _direct(client: Client, run: AnswerRun, kept: Kept) -> list[Looked]:
     """Put questions to an FAQ of the set's own, those that are kept left out."""
     part, removed = _halved(run)
     known = Dataset("", (), tuple(each for each in part.questions if removed.isdisjoint(each.relevant)))
     entries = [each for each in known.first(DIRECT_ENTRIES).questions if each.answers]
-    await direct.fill(client, entries, collection=COLLECTION)
+    if not run.kept_only:
+        await direct.fill(client, entries, collection=COLLECTION)
     looked: list[Looked] = []
     wanted = direct.cases(entries)
     progress = Progress("questions put to the FAQ")
@@ -155,6 +166,8 @@ async def _direct(client: Client, run: AnswerRun, kept: Kept) -> list[Looked]:
         key = f"direct: {kind}: {text}: {asked}"
         found = kept.get(key)
         if found is None:
+            if run.kept_only:
+                continue
             found = asdict(await direct.look(client, kind, text, asked))
             kept.add(key, found)
         looked.append(Looked(**found))
@@ -295,7 +308,7 @@ def figures(judged: Sequence[Judged], looked: Sequence[Looked], *, command: str)
             for name, values in shares.items() if values}
 
 
-async def follow_ups(client: Client, kept: Kept) -> list[dict[str, str]]:
+async def follow_ups(client: Client, kept: Kept, *, kept_only: bool = False) -> list[dict[str, str]]:
     """Ask each follow-up question in its conversation, those that are kept left out; return what it was made."""
     made = []
     for line in FOLLOW_UPS.read_text("utf-8").splitlines():
@@ -303,6 +316,8 @@ async def follow_ups(client: Client, kept: Kept) -> list[dict[str, str]]:
         key = f"follow-up: {case['history']}: {case['question']}"
         found = kept.get(key)
         if found is None:
+            if kept_only:
+                continue
             found = _became(case, await _rewritten(client, case))
             kept.add(key, found)
         made.append(found)

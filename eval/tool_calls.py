@@ -19,6 +19,7 @@ from eval.kept import Kept
 from eval.retrieval import RESULTS, Progress
 from eval.system import System
 from services.chassis.channels import Deadline
+from services.chassis.errors import ServiceError
 from services.gateway import search_tool
 from services.gateway.chat import ChatMessage, ToolCall
 from services.gateway.messages import messages_for
@@ -53,7 +54,7 @@ class Called:
 
 
 async def measure_tool_calls(
-    system: System, *, questions: int | None, again: bool, document: Path | None, command: str
+    system: System, *, questions: int | None, again: bool, kept_only: bool, document: Path | None, command: str
 ) -> None:
     """Ask the demo's questions in mode tools, and report; what was asked before is kept."""
     if not system.environment:
@@ -67,8 +68,9 @@ async def measure_tool_calls(
         limits=Limits(ANSWER_SECONDS_MAX, ANSWER_SECONDS_MAX, ANSWER_SECONDS_MAX),
     ) as peers:
         kept = Kept(RESULTS / "tool-calls.jsonl", again=again, run_of=system.described_with_model)
-        await handbook.ingest(client)
-        found = await _called(client, peers, wanted, kept)
+        if not kept_only:
+            await handbook.ingest(client)
+        found = await _called(client, peers, wanted, kept, kept_only=kept_only)
     body = "\n\n".join([
         "### Mode tools", calls_table(found), answers_table([each.judged for each in found]),
         report.provenance(system=system.described_with_model, command=command),
@@ -78,12 +80,16 @@ async def measure_tool_calls(
         report.write_block(document, "tool-calls", body)
 
 
-async def _called(client: Client, peers: Peers, wanted: Sequence[Wanted], kept: Kept) -> list[Called]:
+async def _called(
+    client: Client, peers: Peers, wanted: Sequence[Wanted], kept: Kept, *, kept_only: bool
+) -> list[Called]:
     found, failed = list[Called](), list[Called]()
     progress = Progress("questions asked in mode tools")
     for number, each in enumerate(wanted, start=1):
         row = kept.get(each.question)
         if row is None:
+            if kept_only:
+                continue
             called = await _ask(client, peers, each)
             if called.judged.outcome == FAILED:
                 failed.append(called)
@@ -102,13 +108,13 @@ async def _called(client: Client, peers: Peers, wanted: Sequence[Wanted], kept: 
 
 
 async def _ask(client: Client, peers: Peers, wanted: Wanted) -> Called:
-    first, query = await first_turn(peers, wanted.question)
     try:
+        first, query = await first_turn(peers, wanted.question)
         answer = await client.answer(
             wanted.question, collection=wanted.collection, mode="tools", seed=SEED, timeout_seconds=ANSWER_SECONDS_MAX
         )
-    except SourcierError as error:
-        return Called(first=first, query=query, judged=failure(wanted, str(error)), searches=(), degradations=())
+    except (ServiceError, SourcierError) as error:
+        return Called(first=NO_CALL, query="", judged=failure(wanted, str(error)), searches=(), degradations=())
     return Called(
         first=first, query=query, judged=judge(wanted, answer), searches=answer.queries,
         degradations=tuple(each.reason for each in answer.degradations if each.stage == "tools"),
