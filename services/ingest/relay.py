@@ -55,14 +55,16 @@ class Relay:
         """Move documents on until told to stop."""
         while not stopping.is_set():
             self._woken.clear()
+            more = False
             try:
-                moved = await self._dispatch() + await self._publish()
+                # What was not taken in full leaves nothing to look for, until somebody wakes us.
+                more = await self._dispatch() == RELEASE_LIMIT
+                more = await self._publish() == PUBLISH_LIMIT or more
                 await self._look_at_broker()
                 await self._keep_house()
             except ServiceError as error:
                 logger.warning("relay: %s", error)
-                moved = 0
-            if moved == 0:
+            if not more:
                 await first_of(self._woken, stopping, seconds=LOOK_SECONDS)
 
     async def _dispatch(self) -> int:
