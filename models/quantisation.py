@@ -50,8 +50,8 @@ def quantise_onnx(folder: Path, inputs: list[Inputs]) -> str:
 
     model = onnx.load(folder / "model.onnx")
     fold_attention_scale(model)
-    share_attention_mask(model)
     quantised = run_nncf(model, inputs)
+    share_attention_mask(quantised)
     gather_before_dequantising(quantised)
     onnx.checker.check_model(quantised)
     # Engines map a file of weights into memory, where they read a graph whole: of the vocabulary's table, which is most
