@@ -45,7 +45,7 @@ BENCHMARKS = {
     ),
     "stages": Benchmark(
         module="bench.stages", about="what a chunk costs beside the model, by stage", page="ingestion",
-        environments=("export",), quick_seconds=50,
+        environments=("export",), quick_seconds=35,
     ),
     "growth": Benchmark(
         module="bench.growth", about="ingestion without a model as the index grows, and each service's memory",
