@@ -163,6 +163,17 @@ class OpenVinoEngine:
         self._running = 0
         self._counting = threading.Lock()
         self._local = threading.local()
+        self._open_bindings()
+
+    def _open_bindings(self) -> None:
+        """Run once with no other thread beside: the bindings look NumPy up at their first call.
+
+        One of two first calls would wait for the interpreter while it holds the lock of that look-up, the other for
+        that lock while it holds the interpreter (pybind11's `npy_api`), and no process of ours would ever be ready.
+        """
+        once = np.ones((1, self.length_step), dtype=np.int64)
+        feed = dict.fromkeys(self._inputs, once)
+        self._compiled.create_infer_request().infer(feed, share_inputs=True, share_outputs=True)
 
     def run(self, input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
         """Return the last hidden state of a padded batch."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import numpy as np
 import numpy.typing as npt
+import openvino
 import pytest
 
 from services.chassis.errors import ModelInvalid
@@ -101,3 +103,17 @@ def test_a_question_that_is_alone_gets_the_vector_of_one_in_a_stream(model: Mode
         assert float(alone.vector @ in_stream.vector) > 0.999
         codes = [np.frombuffer(entry.token_codes, np.uint8) for entry in (alone, in_stream)]
         assert np.unpackbits(codes[0] ^ codes[1]).mean() < 0.02
+
+
+def test_the_first_inference_is_over_before_streams_begin(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two first calls at once may wait for each other for ever, inside the engine's bindings.
+    asked = []
+    infer = openvino.InferRequest.infer
+
+    def noted(request: openvino.InferRequest, *arguments: object, **options: object) -> object:
+        asked.append(threading.current_thread())
+        return infer(request, *arguments, **options)
+
+    monkeypatch.setattr(openvino.InferRequest, "infer", noted)
+    open_engine(model, name="openvino-int8", threads=2, streams=2)
+    assert asked == [threading.current_thread()]
