@@ -20,10 +20,11 @@ LIMIT_SECONDS = 15.0
 DEADLY = replace(KILLS, plans=(
     Plan(kills=("parse.after-work", "index.before-commit"), kill_probability=0.5), Plan(service="embed"),
 ), steps=30)
-# Batches come again while others of their version are still held back.
+# Batches come again while others of their version are still held back; with many names, few of these versions are
+# overtaken before they could do harm.
 DOUBLING = replace(
-    ORDER, habits=replace(ORDER.habits, large_share=1.0), plans=(
-        Plan(failpoints="consume.before-acknowledge=skip:0.6"), Plan(service="embed"),
+    ORDER, habits=replace(ORDER.habits, names=40, large_share=1.0, same_share=0.0), plans=(
+        Plan(failpoints="consume.before-acknowledge=skip:0.9"), Plan(service="embed"),
         Plan(service="embed", failpoints="embed.after-work=delay:8"),
     ),
 )
