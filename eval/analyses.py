@@ -6,7 +6,6 @@ wrong one hides the right document.
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,11 +15,12 @@ import click
 
 from eval import handbook, report
 from eval.answers import ANSWER_SECONDS_MAX, Wanted, handbook_questions
+from eval.corpus import ingest_files
 from eval.kept import Kept
 from eval.retrieval import RESULTS, Progress
 from eval.system import System
 from sourcier import Client
-from sourcier.errors import AlreadyExists, SourcierError
+from sourcier.errors import SourcierError
 from sourcier.results import Answer
 
 COLLECTION = "eval-analyses"
@@ -67,7 +67,7 @@ async def measure_analyses(
     kept = Kept(RESULTS / "analyses.jsonl", again=again, run_of=system.described_with_model)
     async with Client(system.gateway) as client:
         if not kept_only:
-            await _ingest(client)
+            await ingest_files(client, handbook.paths(), collection=COLLECTION, category_of=category_of)
         found = await _analysed(client, wanted, kept, kept_only=kept_only)
     body = "\n\n".join([
         "### The analysis of a question", analyses_table(found),
@@ -76,15 +76,6 @@ async def measure_analyses(
     click.echo(body)
     if document is not None:
         report.write_block(document, "analyses", body)
-
-
-async def _ingest(client: Client) -> None:
-    """Ingest the demo's documents, each under a category of its own."""
-    with contextlib.suppress(AlreadyExists):
-        await client.create_collection(COLLECTION)
-    for path in handbook.paths():
-        upload = await client.upload(path, collection=COLLECTION, category=category_of(path.name))
-        await client.wait_for_job(upload.job_id)
 
 
 def category_of(filename: str) -> str:

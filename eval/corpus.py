@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from eval.datasets import Dataset, Passage, Question
 from sourcier import Client
@@ -47,6 +48,17 @@ async def ingest(
     if missing:
         await _settle(client, dataset.questions[:PROBES], collection=collection)
     return await _documents(client, collection)
+
+
+async def ingest_files(
+    client: Client, paths: Iterable[Path], *, collection: str, category_of: Callable[[str], str] = lambda filename: ""
+) -> None:
+    """Ingest files one after the other; `category_of` returns that of a file's name."""
+    with contextlib.suppress(AlreadyExists):
+        await client.create_collection(collection)
+    for path in paths:
+        upload = await client.upload(path, collection=collection, category=category_of(path.name))
+        await client.wait_for_job(upload.job_id)
 
 
 async def _ingest_passage(client: Client, passage: Passage, *, collection: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from eval import report
+from eval.corpus import ingest_files
 from eval.retrieval import Progress
 from eval.system import System
 from sourcier import Client
@@ -49,11 +50,7 @@ async def measure_enriching(system: System, documents: Sequence[Path], *, docume
     A run that is cut off goes on where the service is when it is run again; the time is then that of what was left.
     """
     async with Client(system.gateway) as client:
-        with contextlib.suppress(AlreadyExists):
-            await client.create_collection(COLLECTION)
-        for path in documents:
-            upload = await client.upload(path, collection=COLLECTION)
-            await client.wait_for_job(upload.job_id)
+        await ingest_files(client, documents, collection=COLLECTION)
         began_at = time.time()
         with contextlib.suppress(AlreadyExists):
             await client.create_agent(AGENT, collection=COLLECTION)

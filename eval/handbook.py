@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval.corpus import ingest_files
 from sourcier import Client
-from sourcier.errors import AlreadyExists
 
 DEMO = Path(__file__).parents[1] / "demo"
 TRANSLATED = Path(__file__).parent / "data" / "handbook-translated.jsonl"
@@ -51,8 +50,4 @@ def paths() -> list[Path]:
 
 async def ingest(client: Client) -> None:
     """Ingest the demo's documents into `COLLECTION`."""
-    with contextlib.suppress(AlreadyExists):
-        await client.create_collection(COLLECTION)
-    for path in paths():
-        upload = await client.upload(path, collection=COLLECTION)
-        await client.wait_for_job(upload.job_id)
+    await ingest_files(client, paths(), collection=COLLECTION)

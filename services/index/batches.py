@@ -71,7 +71,7 @@ class PreparedBatch:
     entries: tuple[LexicalEntry, ...]
     vectors: tuple[HalfVector, ...]
     passages_with: Mapping[str, int]
-    """How many of the passages hold each lexeme."""
+    """How many of the passages hold each lexeme; empty for a part of a version, which the database adds up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,8 @@ def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
         text = "\n".join((batch.title, *chunk.heading_path, chunk.text))
         analysis = analyse_passage(text, language=chunk.language)
         entries.append(lexical_entry(analysis, collection_number=collection_number))
-        passages_with.update(analysis.frequencies.keys())
+        if batch.batch_count == 1:
+            passages_with.update(analysis.frequencies.keys())
     return PreparedBatch(
         batch, tuple(entries), tuple(half_vector(chunk.vector) for chunk in batch.chunks),
         {lexeme(stem, collection_number=collection_number): count for stem, count in passages_with.items()},
@@ -230,10 +231,10 @@ def _after_switch(version: VersionReference, state: _VersionState, *, split: boo
     What they look for is tied to the document by those who hold its lock, so that what was read under it still holds.
     """
     chosen: list[str] = []
-    if split:
-        chosen += statements.OF_SPLIT
+    if split or version.generation > 1:
+        chosen += statements.OF_STAGED
     if version.generation > 1:
-        chosen += statements.OF_OLDER
+        chosen.append(statements.SUPERSEDE_OLDER)
     chosen += (statements.FINISH_VERSION, statements.COMPLETE_JOB)
     if state.failed_before:
         chosen.append(statements.CLOSE_DEAD_LETTERS)

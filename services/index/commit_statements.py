@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from services.index.learned_responses import FORGET_OVERTAKEN, OVERTAKE
-from services.index.space_builds import HELD
+from services.index.space_builds import HELD, OPEN_STATES
 from services.index.unit_commits import DROP_UNITS, KEEP_UNITS
 
 SELECT_NUMBER = "select number from collections where tenant = %s and collection_id = %s"
@@ -202,11 +202,11 @@ where document_id = %(document_id)s and generation <= %(generation)s and state =
 """
 
 # Most collections are neither on their way to another space nor have a set of units: one look tells of both.
-LOOK_AT_COLLECTION = """
+LOOK_AT_COLLECTION = f"""
 select (select space_id from collections where collection_id = %(collection_id)s) is distinct from %(space_id)s
        or exists (
            select from space_builds
-           where collection_id = %(collection_id)s and state in ('building', 'ready', 'live', 'failed')
+           where collection_id = %(collection_id)s and state in {OPEN_STATES}
        ),
        exists (
            select from unit_builds
@@ -215,7 +215,7 @@ select (select space_id from collections where collection_id = %(collection_id)s
 """
 
 # The collection needs vectors of another space, too: it was switched since the version was accepted, or is on its way.
-NOTE_GAP = """
+NOTE_GAP = f"""
 insert into space_gaps (document_id, tenant, collection_id)
 select version.document_id, version.tenant, version.collection_id
 from document_versions as version
@@ -223,16 +223,13 @@ join collections as collection using (collection_id)
 where version.version_id = %(version_id)s
   and (collection.space_id <> version.space_id or exists (
       select from space_builds as build
-      where build.collection_id = version.collection_id and build.state in ('building', 'ready', 'live', 'failed')
+      where build.collection_id = version.collection_id and build.state in {OPEN_STATES}
   ))
 on conflict (document_id) do update set noted_at = clock_timestamp()
 """
 
-OF_SPLIT = (DELETE_STAGED_CHUNKS, DELETE_STAGED_BATCHES)
-"""After several batches: what was staged of the version, and of older ones that it overtook."""
-
-OF_OLDER = (DELETE_STAGED_CHUNKS, DELETE_STAGED_BATCHES, SUPERSEDE_OLDER)
-"""After a second version of a document, and any later one."""
+OF_STAGED = (DELETE_STAGED_CHUNKS, DELETE_STAGED_BATCHES)
+"""After several batches, or an older version: what was staged of the version, and of older ones that it overtook."""
 
 OF_VISIBLE = (OVERTAKE, FORGET_OVERTAKEN, KEEP_UNITS, DROP_UNITS)
 """What rests on a document's passages, once it has any."""

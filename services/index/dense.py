@@ -55,8 +55,11 @@ async def search_dense(
     return hits
 
 
-def candidates_of(limit: int, *, passages: int, matching: int) -> int:
-    """Return how many passages of a collection a search of its index looks at, where `matching` meet the filters."""
+def candidates_of(limit: int, *, passages: int = 0, matching: int = 0) -> int:
+    """Return how many points a search of an index looks at.
+
+    `passages`: those of the collection, `matching`: those that meet the filters; 0 where they are not counted.
+    """
     wanted = float(HNSW_CANDIDATES_MIN)
     if passages > LARGE_PASSAGES_MIN:
         wanted += HNSW_CANDIDATES_A_DOUBLING * log2(passages / LARGE_PASSAGES_MIN)

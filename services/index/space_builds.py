@@ -22,10 +22,13 @@ from services.index import unit_points
 from services.index.response_vectors import count_missing, forget_space
 from services.index.spaces import ensure_partition, get_space
 
-HELD = """(collection.space_id = {space} or exists (
+OPEN_STATES = "('building', 'ready', 'live', 'failed')"
+"""Of builds that have not ended: a collection has one such at most."""
+
+HELD = f"""(collection.space_id = {{space}} or exists (
     select from space_builds as build
     where build.collection_id = collection.collection_id
-      and build.state in ('building', 'ready', 'live', 'failed') and {space} in (build.from_space_id, build.space_id)
+      and build.state in {OPEN_STATES} and {{space}} in (build.from_space_id, build.space_id)
 ))"""
 """Whether a collection needs vectors in a space: its own, or that of an open build."""
 
@@ -268,7 +271,7 @@ where build.tenant = %(tenant)s
 
 SELECT = SELECT_BUILDS + " and build_id = %(build_id)s"
 SELECT_OPEN = f"""{SELECT_BUILDS}
-  and collection_id = %(collection_id)s and build.state in ('building', 'ready', 'live', 'failed')
+  and collection_id = %(collection_id)s and build.state in {OPEN_STATES}
 for update of build
 """
 SELECT_NEWEST = SELECT_BUILDS + " and collection.name = %(collection)s order by build.created_at desc limit 1"

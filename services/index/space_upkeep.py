@@ -9,6 +9,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from services.chassis.postgres import Connection
+from services.index.space_builds import OPEN_STATES
 from services.index.spaces import LOCK, StoredSpace, get_space
 
 CLEARED_AGAIN_SECONDS = 60.0
@@ -181,13 +182,13 @@ where {TO_CLEAR}
   and collection.space_id <> space.space_id
   and not exists (
       select from space_builds as later
-      where later.collection_id = build.collection_id and later.state in ('building', 'ready', 'live', 'failed')
+      where later.collection_id = build.collection_id and later.state in {OPEN_STATES}
         and space.space_id in (later.from_space_id, later.space_id)
   )
 order by build.finished_at
 """  # noqa: S608
 
-RETIRE = """
+RETIRE = f"""
 update embedding_spaces as space set state = 'retired', retired_at = now()
 where state <> 'retired' and space_id <> all(%(kept)s)
   and not exists (select from collections where collections.space_id = space.space_id)
@@ -198,10 +199,10 @@ where state <> 'retired' and space_id <> all(%(kept)s)
   and not exists (
       select from space_builds as build
       where space.space_id in (build.from_space_id, build.space_id)
-        and build.state in ('building', 'ready', 'live', 'failed')
+        and build.state in {OPEN_STATES}
   )
 returning space_id
-"""
+"""  # noqa: S608
 
 SELECT_RETIRED = """
 select space_id

@@ -58,45 +58,39 @@ class ParseStage:
         version = received.version
         self._progress.advance(version, LOCATED)
         body = self._recent.take(received.original.key)
+        document = None
         # Chunks that are stored are embedded again as they are.
         if received.start_stage != "embed" and may_be_light(received.filename, received.original.size_bytes):
             body = body if body is not None else await self._original(received)
             document = await asyncio.to_thread(
                 read_light, body, filename=received.filename, limits=self._parsers.limits
             )
-            if document is not None:
-                await self._hand_on(received, document, delivery)
-                return
+        if document is not None and self._chunk is not None:
+            await failpoint("parse.after-work")
+            await self._cut(received, document, self._chunk, delivery)
+            return
         key = parsed_key(
             tenant=version.tenant, content_sha256=received.original.sha256, filename=received.filename,
             content_type=received.content_type,
         )
-        artefact = None if received.parse_again else await self._known(key)
+        artefact = None if document is not None or received.parse_again else await self._known(key)
         if artefact is None:
-            artefact = await self._read(received, body, delivery.attempt)
+            artefact = await (
+                self._read(received, body, delivery.attempt) if document is None
+                else asyncio.to_thread(document.to_bytes)
+            )
             await self._objects.put(key, artefact)
         await failpoint("parse.after-work")
         await self._publish(received, key, artefact, delivery)
 
-    async def _hand_on(
-        self, received: events_pb2.DocumentReceived, document: ParsedDocument, delivery: Delivery
+    async def _cut(
+        self, received: events_pb2.DocumentReceived, document: ParsedDocument, chunk: ChunkStage, delivery: Delivery
     ) -> None:
-        """Cut a document that was read here; where others cut, store what was read for them."""
-        await failpoint("parse.after-work")
-        if self._chunk is not None:
-            self._progress.advance(received.version, PARSED, METADATA)
-            # Its batches' ids must not be those of a cut document whose message has the same number in another stream.
-            await self._chunk.cut(_parsed(received), document, identity=f"received-{delivery.identity}")
-            await failpoint("parse.after-publish")
-            return
-        version = received.version
-        key = parsed_key(
-            tenant=version.tenant, content_sha256=received.original.sha256, filename=received.filename,
-            content_type=received.content_type,
-        )
-        artefact = await asyncio.to_thread(document.to_bytes)
-        await self._objects.put(key, artefact)
-        await self._publish(received, key, artefact, delivery)
+        """Cut a document that was read here, without a message between."""
+        self._progress.advance(received.version, PARSED, METADATA)
+        # Its batches' ids must not be those of a cut document whose message has the same number in another stream.
+        await chunk.cut(_parsed(received), document, identity=f"received-{delivery.identity}")
+        await failpoint("parse.after-publish")
 
     async def _publish(
         self, received: events_pb2.DocumentReceived, key: str, artefact: bytes, delivery: Delivery
