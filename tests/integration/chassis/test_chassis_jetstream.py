@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import shutil
 
 import nats
 import nats.js.errors
@@ -13,9 +14,10 @@ from nats.js.api import RetentionPolicy, StorageType, StreamConfig
 
 from services.chassis import jetstream as chassis_jetstream
 from services.chassis import subjects, telemetry
-from services.chassis.errors import ResourceExhausted, ServiceError, TooLarge, Unavailable
+from services.chassis.errors import FailedPrecondition, ResourceExhausted, ServiceError, TooLarge, Unavailable
 from services.chassis.jetstream import JetStream
 from services.chassis.subjects import CHUNKS_READY, PROGRESS, READY
+from services.stack.servers.nats import NatsServer
 from sourcier.events.v1 import events_pb2
 from tests.integration.chassis.fix_jetstream import SUFFIX, eventually, publish, ready, stream_messages
 
@@ -30,6 +32,27 @@ async def limit_ready(jetstream: JetStream, messages_max: int) -> None:
         dataclasses.replace(READY, messages_per_subject_max=messages_max), [CHUNKS_READY]
     )
     await jetstream.context.update_stream(config)
+
+
+async def refuse(jetstream: JetStream, server: NatsServer, times: int) -> list[nats.js.errors.ServerError]:
+    """Delete a stream and let the broker's next attempts to make it fail; return the list that its refusals go to."""
+    [folder] = server.settings.folder.rglob(name_of(jetstream))
+    await jetstream.context.delete_stream(name_of(jetstream))
+    add_stream = jetstream.context.add_stream
+    refused: list[nats.js.errors.ServerError] = []
+
+    async def add(config: StreamConfig) -> object:
+        if config.name == name_of(jetstream) and len(refused) < times:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.touch()
+        try:
+            return await add_stream(config)
+        except nats.js.errors.ServerError as error:
+            refused.append(error)
+            raise
+
+    jetstream.context.add_stream = add  # type: ignore[method-assign, assignment]
+    return refused
 
 
 async def test_every_stream_of_the_table_is_there_and_never_drops_work(jetstream: JetStream) -> None:
@@ -48,6 +71,26 @@ async def test_opening_again_changes_nothing(jetstream: JetStream, nats_url: str
         pass
     await jetstream.ensure_streams()
     assert await stream_messages(jetstream) == 1
+
+
+async def test_a_folder_that_goes_away_under_a_new_stream_is_made_again(
+    jetstream: JetStream, nats_server: NatsServer
+) -> None:
+    refused = await refuse(jetstream, nats_server, times=1)
+    await jetstream.ensure_streams()
+    await publish(jetstream, 1)
+    assert await stream_messages(jetstream) == 1
+    assert len(refused) == 1
+
+
+async def test_a_stream_that_the_server_cannot_make_is_refused_in_the_end(
+    jetstream: JetStream, nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chassis_jetstream, "_CREATE_PAUSES_SECONDS", (0.0, 0.0))
+    refused = await refuse(jetstream, nats_server, times=10)
+    with pytest.raises(FailedPrecondition, match="JetStream refuses the stream"):
+        await jetstream.ensure_streams()
+    assert len(refused) == 3
 
 
 async def test_a_stream_of_an_older_release_is_brought_up_to_date_with_its_messages(jetstream: JetStream) -> None:
