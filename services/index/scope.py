@@ -127,12 +127,18 @@ async def _find_matching(
     row = await cursor.fetchone()
     assert row is not None
     matching, documents = int(row[0]), None if row[1] is None else tuple(row[1])
-    if values["chunk_types"] or values["categories"]:
-        cursor = await connection.execute(COUNT_CHUNKS, values)
-        row = await cursor.fetchone()
-        assert row is not None
-        matching = int(row[0])
+    if values["chunk_types"]:
+        matching = await _count(connection, COUNT_CHUNKS, values)
+    elif values["categories"]:
+        matching += await _count(connection, COUNT_CHUNKS_OF_OTHERS, values)
     return matching, documents
+
+
+async def _count(connection: Connection, statement: str, values: dict[str, Any]) -> int:
+    cursor = await connection.execute(statement, values)
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 SELECT_SPACES = "select name, space_id from collections where tenant = %(tenant)s and name = any(%(names)s)"
@@ -164,8 +170,11 @@ left join occurring using (collection_id)
 """
 
 # Conditions on metadata read every document of the collections: done once, where they then can be named.
+# Passages are those of documents that meet the conditions as a whole.
 FIND_MATCHING = f"""
-select coalesce(sum(chunk_count), 0)::int,
+select coalesce(sum(chunk_count) filter (
+           where %(categories)s::text[] is null or category = any(%(categories)s::text[])
+       ), 0)::int,
        case when count(*) <= %(named_max)s then coalesce(array_agg(document_id), '{{}}') end
 from documents
 where tenant = %(tenant)s
@@ -187,4 +196,17 @@ join matching using (document_id)
 where tenant = %(tenant)s and (%(chunk_types)s::text[] = '{{}}' or kind = any(%(chunk_types)s::text[]))
   and (%(categories)s::text[] is null or matching.category = any(%(categories)s::text[])
        or chunk_id in ({UNITS_OF_CATEGORY.format(key="chunk_id")}))
+"""
+
+# Chunks of the categories in documents of none of them: few beside all the chunks of the documents that are of one.
+COUNT_CHUNKS_OF_OTHERS = f"""
+select count(*)::int
+from chunks
+where tenant = %(tenant)s and chunk_id in ({UNITS_OF_CATEGORY.format(key="chunk_id")})
+  and document_id in (
+      select document_id from documents
+      where tenant = %(tenant)s
+        and collection_id in (select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s))
+        and {CONDITIONS} and category <> all(%(categories)s::text[])
+  )
 """

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 import signal
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import psycopg
 from psycopg import AsyncConnection, sql
 
@@ -25,10 +26,11 @@ ROLE = "sourcier"
 DATABASE = "sourcier"
 SHARED_MEMORY_BYTES_MIN = 512 * 1024 * 1024
 
-# For a laptop that other programs use too; the documents' vectors are the working set.
+SHARED_BUFFERS_BYTES_MIN, SHARED_BUFFERS_BYTES_MAX = 128 * 1024 * 1024, 8 * 1024 * 1024 * 1024
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+# For a laptop that other programs use too; what goes by the machine's memory is `memory_configuration`.
 CONFIGURATION: Mapping[str, str] = {
-    "shared_buffers": "256MB",
-    "effective_cache_size": "2GB",
     "work_mem": "16MB",
     "maintenance_work_mem": "256MB",
     "max_connections": "100",
@@ -127,6 +129,7 @@ class PostgresServer(Component):
         """Return the `postgres` program. SIGINT is its fast shutdown; SIGTERM would wait for every client."""
         options = {
             **CONFIGURATION, **({} if self.settings.durable else NOT_DURABLE), **_shared_memory(),
+            **memory_configuration(memory_bytes()),
             **self.settings.configuration,
             "listen_addresses": ports.HOST, "port": str(self._port), "unix_socket_directories": "",
         }
@@ -227,6 +230,25 @@ DROP_DATABASE = "drop database if exists {database} with (force)"
 async def _exists(connection: Connection, query: str, name: str) -> bool:
     cursor = await connection.execute(query.encode(), (name,))
     return await cursor.fetchone() is not None
+
+
+def memory_bytes() -> int:
+    """Return the memory that the machine has, or that the container may take."""
+    limits = [int(psutil.virtual_memory().total)]
+    # Absent outside containers, `max` where there is no limit.
+    with suppress(OSError, ValueError):
+        limits.append(int(CGROUP_LIMIT.read_text()))
+    return min(limits)
+
+
+def memory_configuration(memory: int) -> dict[str, str]:
+    """Return what goes by the memory in bytes, in PostgreSQL's kilobytes.
+
+    A search through a graph reads pages by the ten thousand: each that is in the system's cache alone is copied first.
+    An eighth holds the graphs of a million chunks on a machine of 16 GB; what is never read there is never taken.
+    """
+    shared = min(max(memory // 8, SHARED_BUFFERS_BYTES_MIN), SHARED_BUFFERS_BYTES_MAX)
+    return {"shared_buffers": f"{shared // 1024}kB", "effective_cache_size": f"{memory // 2 // 1024}kB"}
 
 
 def _shared_memory() -> dict[str, str]:
