@@ -12,7 +12,7 @@ from psycopg.rows import class_row
 
 from services.chassis.postgres import Connection
 from services.chassis.postgres_types import half_vector
-from services.index.dense import CONFIGURE_HNSW, candidates_of
+from services.index.dense import CONFIGURE_HNSW, HNSW_CANDIDATES_MAX, candidates_of
 from services.index.filters import Filters
 from services.index.scope import Scope
 from services.index.unit_points import KINDS
@@ -145,7 +145,7 @@ async def _fetch(
     condition = sql.SQL(filters.narrowed("unit_id"))
     found: list[Found] = []
     if live.indexed and not exact:
-        await connection.execute(CONFIGURE_HNSW, (str(candidates_of(limit)),))
+        await connection.execute(CONFIGURE_HNSW, (str(min(candidates_of(limit), HNSW_CANDIDATES_MAX)),))
     for approximate in (True, False) if live.indexed and not exact else (False,):
         near = sql.SQL(NEAR_INDEXED if approximate else NEAR_EXACT).format(
             build=sql.Literal(live.build_id), space=sql.Literal(space_id), dimension=sql.Literal(live.dimension),
