@@ -22,8 +22,8 @@ LARGE_PASSAGES_MIN, HNSW_CANDIDATES_A_DOUBLING = 100_000, 90
 HNSW_CANDIDATES_MAX = 1_000
 """The most that pgvector takes for `hnsw.ef_search`."""
 EXACT_FILTERED_ROWS_MAX = 120_000
-"""So many are scanned exactly where an index cannot be asked to look at enough: some 0.1 s on two cores, where a search at
-the widest takes 0.05 and finds 93 % of the ten closest (a tenth of a million)."""
+"""So many are scanned exactly where an index cannot be asked to look at enough: some 0.1 s on two cores, where a search
+at the widest takes 0.05 and finds 93 % of the ten closest (a tenth of a million)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ async def search_dense(
 ) -> list[Hit]:
     """Return the passages closest to a vector (float16, little-endian), best first.
 
-    Never fewer than `limit` where so many match: what iterative index scans leave out is scanned exactly. So are filters
-    that leave less than an index can be asked to look through.
+    Never fewer than `limit` where so many match: what iterative index scans leave out is scanned exactly. So is what
+    filters leave where an index cannot be asked to look at enough.
     """
     values = {
         "tenant": scope.tenant,
