@@ -127,11 +127,10 @@ class RetrievalPlanner:
         self, *, tenant: str, collection: str, deadline: Deadline
     ) -> tuple[RetrievalSettings, str]:
         try:
-            async with (
-                asyncio.timeout(deadline.remaining(self._settings.search_seconds_max)),
-                self._database.transaction(tenant=tenant, read_only=True) as connection,
-            ):
-                return await search_settings_of(connection, tenant=tenant, name=collection)
+            async with asyncio.timeout(deadline.remaining(self._settings.search_seconds_max)):
+                return await self._database.look(
+                    lambda connection: search_settings_of(connection, tenant=tenant, name=collection), tenant=tenant
+                )
         except TimeoutError as error:
             raise DeadlineExceeded("the collection's settings could not be read in time") from error
 

@@ -35,6 +35,8 @@ class Scope:
     """Passages that meet the filters; those of the collections without filters."""
     frequencies: Mapping[str, int]
     """In how many of the collections' passages each stem of the question occurs; absent where in none."""
+    has_units: bool
+    """Whether knowledge units of one of the collections answer."""
     matching_documents: tuple[str, ...] | None = None
     """The documents that meet the filters, where they are few enough to be named; None where they have to be found."""
 
@@ -76,11 +78,12 @@ async def find_scope(
     cursor = await connection.execute(SELECT_COLLECTIONS, values)
     rows = await cursor.fetchall()
     _check_found(collections, {name for name, *_ in rows})
-    space_id, dimension, vectors_table = _only_one({tuple(space) for _, _, _, _, _, *space in rows})
+    space_id, dimension, vectors_table = _only_one({tuple(space) for _, _, _, _, _, _, *space in rows})
     passages = sum(count for _, _, _, count, *_ in rows)
     frequencies: Counter[str] = Counter()
     for _, _, _, _, counts, *_ in rows:
         frequencies.update(counts)
+    has_units = any(row[5] for row in rows)
     matching, documents = (passages, None) if filters.empty else await _find_matching(connection, values)
     return Scope(
         tenant=tenant,
@@ -93,6 +96,7 @@ async def find_scope(
         filters=filters,
         matching=matching,
         frequencies=frequencies,
+        has_units=has_units,
         matching_documents=documents,
     )
 
@@ -156,6 +160,8 @@ occurring as (
     group by frequency.collection_id
 )
 select name, collection_id, number, greatest(coalesce(passages, 0), 0), coalesce(frequencies, '{}'),
+       exists (select from unit_builds as build
+               where build.collection_id = wanted.collection_id and build.state = 'live'),
        embedding_spaces.space_id, dimension, vectors_table
 from wanted
 join embedding_spaces on embedding_spaces.space_id = coalesce(nullif(%(space_id)s::text, ''), wanted.space_id)

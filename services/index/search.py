@@ -17,7 +17,7 @@ from services.index.filters import Filters
 from services.index.fusion import fuse
 from services.index.lexical import search_lexical
 from services.index.neighbours import neighbours_of
-from services.index.passages import Passage, ask_passages, asked_passages, get_passages
+from services.index.passages import Passage, get_passages
 from services.index.scope import Scope, find_scope, find_space
 from services.index.unit_search import UnitMatch, nearest_units, units_of
 
@@ -256,12 +256,8 @@ async def _results(
         return []
     tenant, chunk_ids = request.tenant, list(scores)
     vectors_table = scope.vectors_table if request.with_codes else None
-    # In one round trip.
-    async with connection.pipeline(), ask_passages(
-        connection, tenant=tenant, chunk_ids=chunk_ids, vectors_table=vectors_table
-    ) as asked:
-        units = await units_of(connection, tenant=tenant, chunk_ids=chunk_ids)
-        found = await asked_passages(asked, chunk_ids)
+    found = await get_passages(connection, tenant=tenant, chunk_ids=chunk_ids, vectors_table=vectors_table)
+    units = await units_of(connection, tenant=tenant, chunk_ids=chunk_ids) if scope.has_units else {}
     units |= {match.chunk_id: match for match in matches}
     return [
         SearchResult(
