@@ -15,6 +15,7 @@ from difflib import SequenceMatcher
 
 import numpy as np
 
+from services.chassis.channels import let_leave
 from services.gateway.events import RankedPassage
 from services.gateway.shared_runs import WORDS_MAX, holding, words_of
 from services.gateway.spelling import within_one_edit
@@ -85,9 +86,7 @@ async def read_meanwhile(passages: Sequence[Passage]) -> Wordings | None:
     """Read passages while a call that begins at the same time is waited for; None where there are none."""
     if not passages:
         return None
-    for _ in range(3):
-        # The call's request leaves in the event loop's next turns, which a thread at work would hold up.
-        await asyncio.sleep(0)
+    await let_leave()
     return await asyncio.to_thread(Wordings, passages)
 
 

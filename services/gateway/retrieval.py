@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -24,6 +24,7 @@ from services.gateway.near_duplicates import Wordings, distinct, read_meanwhile
 from services.gateway.neighbours import with_neighbours
 from services.gateway.peers import Peers, RerankCandidate
 from services.gateway.question_vector import ComingEmbedding
+from services.gateway.ranking_order import ordered
 from services.gateway.validated_sources import kept_with, read_validated
 from services.index import search
 from services.index.agents import MADE_METHODS
@@ -34,13 +35,6 @@ from services.index.search import SearchRequest, SearchResult
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-LEXICAL_WEIGHT = 0.05
-"""What the best full-text score adds to a re-ranking score. Late interaction forgets exact words that are rare, which
-BM25 counts; docs/QUALITY.md has the gain. Beside a cross-encoder's logits it settles ties and no more."""
-LEXICAL_POWER = 2.0
-"""Of the others' score as a share of the best: a passage with half of it holds other words of the question, or commoner
-ones, which late interaction tells better. With codes of one bit this takes back part of what they lose."""
 
 CANDIDATE_HEADS = 3
 """First places of dense and of full-text search that are re-ranked in any case; docs/QUALITY.md has what it brings."""
@@ -387,21 +381,3 @@ def _depth(query: Query) -> int:
     """Return how many passages are searched for: more than are returned where some may be left out after that."""
     deeper = query.mode is Mode.RERANKED or query.suppress_duplicates
     return max(query.candidates, query.limit) if deeper else query.limit
-
-
-def ordered(results: Sequence[SearchResult], scores: Mapping[str, float]) -> tuple[RankedPassage, ...]:
-    """Return the candidates by the re-ranker's score and what their BM25 adds to it."""
-    shares = lexical_shares([result.lexical_score or 0.0 for result in results])
-    ranked = (
-        RankedPassage(result, scores[result.passage.chunk_id], share)
-        for result, share in zip(results, shares, strict=True)
-    )
-    return tuple(sorted(ranked, key=lambda entry: -entry.score))
-
-
-def lexical_shares(
-    scores: Sequence[float], *, weight: float = LEXICAL_WEIGHT, power: float = LEXICAL_POWER
-) -> list[float]:
-    """Return what each candidate's BM25 adds to its re-ranking score: 0 for one that full text did not find."""
-    best = max(scores, default=0.0)
-    return [weight * (score / best) ** power if best > 0 else 0.0 for score in scores]
