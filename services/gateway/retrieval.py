@@ -30,6 +30,7 @@ from services.index import search
 from services.index.agents import MADE_METHODS
 from services.index.filters import Filters
 from services.index.response_vectors import NearResponse
+from services.index.retrieval_settings import RetrievalSettings
 from services.index.search import SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
@@ -89,6 +90,8 @@ class Query:
     """By what passages are found; empty for their own text, and what the agent's indexing method asks for."""
     space_id: str = ""
     """The collection's space as it was read a moment ago, which saves looking it up; empty to look it up."""
+    believed: RetrievalSettings | None = None
+    """The collection's settings that the search was planned by, if it is to be refused where they are others by now."""
 
     @property
     def unit_method(self) -> str:
@@ -293,7 +296,7 @@ class Retriever:
         request = SearchRequest(
             tenant=query.tenant, collections=[query.collection], filters=query.filters, exact=query.exact,
             limit=_depth(query), with_codes=reranked, heads=CANDIDATE_HEADS if reranked else 0,
-            method=query.unit_method, kinds=query.kinds,
+            method=query.unit_method, kinds=query.kinds, believed=query.believed,
         )
         threshold = self._result_threshold if query.result_threshold is None else query.result_threshold
         embedding, found = await self._embed_and_search(query, request, coming, stopwatch=stopwatch, deadline=deadline)
