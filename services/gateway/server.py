@@ -11,7 +11,14 @@ from typing import Any
 import grpc.aio
 
 from services.chassis.channels import Deadline, from_reason
-from services.chassis.errors import FailedPrecondition, InvalidArgument, NotFound, ServiceError, Unavailable
+from services.chassis.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    ServiceError,
+    SettingsChanged,
+    Unavailable,
+)
 from services.chassis.ids import is_id
 from services.chassis.serving import require, tenant_of
 from services.gateway.agents import Agents, AskedAgent
@@ -95,7 +102,8 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             # Of the collection as it was, perhaps: other settings, another space, which nobody serves any more.
             failed = error
         options = await planner.for_search(request, tenant=tenant, collection=collection, deadline=deadline)
-        if failed is not None and options == expected:
+        # Settings that were others for a moment are no reason to refuse a search.
+        if failed is not None and options == expected and not isinstance(failed, SettingsChanged):
             raise failed
         return await self._retriever.find(_planned(query, request, options), deadline=deadline, coming=coming)
 
