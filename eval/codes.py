@@ -15,7 +15,7 @@ from eval.measures import Estimate, estimate, measure
 from eval.offline import Fusion, OfflineSearch, Precision, Reranking
 from eval.parts import CANDIDATES, LIMIT
 from eval.retrieval import RESULTS, Progress
-from services.gateway.retrieval import LEXICAL_POWER, LEXICAL_WEIGHT
+from services.gateway.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT
 
 SHARES = ((0.0, 1.0), (0.07, 1.0), (0.08, 1.0), (0.1, 1.0), (0.05, 2.0), (0.06, 2.0), (0.07, 2.0), (0.05, 3.0))
 """Weight and power of the share of BM25; 0.07 and 1 is what the gateway had before."""

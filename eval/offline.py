@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from eval.datasets import Dataset
 from eval.encoding import EncodedCorpus, EncodedQuestions, FloatArray, IntArray, TokenRows
-from services.gateway.retrieval import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
+from services.gateway.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
 from services.index.analyser import analyse_question
 from services.index.bm25 import question_weights
 from services.index.fusion import RANK_CONSTANT

@@ -14,7 +14,7 @@ from eval.asking import Asked, Asking
 from eval.datasets import Dataset, Question
 from services.gateway.answerability import Signs, signs_of
 from services.gateway.events import RankedPassage
-from services.gateway.retrieval import ordered
+from services.gateway.ranking_order import ordered
 from services.index.analyser import analyse_passage
 from services.index.question_terms import question_words, weigh
 from services.index.search import SearchResult

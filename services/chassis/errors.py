@@ -67,6 +67,12 @@ class SpaceMismatch(FailedPrecondition):
     reason = "SPACE_MISMATCH"
 
 
+class SettingsChanged(FailedPrecondition):
+    """The collection's settings changed since they were read."""
+
+    reason = "SETTINGS_CHANGED"
+
+
 class ModelInvalid(FailedPrecondition):
     """A model's files do not match its manifest."""
 

@@ -9,17 +9,18 @@ more (docs/QUALITY.md has the comparison).
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 
+import numpy as np
+
+from services.chassis.channels import let_leave
 from services.gateway.events import RankedPassage
+from services.gateway.shared_runs import WORDS_MAX, holding, words_of
 from services.gateway.spelling import within_one_edit
 from services.index.passages import Passage
-from services.index.stop_words import fold
 
-SHINGLE_WORDS = 3
 CONTAINED_MIN = 0.8
 """Share of a passage's runs of words that another must hold before the two are compared word by word."""
 SENTENCE_WORDS_MIN = 8
@@ -28,13 +29,10 @@ SPELLING_CHARACTERS_MIN = 5
 """Shorter words are other words, not other spellings."""
 CONTEXT_WORDS = 40
 """Shorter passages are the same only under the same title and headings: « Deux ans. » is said of many things."""
-WORDS_MAX = 2_000
-"""Longer passages are compared by their beginning."""
+COMPARED_MAX = 16
+"""Pairs of passages that are compared before their order is known; where there are more, those that are left are
+compared as the order asks for them."""
 
-_WORD = re.compile(r"\w+")
-_SIGNS = "’«»…–—“”•€°\u00a0\u202f"
-"""What is no word in usual texts, and not ASCII."""
-_BETWEEN_WORDS = {number: " " for number in range(128) if not _WORD.fullmatch(chr(number))}
 # Not all function words: « avant » and « après », « peut » and « doit » say different things.
 _EMPTY = frozenset((
     "le", "la", "les", "l", "un", "une", "des", "de", "d", "du", "au", "aux", "a", "en", "et", "ce", "cet", "cette",
@@ -42,59 +40,53 @@ _EMPTY = frozenset((
 ))
 
 
-@dataclass(frozen=True)
-class _Wording:
-    words: tuple[str, ...]
-    shingles: frozenset[int]
-    """Hashes of its runs of words: they are looked up for every pair of passages, and a tuple is hashed each time."""
-    context: tuple[str, ...]
-    """The words of title and headings."""
-
-    @classmethod
-    def of(cls, text: str, context: Sequence[str] = ()) -> _Wording:
-        words = _words(text)[:WORDS_MAX]
-        size = min(SHINGLE_WORDS, len(words))
-        runs = zip(*(words[start:] for start in range(size)), strict=False)
-        return cls(words, frozenset(map(hash, runs)), _words(" ".join(context)))
+_Said = tuple[str, tuple[str, ...]]
+"""A text, its title and headings."""
 
 
 class Wordings:
-    """What passages say, word by word: made before it is known in which order they come."""
+    """Which passages say the same: found out before it is known in which order they come."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
-        """Read the passages; takes a tenth of a millisecond for each."""
-        self._read = {_said(passage): _Wording.of(*_said(passage)) for passage in passages}
-        once, twice = set[int](), set[int]()
+        """Read the passages; twenty take a millisecond, where few of them are alike."""
+        self._places: dict[_Said, int] = {}
         for passage in passages:
-            shingles = self._read[_said(passage)].shingles
-            twice |= once & shingles
-            once |= shingles
-        self._repeated = {
-            said for said, wording in self._read.items()
-            if len(wording.shingles & twice) >= CONTAINED_MIN * len(wording.shingles)
-        }
+            self._places.setdefault(_said(passage), len(self._places))
+        self._said = list(self._places)
+        alike = holding([text for text, _ in self._said], share_min=CONTAINED_MIN)
+        np.fill_diagonal(alike, False)
+        self._alike = {(int(held), int(other)) for held, other in np.argwhere(alike)}
+        self._words: dict[int, tuple[str, ...]] = {}
+        self._same: dict[tuple[int, int], bool] = {}
+        self.compared = len(self._alike) <= COMPARED_MAX
+        """Whether there is nothing left to compare."""
+        if self.compared:
+            for held, other in self._alike:
+                self._compare(held, other)
 
-    @property
-    def all_differ(self) -> bool:
-        """Whether no passage can be the same as another: none has enough runs of words that the others have, too."""
-        return not self._repeated
+    def says(self, held: Passage, other: Passage) -> bool:
+        """Return whether `held` says all that `other` does."""
+        pair = self._places[_said(held)], self._places[_said(other)]
+        return pair[0] == pair[1] or (pair in self._alike and self._compare(*pair))
 
-    def of(self, passage: Passage) -> _Wording:
-        """Return one passage's words."""
-        return self._read[_said(passage)]
+    def _compare(self, held: int, other: int) -> bool:
+        if (held, other) not in self._same:
+            self._same[held, other] = _says(
+                self._words_of(held), self._words_of(other), within=(self._said[held][1], self._said[other][1])
+            )
+        return self._same[held, other]
 
-    def may_repeat(self, passage: Passage) -> bool:
-        """Whether another of the passages may say all that this one does."""
-        return _said(passage) in self._repeated
+    def _words_of(self, place: int) -> tuple[str, ...]:
+        if place not in self._words:
+            self._words[place] = words_of(self._said[place][0])[:WORDS_MAX]
+        return self._words[place]
 
 
 async def read_meanwhile(passages: Sequence[Passage]) -> Wordings | None:
     """Read passages while a call that begins at the same time is waited for; None where there are none."""
     if not passages:
         return None
-    for _ in range(3):
-        # The call's request leaves in the event loop's next turns, which a thread at work would hold up.
-        await asyncio.sleep(0)
+    await let_leave()
     return await asyncio.to_thread(Wordings, passages)
 
 
@@ -104,8 +96,8 @@ async def distinct(
     """Do as `without_duplicates`, in a thread where there is anything to compare; `wordings` may be made already."""
     if wordings is None:
         wordings = await asyncio.to_thread(Wordings, [ranked.passage for ranked in passages])
-    if wordings.all_differ:
-        return tuple(passages[:limit])
+    if wordings.compared:
+        return without_duplicates(passages, wordings, limit=limit)
     return await asyncio.to_thread(without_duplicates, passages, wordings, limit=limit)
 
 
@@ -118,53 +110,44 @@ def without_duplicates(
     """
     kept: list[RankedPassage] = []
     repeated: dict[int, dict[str, None]] = {}
-    for passage in passages:
-        place = None
-        if wordings.may_repeat(passage.passage):
-            wording = wordings.of(passage.passage)
-            place = next((place for place, held in enumerate(kept) if _says(wordings.of(held.passage), wording)), None)
+    for ranked in passages:
+        says = wordings.says
+        place = next((place for place, held in enumerate(kept) if says(held.passage, ranked.passage)), None)
         if place is not None:
-            repeated.setdefault(place, {})[passage.passage.document_id] = None
+            repeated.setdefault(place, {})[ranked.passage.document_id] = None
         elif len(kept) < limit:
-            kept.append(passage)
-    return tuple(replace(passage, duplicates=tuple(repeated.get(place, ()))) for place, passage in enumerate(kept))
+            kept.append(ranked)
+    return tuple(
+        replace(ranked, duplicates=tuple(repeated[place])) if place in repeated else ranked
+        for place, ranked in enumerate(kept)
+    )
 
 
 def says(text: str, other: str) -> bool:
     """Return whether a text says all that another does under the same headings, in its words."""
-    return _says(_Wording.of(text), _Wording.of(other))
+    return bool(holding([text, other], share_min=CONTAINED_MIN)[0, 1]) and _says(
+        words_of(text)[:WORDS_MAX], words_of(other)[:WORDS_MAX]
+    )
 
 
-def _said(passage: Passage) -> tuple[str, tuple[str, ...]]:
+def _said(passage: Passage) -> _Said:
     return passage.text, (passage.title, *passage.heading_path)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    """Return the runs of letters, digits and underscores."""
-    for sign in _SIGNS:
-        if sign in text:
-            text = text.replace(sign, " ")
-    text = fold(text.casefold())
-    # The same, in a third of the time: nearly all French and English is ASCII by now.
-    return tuple(text.translate(_BETWEEN_WORDS).split()) if text.isascii() else tuple(_WORD.findall(text))
-
-
-def _says(held: _Wording, other: _Wording) -> bool:
-    if not other.words:
-        return not held.words
-    if len(other.words) < CONTEXT_WORDS and held.context != other.context:
-        return False
-    if held.words == other.words:
+def _says(
+    held: Sequence[str], other: Sequence[str], *, within: tuple[Sequence[str], Sequence[str]] = ((), ())
+) -> bool:
+    """Return whether words that hold nearly all runs of others say all that these do; `within`: their headings."""
+    if len(other) < CONTEXT_WORDS and words_of(" ".join(within[0])) != words_of(" ".join(within[1])):
+        return not held and not other
+    if held == other:
         return True
-    wanted = CONTAINED_MIN * len(other.shingles)
-    if len(held.shingles) < wanted or len(held.shingles & other.shingles) < wanted:
-        return False
-    matcher = SequenceMatcher(None, other.words, held.words, autojunk=False)
+    matcher = SequenceMatcher(None, other, held, autojunk=False)
     for kind, start, end, held_start, held_end in matcher.get_opcodes():
         if kind == "equal":
             continue
-        edge = (start == end == 0) or start == len(other.words)
-        if not _harmless(other.words[start:end], held.words[held_start:held_end], edge=edge):
+        edge = (start == end == 0) or start == len(other)
+        if not _harmless(other[start:end], held[held_start:held_end], edge=edge):
             return False
     return True
 

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from services.chassis.channels import Deadline
+from services.chassis.channels import Deadline, let_leave
 from services.gateway.embedding import QueryEmbedding
 from services.index.search import QuestionVector
 
@@ -54,6 +54,8 @@ class ComingEmbedding:
         await self._end()
         self._space_id = space_id
         self._making = asyncio.create_task(self._embedded(space_id), name="embed the question")
+        # The embedding is what a search waits for longest: what can be done meanwhile begins after its request.
+        await let_leave()
 
     async def embedding(self) -> QueryEmbedding:
         """Return the embedding that was begun; raise what embedding it raised."""

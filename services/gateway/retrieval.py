@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -24,23 +24,18 @@ from services.gateway.near_duplicates import Wordings, distinct, read_meanwhile
 from services.gateway.neighbours import with_neighbours
 from services.gateway.peers import Peers, RerankCandidate
 from services.gateway.question_vector import ComingEmbedding
+from services.gateway.ranking_order import ordered
 from services.gateway.validated_sources import kept_with, read_validated
 from services.index import search
 from services.index.agents import MADE_METHODS
 from services.index.filters import Filters
 from services.index.response_vectors import NearResponse
+from services.index.retrieval_settings import RetrievalSettings
 from services.index.search import SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-LEXICAL_WEIGHT = 0.05
-"""What the best full-text score adds to a re-ranking score. Late interaction forgets exact words that are rare, which
-BM25 counts; docs/QUALITY.md has the gain. Beside a cross-encoder's logits it settles ties and no more."""
-LEXICAL_POWER = 2.0
-"""Of the others' score as a share of the best: a passage with half of it holds other words of the question, or commoner
-ones, which late interaction tells better. With codes of one bit this takes back part of what they lose."""
 
 CANDIDATE_HEADS = 3
 """First places of dense and of full-text search that are re-ranked in any case; docs/QUALITY.md has what it brings."""
@@ -95,6 +90,8 @@ class Query:
     """By what passages are found; empty for their own text, and what the agent's indexing method asks for."""
     space_id: str = ""
     """The collection's space as it was read a moment ago, which saves looking it up; empty to look it up."""
+    believed: RetrievalSettings | None = None
+    """The collection's settings that the search was planned by, if it is to be refused where they are others by now."""
 
     @property
     def unit_method(self) -> str:
@@ -299,7 +296,7 @@ class Retriever:
         request = SearchRequest(
             tenant=query.tenant, collections=[query.collection], filters=query.filters, exact=query.exact,
             limit=_depth(query), with_codes=reranked, heads=CANDIDATE_HEADS if reranked else 0,
-            method=query.unit_method, kinds=query.kinds,
+            method=query.unit_method, kinds=query.kinds, believed=query.believed,
         )
         threshold = self._result_threshold if query.result_threshold is None else query.result_threshold
         embedding, found = await self._embed_and_search(query, request, coming, stopwatch=stopwatch, deadline=deadline)
@@ -387,21 +384,3 @@ def _depth(query: Query) -> int:
     """Return how many passages are searched for: more than are returned where some may be left out after that."""
     deeper = query.mode is Mode.RERANKED or query.suppress_duplicates
     return max(query.candidates, query.limit) if deeper else query.limit
-
-
-def ordered(results: Sequence[SearchResult], scores: Mapping[str, float]) -> tuple[RankedPassage, ...]:
-    """Return the candidates by the re-ranker's score and what their BM25 adds to it."""
-    shares = lexical_shares([result.lexical_score or 0.0 for result in results])
-    ranked = (
-        RankedPassage(result, scores[result.passage.chunk_id], share)
-        for result, share in zip(results, shares, strict=True)
-    )
-    return tuple(sorted(ranked, key=lambda entry: -entry.score))
-
-
-def lexical_shares(
-    scores: Sequence[float], *, weight: float = LEXICAL_WEIGHT, power: float = LEXICAL_POWER
-) -> list[float]:
-    """Return what each candidate's BM25 adds to its re-ranking score: 0 for one that full text did not find."""
-    best = max(scores, default=0.0)
-    return [weight * (score / best) ** power if best > 0 else 0.0 for score in scores]

@@ -11,13 +11,13 @@ from services.chassis.postgres import Database
 from services.chassis.serving import require
 from services.gateway.settings import GatewaySettings
 from services.index.collections import search_settings_of
-from services.index.retrieval_settings import RetrievalSettings, first_said
+from services.index.retrieval_settings import NOTHING_SAID, RetrievalSettings, first_said
 from sourcier.gateway.v1 import answer_pb2
 
 DEFAULT_LIMIT = 5
 CANDIDATES_MAX = 100
-SPACES_EXPECTED_MAX = 10_000
-"""Collections of which is remembered in which space they were last searched."""
+COLLECTIONS_HELD_MAX = 10_000
+"""Collections of which is remembered how they were last searched."""
 MODE_NAMES = {
     answer_pb2.SEARCH_MODE_UNSPECIFIED: None,
     answer_pb2.SEARCH_MODE_DENSE: "dense",
@@ -43,6 +43,8 @@ class RetrievalOptions:
     neighbours: int = 0
     neighbour_tokens: int = 1_000
     detect_categories: bool = False
+    held: RetrievalSettings = NOTHING_SAID
+    """The collection's own settings, as they were read."""
     space_id: str = ""
     """The collection's space as its settings were read; empty where there was no such collection."""
 
@@ -78,7 +80,7 @@ class RetrievalPlanner:
     def __init__(self, database: Database, settings: GatewaySettings) -> None:
         self._database = database
         self._settings = settings
-        self._spaces: dict[tuple[str, str], str] = {}
+        self._held: dict[tuple[str, str], tuple[RetrievalSettings, str]] = {}
         self._service = RetrievalSettings(
             limit=DEFAULT_LIMIT, passages=settings.passages, candidates=settings.candidates,
             rerank=settings.rerank, result_threshold=settings.result_threshold, exact=False,
@@ -86,14 +88,20 @@ class RetrievalPlanner:
             neighbour_tokens=settings.neighbour_tokens, detect_categories=settings.detect_categories,
         )
 
-    def expected_space(self, request: answer_pb2.SearchRequest, *, tenant: str, collection: str) -> str:
-        """Return the space that the collection was last searched in; empty where no vector is expected to be needed.
+    def expected(
+        self, request: answer_pb2.SearchRequest, *, tenant: str, collection: str
+    ) -> RetrievalOptions | None:
+        """Return how the search is made if the collection is as it was last read; None where it never was.
 
-        No more than a guess, to begin the embedding with: the search finds out.
+        No more than a guess, which saves a search the time of reading: it has to find out whether it is right. Raises
+        `InvalidArgument` as `for_search` does.
         """
-        if MODE_NAMES.get(request.mode) == "lexical":
-            return ""
-        return self._spaces.get((tenant, collection), "")
+        held = self._held.get((tenant, collection))
+        return None if held is None else self._for_search(said_by_search(request), *held)
+
+    def forget(self, *, tenant: str, collection: str) -> None:
+        """Expect nothing of a collection any more, until it is read again."""
+        self._held.pop((tenant, collection), None)
 
     async def for_search(
         self, request: answer_pb2.SearchRequest, *, tenant: str, collection: str, deadline: Deadline
@@ -101,17 +109,19 @@ class RetrievalPlanner:
         """Return how a search is made; raise `InvalidArgument` for what cannot be."""
         said = said_by_search(request)
         held, space_id = await self._of_collection(tenant=tenant, collection=collection, deadline=deadline)
-        settings = first_said(said, held, self._service)
-        options = _options(settings, said, limit=settings.limit or DEFAULT_LIMIT, space_id=space_id)
-        self._expect(tenant, collection, "" if options.mode == "lexical" else space_id)
-        return options
+        self._hold(tenant, collection, held, space_id)
+        return self._for_search(said, held, space_id)
 
-    def _expect(self, tenant: str, collection: str, space_id: str) -> None:
-        self._spaces.pop((tenant, collection), None)
+    def _for_search(self, said: RetrievalSettings, held: RetrievalSettings, space_id: str) -> RetrievalOptions:
+        settings = first_said(said, held, self._service)
+        return _options(settings, said, limit=settings.limit or DEFAULT_LIMIT, held=held, space_id=space_id)
+
+    def _hold(self, tenant: str, collection: str, held: RetrievalSettings, space_id: str) -> None:
+        self._held.pop((tenant, collection), None)
         if space_id:
-            self._spaces[tenant, collection] = space_id
-        if len(self._spaces) > SPACES_EXPECTED_MAX:
-            del self._spaces[next(iter(self._spaces))]
+            self._held[tenant, collection] = held, space_id
+        if len(self._held) > COLLECTIONS_HELD_MAX:
+            del self._held[next(iter(self._held))]
 
     async def for_question(
         self, request: answer_pb2.AskRequest, *, preferred: bool | None, tenant: str, collection: str,
@@ -121,23 +131,23 @@ class RetrievalPlanner:
         said = said_by_question(request)
         held, space_id = await self._of_collection(tenant=tenant, collection=collection, deadline=deadline)
         settings = first_said(said, RetrievalSettings(rerank=preferred), held, self._service)
-        return _options(settings, said, limit=settings.passages or self._settings.passages, space_id=space_id)
+        return _options(settings, said, limit=settings.passages or self._settings.passages, held=held,
+                        space_id=space_id)
 
     async def _of_collection(
         self, *, tenant: str, collection: str, deadline: Deadline
     ) -> tuple[RetrievalSettings, str]:
         try:
-            async with (
-                asyncio.timeout(deadline.remaining(self._settings.search_seconds_max)),
-                self._database.transaction(tenant=tenant, read_only=True) as connection,
-            ):
-                return await search_settings_of(connection, tenant=tenant, name=collection)
+            async with asyncio.timeout(deadline.remaining(self._settings.search_seconds_max)):
+                return await self._database.look(
+                    lambda connection: search_settings_of(connection, tenant=tenant, name=collection), tenant=tenant
+                )
         except TimeoutError as error:
             raise DeadlineExceeded("the collection's settings could not be read in time") from error
 
 
 def _options(
-    settings: RetrievalSettings, said: RetrievalSettings, *, limit: int, space_id: str
+    settings: RetrievalSettings, said: RetrievalSettings, *, limit: int, held: RetrievalSettings, space_id: str
 ) -> RetrievalOptions:
     candidates = settings.candidates or limit
     if said.candidates is None:
@@ -148,5 +158,5 @@ def _options(
         limit=limit, candidates=candidates, mode=settings.mode or "reranked", exact=bool(settings.exact),
         result_threshold=settings.result_threshold or 0.0, suppress_duplicates=bool(settings.suppress_duplicates),
         neighbours=settings.neighbours or 0, neighbour_tokens=settings.neighbour_tokens or 1,
-        detect_categories=bool(settings.detect_categories), space_id=space_id,
+        detect_categories=bool(settings.detect_categories), held=held, space_id=space_id,
     )

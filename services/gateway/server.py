@@ -11,6 +11,14 @@ from typing import Any
 import grpc.aio
 
 from services.chassis.channels import Deadline, from_reason
+from services.chassis.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    ServiceError,
+    SettingsChanged,
+    Unavailable,
+)
 from services.chassis.ids import is_id
 from services.chassis.serving import require, tenant_of
 from services.gateway.agents import Agents, AskedAgent
@@ -23,7 +31,8 @@ from services.gateway.conversation_messages import kept_history
 from services.gateway.dialogue import Dialogue, Turn
 from services.gateway.modes import AnswerMode
 from services.gateway.peers import SamplingOptions
-from services.gateway.retrieval import Mode, Query, Retriever
+from services.gateway.question_vector import ComingEmbedding
+from services.gateway.retrieval import Found, Mode, Query, Retriever
 from services.gateway.retrieval_options import DEFAULT_LIMIT, RetrievalOptions, RetrievalPlanner
 from services.gateway.settings import GatewaySettings
 from services.gateway.unit_messages import passage_kinds
@@ -65,15 +74,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         deadline = Deadline.of(context)
         query = self._query(request, context)
         async with self._retriever.embedding_of(query, deadline=deadline) as coming:
-            if space_id := self._planner.expected_space(request, tenant=query.tenant, collection=query.collection):
-                await coming.begin(space_id)
-            options = await self._planner.for_search(
-                request, tenant=query.tenant, collection=query.collection, deadline=deadline
-            )
-            # A question of an answer may be rewritten for seconds before it is searched for, and looks its space up
-            # then.
-            query = replace(planned(query, options, kinds=request.filter.kinds), space_id=options.space_id)
-            found = await self._retriever.find(query, deadline=deadline, coming=coming)
+            found = await self._found(request, query, coming, deadline=deadline)
         return answer_pb2.SearchResponse(
             passages=passage_messages(found.passages),
             degradations=[answer_pb2.Degradation(stage=entry.stage, reason=entry.reason)
@@ -81,6 +82,30 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             durations=duration_messages(found.durations | {"total": time.perf_counter() - started_at}),
             narrowed=None if found.narrowed is None else narrowed_message(found.narrowed),
         )
+
+    async def _found(
+        self, request: answer_pb2.SearchRequest, query: Query, coming: ComingEmbedding, *, deadline: Deadline
+    ) -> Found:
+        """Search as the collection was searched before, and anew where it is to be searched otherwise by now."""
+        planner, tenant, collection = self._planner, query.tenant, query.collection
+        expected: RetrievalOptions | None = None
+        failed: ServiceError | None = None
+        try:
+            expected = planner.expected(request, tenant=tenant, collection=collection)
+            if expected is not None:
+                believing = replace(_planned(query, request, expected), believed=expected.held)
+                found = await self._retriever.find(believing, deadline=deadline, coming=coming)
+                if found.embedding is not None and found.embedding.space_id != expected.space_id:
+                    planner.forget(tenant=tenant, collection=collection)
+                return found
+        except (FailedPrecondition, InvalidArgument, NotFound, Unavailable) as error:
+            # Of the collection as it was, perhaps: other settings, another space, which nobody serves any more.
+            failed = error
+        options = await planner.for_search(request, tenant=tenant, collection=collection, deadline=deadline)
+        # Settings that were others for a moment are no reason to refuse a search.
+        if failed is not None and options == expected and not isinstance(failed, SettingsChanged):
+            raise failed
+        return await self._retriever.find(_planned(query, request, options), deadline=deadline, coming=coming)
 
     async def Ask(
         self, request: answer_pb2.AskRequest, context: Context
@@ -218,6 +243,11 @@ def planned(query: Query, options: RetrievalOptions, *, kinds: Sequence[int]) ->
         neighbours=options.neighbours, neighbour_tokens=options.neighbour_tokens,
         detect_categories=options.detect_categories,
     )
+
+
+def _planned(query: Query, request: answer_pb2.SearchRequest, options: RetrievalOptions) -> Query:
+    # A question of an answer may be rewritten for seconds before it is searched for, and looks its space up then.
+    return replace(planned(query, options, kinds=request.filter.kinds), space_id=options.space_id)
 
 
 def _checked_id(answer_id: str) -> str:

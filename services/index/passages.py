@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from psycopg import AsyncCursor, sql
+from psycopg import sql
 from psycopg.rows import class_row
 
 from services.chassis.postgres import Connection
@@ -92,24 +91,10 @@ async def get_passages(
     """Return the passages that exist, in the order of `chunk_ids`, with token codes where a space's table is named."""
     if not chunk_ids:
         return []
-    async with ask_passages(connection, tenant=tenant, chunk_ids=chunk_ids, vectors_table=vectors_table) as cursor:
-        return await asked_passages(cursor, chunk_ids)
-
-
-@asynccontextmanager
-async def ask_passages(
-    connection: Connection, *, tenant: str, chunk_ids: Sequence[str], vectors_table: str | None = None
-) -> AsyncIterator[AsyncCursor[Passage]]:
-    """Send what `get_passages` asks, and yield the cursor for `asked_passages`: in a pipeline, others may follow."""
     # Binary: as text, the codes would be sent as twice as many hexadecimal digits.
     async with connection.cursor(row_factory=class_row(Passage), binary=True) as cursor:
         await cursor.execute(_select(vectors_table), {"tenant": tenant, "chunk_ids": list(chunk_ids)})
-        yield cursor
-
-
-async def asked_passages(cursor: AsyncCursor[Passage], chunk_ids: Sequence[str]) -> list[Passage]:
-    """Return the passages of a cursor in the order of `chunk_ids`, without those that do not exist."""
-    found = {passage.chunk_id: passage for passage in await cursor.fetchall()}
+        found = {passage.chunk_id: passage for passage in await cursor.fetchall()}
     return [found[chunk_id] for chunk_id in chunk_ids if chunk_id in found]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from services.chassis.errors import NotFound, SpaceMismatch
 from services.chassis.postgres import Connection
 from services.index.filters import CONDITIONS, UNITS_OF_CATEGORY, Filters
+from services.index.retrieval_settings import NOTHING_SAID, RetrievalSettings
 
 NAMED_DOCUMENTS_MAX = 1_000
 """Documents that a search's statements name one by one."""
@@ -35,6 +36,10 @@ class Scope:
     """Passages that meet the filters; those of the collections without filters."""
     frequencies: Mapping[str, int]
     """In how many of the collections' passages each stem of the question occurs; absent where in none."""
+    retrieval: RetrievalSettings
+    """How the collection is searched where a request says nothing else; empty for several collections."""
+    has_units: bool
+    """Whether knowledge units of one of the collections answer."""
     matching_documents: tuple[str, ...] | None = None
     """The documents that meet the filters, where they are few enough to be named; None where they have to be found."""
 
@@ -76,11 +81,13 @@ async def find_scope(
     cursor = await connection.execute(SELECT_COLLECTIONS, values)
     rows = await cursor.fetchall()
     _check_found(collections, {name for name, *_ in rows})
-    space_id, dimension, vectors_table = _only_one({tuple(space) for _, _, _, _, _, *space in rows})
+    space_id, dimension, vectors_table = _only_one({tuple(row[7:]) for row in rows})
     passages = sum(count for _, _, _, count, *_ in rows)
     frequencies: Counter[str] = Counter()
     for _, _, _, _, counts, *_ in rows:
         frequencies.update(counts)
+    has_units = any(row[5] for row in rows)
+    retrieval = RetrievalSettings.stored(rows[0][6]) if len(rows) == 1 else NOTHING_SAID
     matching, documents = (passages, None) if filters.empty else await _find_matching(connection, values)
     return Scope(
         tenant=tenant,
@@ -93,6 +100,8 @@ async def find_scope(
         filters=filters,
         matching=matching,
         frequencies=frequencies,
+        retrieval=retrieval,
+        has_units=has_units,
         matching_documents=documents,
     )
 
@@ -146,7 +155,7 @@ SELECT_SPACES = "select name, space_id from collections where tenant = %(tenant)
 # Materialised: behind row-level security, an index serves plain columns but no expression that is not leakproof.
 SELECT_COLLECTIONS = """
 with wanted as materialized (
-    select collection_id, name, number, space_id
+    select collection_id, name, number, space_id, retrieval
     from collections
     where tenant = %(tenant)s and name = any(%(names)s)
 ),
@@ -162,7 +171,9 @@ occurring as (
     group by frequency.collection_id
 )
 select name, collection_id, number, greatest(coalesce(passages, 0), 0), coalesce(frequencies, '{}'),
-       embedding_spaces.space_id, dimension, vectors_table
+       exists (select from unit_builds as build
+               where build.collection_id = wanted.collection_id and build.state = 'live'),
+       retrieval, embedding_spaces.space_id, dimension, vectors_table
 from wanted
 join embedding_spaces on embedding_spaces.space_id = coalesce(nullif(%(space_id)s::text, ''), wanted.space_id)
 left join collection_statistics using (collection_id)

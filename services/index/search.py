@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from services.chassis.errors import InvalidArgument
+from services.chassis.errors import InvalidArgument, SettingsChanged
 from services.chassis.postgres import Connection, Database
 from services.index.analyser import analyse_question
 from services.index.categories import list_categories
@@ -17,7 +17,8 @@ from services.index.filters import Filters
 from services.index.fusion import fuse
 from services.index.lexical import search_lexical
 from services.index.neighbours import neighbours_of
-from services.index.passages import Passage, ask_passages, asked_passages, get_passages
+from services.index.passages import Passage, get_passages
+from services.index.retrieval_settings import RetrievalSettings
 from services.index.scope import Scope, find_scope, find_space
 from services.index.unit_search import UnitMatch, nearest_units, units_of
 
@@ -76,6 +77,8 @@ class SearchRequest:
     """So many first places of each fused list are among the results in any case."""
     space_id: str = ""
     """Search in this space, beside the one that the collections answer from; empty for that one."""
+    believed: RetrievalSettings | None = None
+    """What the collection's settings were when the request was made of them; None where that need not be so still."""
     method: str = ""
     """The indexing method of the agent that is asked; empty for none: the passages' own text alone is searched."""
     kinds: tuple[str, ...] = ()
@@ -211,6 +214,8 @@ async def _scope(
         connection, tenant=request.tenant, collections=request.collections, filters=request.filters, stems=stems,
         space_id=request.space_id,
     )
+    if request.believed is not None and request.believed != scope.retrieval:
+        raise SettingsChanged
     if vector is not None:
         scope.check_vector(space_id=vector.space_id, dimension=vector.dimension)
     return scope
@@ -256,12 +261,8 @@ async def _results(
         return []
     tenant, chunk_ids = request.tenant, list(scores)
     vectors_table = scope.vectors_table if request.with_codes else None
-    # In one round trip.
-    async with connection.pipeline(), ask_passages(
-        connection, tenant=tenant, chunk_ids=chunk_ids, vectors_table=vectors_table
-    ) as asked:
-        units = await units_of(connection, tenant=tenant, chunk_ids=chunk_ids)
-        found = await asked_passages(asked, chunk_ids)
+    found = await get_passages(connection, tenant=tenant, chunk_ids=chunk_ids, vectors_table=vectors_table)
+    units = await units_of(connection, tenant=tenant, chunk_ids=chunk_ids) if scope.has_units else {}
     units |= {match.chunk_id: match for match in matches}
     return [
         SearchResult(

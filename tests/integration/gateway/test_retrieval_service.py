@@ -13,7 +13,7 @@ from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.chassis.errors import ResourceExhausted
 from services.chassis.postgres import Database
-from services.gateway.retrieval_options import RetrievalPlanner
+from services.gateway.retrieval_options import RetrievalOptions, RetrievalPlanner
 from services.gateway.settings import GatewaySettings
 from services.index import collections
 from services.index.retrieval_settings import RetrievalSettings
@@ -230,22 +230,44 @@ async def test_a_result_carries_all_that_is_known_of_its_passage(handbook: Datab
     assert len(some.passages) == 3
 
 
-async def test_a_space_is_expected_where_its_collection_was_searched_by_vectors(handbook: Database) -> None:
+async def test_a_search_is_expected_to_be_made_as_its_collection_was_last_read(handbook: Database) -> None:
     planner = RetrievalPlanner(handbook, GatewaySettings(
         postgres_url=SecretStr("unused"), ingest_url="unused", embed_url="unused", rerank_url="unused",
         generate_url="unused",
     ))
     plain, by_words = answer_pb2.SearchRequest(), answer_pb2.SearchRequest(mode=answer_pb2.SEARCH_MODE_LEXICAL)
 
-    async def planned(tenant: str = "acme") -> str:
-        await planner.for_search(plain, tenant=tenant, collection="default", deadline=Deadline.after(10))
-        return planner.expected_space(plain, tenant=tenant, collection="default")
+    async def read(tenant: str = "acme") -> RetrievalOptions | None:
+        options = await planner.for_search(plain, tenant=tenant, collection="default", deadline=Deadline.after(10))
+        expected = planner.expected(plain, tenant=tenant, collection="default")
+        assert expected in (None, options)
+        return expected
 
-    assert planner.expected_space(plain, tenant="acme", collection="default") == ""
-    assert await planned() == SPACE.space_id
-    assert planner.expected_space(by_words, tenant="acme", collection="default") == ""
-    assert planner.expected_space(plain, tenant="acme", collection="other") == ""
+    assert planner.expected(plain, tenant="acme", collection="default") is None
+    first = await read()
+    assert first is not None
+    assert (first.space_id, first.mode, first.held) == (SPACE.space_id, "reranked", RetrievalSettings())
+    assert planner.expected(plain, tenant="acme", collection="other") is None
     # Another tenant's collection of the same name is another one, which does not exist.
-    assert await planned("globex") == ""
+    assert await read("globex") is None
+    told = planner.expected(by_words, tenant="acme", collection="default")
+    assert told is not None
+    assert told.mode == "lexical"
     await settle(handbook, mode="lexical")
-    assert await planned() == ""
+    assert planner.expected(plain, tenant="acme", collection="default") == first
+    second = await read()
+    assert second is not None
+    assert (second.mode, second.held) == ("lexical", RetrievalSettings(mode="lexical"))
+    planner.forget(tenant="acme", collection="default")
+    assert planner.expected(plain, tenant="acme", collection="default") is None
+
+
+async def test_what_the_collection_said_when_it_was_last_searched_refuses_nothing(handbook: Database) -> None:
+    await settle(handbook, limit=3)
+    async with gateway(handbook, Scenario()) as served:
+        assert len((await served.search(QUESTION)).passages) == 3
+        # A limit of three out of two candidates would be refused.
+        await refused(served, candidates=2)
+        await settle(handbook, limit=2)
+        assert len((await served.search(QUESTION, candidates=2)).passages) == 2
+        assert len((await served.search(QUESTION)).passages) == 2

@@ -11,7 +11,7 @@ from eval.encoding import EncodedCorpus, EncodedQuestions, TokenRows
 from eval.measures import Estimate
 from eval.offline import Fusion, OfflineSearch, Reranking
 from eval.rare_names import rare_names
-from services.gateway.retrieval import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
+from services.gateway.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
 from services.index.analyser import analyse_passage
 from services.index.bm25 import passage_weights
 from services.index.fusion import fuse

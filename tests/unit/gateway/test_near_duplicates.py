@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.gateway import near_duplicates
 from services.gateway.events import RankedPassage
-from services.gateway.near_duplicates import Wordings, distinct, says, without_duplicates
+from services.gateway.near_duplicates import COMPARED_MAX, CONTAINED_MIN, Wordings, distinct, says, without_duplicates
+from services.gateway.shared_runs import RUN_WORDS, WORDS_MAX, holding, words_of
 from services.gateway.spelling import within_one_edit
 from services.index.stop_words import fold
 from tests.unit.gateway.fix_gateway_domain import result
@@ -65,7 +65,7 @@ def test_a_passage_that_says_more_is_no_duplicate_and_one_that_says_less_is() ->
 @given(st.lists(st.one_of(st.text(max_size=8), st.sampled_from(["L’été ", "« 14 500 € »", "_a-b", "Œuvre", "ß…", "Å"])
                           )).map("".join))
 def test_words_are_runs_of_letters_whatever_stands_between_them(text: str) -> None:
-    assert near_duplicates._words(text) == tuple(re.findall(r"\w+", fold(text.casefold())))
+    assert words_of(text) == tuple(re.findall(r"\w+", fold(text.casefold())))
 
 
 @pytest.mark.parametrize(("one", "other", "same"), [
@@ -103,16 +103,49 @@ def test_a_short_passage_is_the_same_under_the_same_headings_alone() -> None:
     assert len(distinct_of(long, 9)) == 1
 
 
-async def test_what_nothing_repeats_is_not_compared_and_what_something_may_is() -> None:
+async def test_what_nothing_repeats_is_told_apart_whatever_was_compared_before() -> None:
     texts = [TEXT, "Autre chose.", " ".join(reversed(TEXT.split())), TEXT.replace("15", "30")]
     ranked = [under("Guide", number=number, text=text) for number, text in enumerate(texts, start=1)]
-    apart = Wordings([each.passage for each in ranked[:3]])
-    assert apart.all_differ
-    assert await distinct(ranked[:3], apart, limit=2) == tuple(ranked[:2])
-    # One number apart: close enough to be compared, and not the same.
-    close = Wordings([each.passage for each in ranked])
-    assert [close.may_repeat(each.passage) for each in ranked] == [True, False, False, True]
+    wordings = Wordings([each.passage for each in ranked])
+    assert wordings.compared
+    assert await distinct(ranked, wordings, limit=2) == tuple(ranked[:2])
     assert await distinct(ranked, None, limit=9) == distinct_of(ranked, 9) == tuple(ranked)
+
+
+async def test_many_that_are_alike_are_compared_as_their_order_asks_for_it() -> None:
+    texts = [TEXT.replace("15", str(number)) for number in (15, 16, 17, 18, 19, 15, 17)]
+    ranked = [under("Guide", f"Partie {number}", number=number, text=text) for number, text in enumerate(texts, 1)]
+    wordings = Wordings([each.passage for each in ranked])
+    assert len(ranked) * (len(ranked) - 1) > COMPARED_MAX
+    assert not wordings.compared
+    kept = await distinct(ranked, wordings, limit=9)
+    assert [each.passage for each in kept] == [each.passage for each in ranked[:5]]
+    assert [each.duplicates for each in kept] == [
+        (ranked[5].passage.document_id,), (), (ranked[6].passage.document_id,), (), (),
+    ]
+
+
+WORDS = st.sampled_from(["le", "été", "Été", "l’an", "bœuf", "e\u0301te\u0301", "15", "δέκα", "…", "\n", "ﬁn", "²", "𝒶",
+                         "ß", "\x00", "中文", "- ", "un", "deux", "İ"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(WORDS, max_size=12).map(" ".join), min_size=1, max_size=6))
+def test_texts_hold_one_another_as_their_runs_of_words_say(texts: list[str]) -> None:
+    runs = [
+        {tuple(words[start : start + RUN_WORDS]) for start in range(max(len(words) - RUN_WORDS + 1, bool(words)))}
+        for words in map(words_of, texts)
+    ]
+    assert holding(texts, share_min=CONTAINED_MIN).tolist() == [
+        [bool(held) == bool(other) and len(held & other) >= CONTAINED_MIN * len(other) for other in runs]
+        for held in runs
+    ]
+
+
+def test_what_comes_after_the_words_that_are_read_is_not_compared() -> None:
+    beginning = " ".join(f"mot{number}" for number in range(WORDS_MAX))
+    assert holding([beginning, f"{beginning} {TEXT}"], share_min=1.0).all()
+    assert says(beginning, f"{beginning} {TEXT}")
 
 
 @pytest.mark.parametrize(("one", "other", "expected"), [

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from services.gateway.retrieval import LEXICAL_POWER, LEXICAL_WEIGHT, ordered
+from services.gateway.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, ordered
 from services.index.search import SearchResult
 from tests.unit.gateway.fix_gateway_domain import result
 

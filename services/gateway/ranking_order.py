@@ -1,0 +1,33 @@
+"""The order of re-ranked candidates: the re-ranker's score, and what the exact words that they share with it add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from services.gateway.events import RankedPassage
+from services.index.search import SearchResult
+
+LEXICAL_WEIGHT = 0.05
+"""What the best full-text score adds to a re-ranking score. Late interaction forgets exact words that are rare, which
+BM25 counts; docs/QUALITY.md has the gain. Beside a cross-encoder's logits it settles ties and no more."""
+LEXICAL_POWER = 2.0
+"""Of the others' score as a share of the best: a passage with half of it holds other words of the question, or commoner
+ones, which late interaction tells better. With codes of one bit this takes back part of what they lose."""
+
+
+def ordered(results: Sequence[SearchResult], scores: Mapping[str, float]) -> tuple[RankedPassage, ...]:
+    """Return the candidates by the re-ranker's score and what their BM25 adds to it."""
+    shares = lexical_shares([result.lexical_score or 0.0 for result in results])
+    ranked = (
+        RankedPassage(result, scores[result.passage.chunk_id], share)
+        for result, share in zip(results, shares, strict=True)
+    )
+    return tuple(sorted(ranked, key=lambda entry: -entry.score))
+
+
+def lexical_shares(
+    scores: Sequence[float], *, weight: float = LEXICAL_WEIGHT, power: float = LEXICAL_POWER
+) -> list[float]:
+    """Return what each candidate's BM25 adds to its re-ranking score: 0 for one that full text did not find."""
+    best = max(scores, default=0.0)
+    return [weight * (score / best) ** power if best > 0 else 0.0 for score in scores]
