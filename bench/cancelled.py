@@ -20,7 +20,7 @@ from bench.streaming import Way, relayed
 from services.stack.ports import free_ports
 from sourcier.gateway.v1 import answer_pb2
 
-STREAMS, STREAMS_QUICK = 100_000, 2_000
+STREAMS, STREAMS_QUICK = 100_000, 1_000
 SECONDS_MAX = 290.0
 CALL_SECONDS = 600
 """Never reached: what ends a call is its client."""

@@ -78,8 +78,8 @@ GROUPS: Mapping[str, Mapping[str, Candidate]] = {
 async def run(*, quick: bool) -> list[Table]:
     """Measure each candidate of each group on the same texts: passages for engines, mixed lengths for batches."""
     model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
-    texts, origin = passages(12 if quick else 96)
-    mixed, distribution = long_tailed(32 if quick else 256)
+    texts, origin = passages(6 if quick else 96)
+    mixed, distribution = long_tailed(16 if quick else 256)
     tables = []
     for name, candidates in GROUPS.items():
         chosen, source = (mixed, distribution) if name == "batches" else (texts, origin)

@@ -34,7 +34,7 @@ async def run(*, quick: bool) -> list[Table]:
             # The first ones wait for the bucket's first volume and the streams' first files.
             for number in range(2):
                 await _found_after(client, store, _page(texts, number), f"warm{number:04}")
-            for number in range(20 if quick else DOCUMENTS):
+            for number in range(12 if quick else DOCUMENTS):
                 table.add("put to found", await _found_after(client, store, _page(texts, number), f"mot{number:04}x"))
     table.limit("put to found", at_most=P95_SECONDS_MAX, share=0.95)
     table.notes["put to found"] = f"one-page texts of {origin}"

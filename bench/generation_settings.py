@@ -41,7 +41,7 @@ async def run(*, quick: bool) -> list[Table]:
         if available < MEMORY_GIB_MIN[model]:
             speed.notes["not run"] = f"{available:.1f} GiB are free, the two engines need {MEMORY_GIB_MIN[model]}"
             continue
-        await _compare(model, speed, first, rounds=2 if quick else ROUNDS[model])
+        await _compare(model, speed, first, rounds=1 if quick else ROUNDS[model])
     return tables
 
 

@@ -48,7 +48,7 @@ async def run(*, quick: bool) -> list[Table]:
                     Answers(way, linger_seconds=60, answers_max=1_000, grace_seconds=5)
                 )
             contestants = {name: partial(_round, name, answers, delay, cost) for name, answers in ways.items()}
-            await interleave(delay, contestants, rounds=2 if quick else ROUNDS)
+            await interleave(delay, contestants, rounds=1 if quick else ROUNDS)
     for contestant in ways:
         cost.samples[contestant] = cost.samples[contestant][1:]  # the round that does not count
     for name in ("owned", "owned and copied"):

@@ -28,7 +28,7 @@ STAGE = f"re-ranking {CANDIDATES}, as the gateway waits for it"
 async def run(*, quick: bool) -> list[Table]:
     """Ask different questions, one at a time: in every mode, then beside the parts of the same search."""
     files, origin = sheets()
-    asked = questions(60 if quick else 300)
+    asked = questions(40 if quick else 300)
     async with (
         running_stack(SOURCIER_STACK_SERVICES="ingest,embed,rerank,gateway") as addresses,
         Client(addresses["SOURCIER_GATEWAY_URL"]) as client,

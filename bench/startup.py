@@ -56,7 +56,7 @@ async def run(*, quick: bool) -> list[Table]:
         await _command(environment, "ingest", str(ROOT / "demo" / "documents"), "--wait")
         await asyncio.sleep(SETTLE_SECONDS)
         _weigh(used, environment)
-        await _commands(commands, environment, rounds=5 if quick else 20)
+        await _commands(commands, environment, rounds=3 if quick else 20)
     for name in ready.samples:
         ready.limit(name, at_most=READY_SECONDS_MAX)
     for table in (idle, used):

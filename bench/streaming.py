@@ -26,14 +26,14 @@ from services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
 
 TOKENS_PER_SECOND = 50
-TOKENS, TOKENS_QUICK, TOKENS_SLOW = 256, 128, 96
+TOKENS, TOKENS_QUICK, TOKENS_SLOW = 256, 64, 96
 SPREAD_SECONDS = 0.5
 DELAY_MS_MAX = {50: 10.0, 200: 50.0}
 LOG_COST_MAX = 1.15
 FAST_PER_SECOND, FAST_TOKENS, FAST_STREAMS = 2_000, 3_000, 32
 LONG_WORD = " " + "m" * 1_000
 SLOW_READERS = 10
-SLOW_ROUNDS, SLOW_ROUNDS_QUICK = 9, 5
+SLOW_ROUNDS, SLOW_ROUNDS_QUICK = 9, 3
 """Of each kind, shorter than the others: one pause of the machine decides the p99 of the round that it falls into, and
 the median of two rounds is their mean."""
 OLDER_POLLER = {"GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener"}
