@@ -105,7 +105,9 @@ def _round(
         for chunk in cut(document, configuration, tokens, detect_language=detect)
     ])
     texts = [chunk.embedding_text for _, chunk in chunks]
-    items = timed("tokenise", lambda: encoder.tokenize(texts, prefix=prefix, field="texts"))
+    items = timed("tokenise", lambda: encoder.tokenize(
+        texts, prefix=prefix, field="texts", keeps_hidden=False
+    ))
     timed("pool, reduce to signs", lambda: [
         encoder.encode(items[start : start + BATCH_TEXTS]) for start in range(0, len(items), BATCH_TEXTS)
     ])

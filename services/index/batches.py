@@ -200,7 +200,8 @@ async def _commit(
         await ensure_partition(connection, vectors_table=state.vectors_table, tenant=version.tenant)
     split = batch.batch_count > 1
     async with connection.pipeline():
-        await connection.execute(SHOW_ALL_ENTRIES)
+        if split or state.current_generation > 0:
+            await connection.execute(SHOW_ALL_ENTRIES)
         # Rows are there since a version was committed: before the first one there is nothing to take away.
         if state.current_generation > 0:
             await _remove_visible(connection, state, values)
