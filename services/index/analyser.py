@@ -43,12 +43,12 @@ def analyse_passage(text: str, *, language: str = "") -> Analysis:
     """Analyse what is indexed; `language` is trusted where it is one of `LANGUAGES`, else found."""
     words = split_words(text)
     language = language if language in ALGORITHMS else detect_words(words)
-    frequencies: Counter[str] = Counter()
+    frequencies: dict[str, int] = {}
     length = 0
     for word, count in Counter(words).items():
         stems = passage_stems(word, language)
         for stem in stems:
-            frequencies[stem] += count
+            frequencies[stem] = frequencies.get(stem, 0) + count
         if stems:
             length += count
     return Analysis(language, frequencies, length)

@@ -71,7 +71,8 @@ class Relay:
                 await first_of(self._woken, stopping, seconds=LOOK_SECONDS)
 
     async def _dispatch(self) -> int:
-        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+        # Not flushed: what a crash of the server undoes waits again as it did before, and is released again.
+        async with self._database.transaction(tenant=ALL_TENANTS, flushed=False) as connection:
             released = await versions.release(connection, in_flight_max=self._in_flight_max, limit=RELEASE_LIMIT)
             await self._put(connection, released, attempt="")
         return len(released)
@@ -92,7 +93,8 @@ class Relay:
                 )
 
     async def _publish(self) -> int:
-        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+        # Not flushed: messages that a crash of the server puts back are published twice, as below.
+        async with self._database.transaction(tenant=ALL_TENANTS, flushed=False) as connection:
             messages = await outbox.take(connection, limit=PUBLISH_LIMIT)
             sent: list[int] = []
             failed: list[ServiceError] = []
