@@ -113,7 +113,7 @@ def _round(
     ])
     timed("analyse", lambda: [
         lexical_entry(
-            analyse_passage("\n".join((title, *chunk.heading_path, chunk.text)), language=chunk.language),
+            analyse_passage(title, *chunk.heading_path, chunk.text, language=chunk.language),
             collection_number=1,
         ) for title, chunk in chunks
     ])

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 import Stemmer
 
@@ -39,9 +40,10 @@ class Analysis:
     """Words that carry meaning, each counted once whatever stems it gave."""
 
 
-def analyse_passage(text: str, *, language: str = "") -> Analysis:
-    """Analyse what is indexed; `language` is trusted where it is one of `LANGUAGES`, else found."""
-    words = split_words(text)
+def analyse_passage(*texts: str, language: str = "") -> Analysis:
+    """Analyse what is indexed, title and headings apart; `language` is trusted where it is one of `LANGUAGES`, else
+    found."""
+    words = list(chain.from_iterable(map(split_words, texts)))
     language = language if language in ALGORITHMS else detect_words(words)
     frequencies: dict[str, int] = {}
     length = 0

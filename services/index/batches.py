@@ -114,8 +114,7 @@ def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
     entries = []
     passages_with: Counter[str] = Counter()
     for chunk in batch.chunks:
-        text = "\n".join((batch.title, *chunk.heading_path, chunk.text))
-        analysis = analyse_passage(text, language=chunk.language)
+        analysis = analyse_passage(batch.title, *chunk.heading_path, chunk.text, language=chunk.language)
         entries.append(lexical_entry(analysis, collection_number=collection_number))
         if batch.batch_count == 1:
             passages_with.update(analysis.frequencies.keys())

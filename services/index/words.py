@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import chain
 
 WORDS_MAX = 50_000
 """Words remembered with their parts, about 10 MB; then all are forgotten, and the common ones are back at once."""
 WORD_CHARACTERS_MAX = 40
 """Longer ones are rarely said twice."""
+
+RECENT_MAX, RECENT_CHARACTERS_MAX = 1_000, 2_000
+"""Texts whose words are kept for a while, about 4 MB: a passage's language is told when it is cut, and its stems are
+found when it is indexed."""
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u0060\u00b4\uff07]")
 # 14 500 000 with any of the spaces French puts between groups of three; 2003 120 is left alone.
@@ -40,6 +45,15 @@ _PARTS_OF = _Parts()
 
 def split_words(text: str) -> list[str]:
     """Return the words in lower case, elisions cut off, function words included; codes whole and in parts."""
+    return list(_recently_split(text) if len(text) <= RECENT_CHARACTERS_MAX else _words(text))
+
+
+@lru_cache(maxsize=RECENT_MAX)
+def _recently_split(text: str) -> tuple[str, ...]:
+    return tuple(_words(text))
+
+
+def _words(text: str) -> list[str]:
     text = _normalised(text)
     if _GROUP.search(text):
         text = _DIGIT_GROUPS.sub(lambda group: _GROUP_SPACES.sub("", group[0]), text)
