@@ -10,7 +10,7 @@ from itertools import chain
 
 WORDS_MAX = 50_000
 """Words remembered with their parts, about 10 MB; then all are forgotten, and the common ones are back at once."""
-WORD_CHARACTERS_MAX = 40
+WORD_CHARACTERS_MAX = 64
 """Longer ones are rarely said twice."""
 
 RECENT_MAX, RECENT_CHARACTERS_MAX = 1_000, 2_000
