@@ -105,13 +105,15 @@ def _round(
         for chunk in cut(document, configuration, tokens, detect_language=detect)
     ])
     texts = [chunk.embedding_text for _, chunk in chunks]
-    items = timed("tokenise", lambda: encoder.tokenize(texts, prefix=prefix, field="texts"))
+    items = timed("tokenise", lambda: encoder.tokenize(
+        texts, prefix=prefix, field="texts", keeps_hidden=False
+    ))
     timed("pool, reduce to signs", lambda: [
         encoder.encode(items[start : start + BATCH_TEXTS]) for start in range(0, len(items), BATCH_TEXTS)
     ])
     timed("analyse", lambda: [
         lexical_entry(
-            analyse_passage("\n".join((title, *chunk.heading_path, chunk.text)), language=chunk.language),
+            analyse_passage(title, *chunk.heading_path, chunk.text, language=chunk.language),
             collection_number=1,
         ) for title, chunk in chunks
     ])

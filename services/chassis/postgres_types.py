@@ -52,9 +52,9 @@ def sparse_vector(elements: Mapping[int, float], *, dimension: int) -> SparseVec
 
 def text_search_vector(lexemes: Sequence[str]) -> TextSearchVector:
     """Return a vector of distinct lexemes; the server sorts them."""
-    # A count of positions (0, as uint16) follows each zero-terminated lexeme.
+    # A count of positions (0, as uint16) follows each zero-terminated lexeme. Encoded as one text, not one by one.
     return TextSearchVector(
-        struct.pack(">i", len(lexemes)) + b"".join(lexeme.encode() + b"\0\0\0" for lexeme in lexemes)
+        struct.pack(">i", len(lexemes)) + "\0\0\0".join((*lexemes, "")).encode()
     )
 
 

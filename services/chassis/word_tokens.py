@@ -9,30 +9,37 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain, count
+from operator import add
+from typing import TypeAlias
 
 from services.chassis.unigram import TextTokenizer
 
 WORDS_MAX = 50_000
 """Words remembered, about 20 MB; then all are forgotten, and the common ones are back at once."""
-WORD_CHARACTERS_MAX = 40
-"""Longer ones are rarely said twice."""
+WORD_CHARACTERS_MAX = 64
+"""Longer ones are rarely said twice. Addresses of pages are shorter, and each is looked up as often as it is read."""
 
 _PLAIN = re.compile(
     "[\t\n -~\u00a0-\u02ff\u2009\u2010-\u2027\u202f\u2030-\u205e\u20a0-\u20bf\u2190-\u22ff\u25a0-\u25ff]*"
 )
 _WORDS = re.compile(r"\S+")
+_Encoding: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""A word's token ids, and the characters of the word at which they begin, ascending."""
 _PROBE = "L’été, 1\u202f500\u00a0€ : « aujourd’hui »…\tc’est-à-dire\nart. 12-3 ½ ﬁn\u2009!"
 
 
-@dataclass(frozen=True, slots=True)
-class WordEncoding:
-    """A word's tokens."""
+class _Found(dict[str, tuple[int, ...]]):
+    """What is known of words; a look-up runs no Python, and one that finds nothing asks."""
 
-    ids: tuple[int, ...]
-    starts: tuple[int, ...]
-    """The character of the word at which each token begins, ascending."""
+    def __init__(self, ask: Callable[[str], _Encoding], part: int) -> None:
+        super().__init__()
+        self._ask = ask
+        self._part = part
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        return self._ask(word)[self._part]
 
 
 class WordTokens:
@@ -41,57 +48,60 @@ class WordTokens:
     def __init__(self, tokenizer: TextTokenizer) -> None:
         """Take a tokenizer without truncation and padding."""
         self._tokenizer = tokenizer
-        self._known: dict[str, WordEncoding] = {}
+        self._ids, self._starts = _Found(self._word, 0), _Found(self._word, 1)
         self._applies = _splits_at_space(tokenizer) and self._agrees(_PROBE)
 
     def ids(self, text: str) -> list[int]:
         """Return the token ids of a text, without special tokens."""
         if not self._taken(text):
             return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
-        known = self._known
-        found: list[int] = []
-        for word in text.split():
-            found += (known.get(word) or self._word(word)).ids
-        return found
+        return list(chain.from_iterable(map(self._ids.__getitem__, text.split())))
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, without special tokens."""
         if not self._taken(text):
             return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
-        known = self._known
-        return sum(len((known.get(word) or self._word(word)).ids) for word in text.split())
+        return sum(map(len, map(self._ids.__getitem__, text.split())))
 
     def starts(self, text: str) -> Sequence[int]:
         """Return the character offset at which each token begins, ascending."""
         if not self._taken(text):
             # Normalisation (NFKC) may map several tokens onto one character, hence the sort.
             return sorted(start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets)
-        known = self._known
-        found: list[int] = []
-        for match in _WORDS.finditer(text):
-            word, first = match.group(), match.start()
-            found += [first + start for start in (known.get(word) or self._word(word)).starts]
-        return found
+        words = text.split()
+        return [
+            first + start
+            for first, starts in zip(_firsts(text, words), map(self._starts.__getitem__, words), strict=True)
+            for start in starts
+        ]
 
     def _taken(self, text: str) -> bool:
         return self._applies and _PLAIN.fullmatch(text) is not None
 
-    def _word(self, word: str) -> WordEncoding:
+    def _word(self, word: str) -> _Encoding:
         encoding = self._tokenizer.encode(word, add_special_tokens=False)
-        entry = WordEncoding(tuple(encoding.ids), tuple(sorted(start for start, _ in encoding.offsets)))
+        ids, starts = tuple(encoding.ids), tuple(sorted(start for start, _ in encoding.offsets))
         if len(word) <= WORD_CHARACTERS_MAX:
-            if len(self._known) >= WORDS_MAX:
-                self._known.clear()
-            self._known[word] = entry
-        return entry
+            if len(self._ids) >= WORDS_MAX:
+                self._ids.clear()
+                self._starts.clear()
+            self._ids[word], self._starts[word] = ids, starts
+        return ids, starts
 
     def _agrees(self, text: str) -> bool:
         whole = self._tokenizer.encode(text, add_special_tokens=False)
-        words = [self._word(match.group()) for match in _WORDS.finditer(text)]
-        firsts = [match.start() for match in _WORDS.finditer(text)]
-        return list(whole.ids) == [token for word in words for token in word.ids] and sorted(
+        words = [(match.start(), self._word(match.group())) for match in _WORDS.finditer(text)]
+        return list(whole.ids) == [token for _, (ids, _) in words for token in ids] and sorted(
             start for start, _ in whole.offsets
-        ) == [first + start for first, word in zip(firsts, words, strict=True) for start in word.starts]
+        ) == [first + start for first, (_, starts) in words for start in starts]
+
+
+def _firsts(text: str, words: Sequence[str]) -> Sequence[int]:
+    """Return where each word of a text begins; where one character stands between any two, by their lengths alone."""
+    lengths = list(accumulate(map(len, words)))
+    if words and lengths[-1] + len(words) - 1 == len(text):
+        return [0, *map(add, lengths[:-1], count(1))]
+    return [match.start() for match in _WORDS.finditer(text)]
 
 
 def _splits_at_space(tokenizer: TextTokenizer) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -93,19 +94,20 @@ class Batcher:
             await self.embed([short, long], prefix=prefix, priority=Priority.BULK)
 
     async def embed(
-        self, texts: Sequence[str], *, prefix: str, priority: Priority, wait: bool = False, field: str = "texts"
+        self, texts: Sequence[str], *, prefix: str, priority: Priority, wait: bool = False, field: str = "texts",
+        keeps_hidden: bool = True,
     ) -> list[Encoded]:
         """Embed texts, or raise ResourceExhausted at once when the queue is full.
 
-        `wait` is for callers that bound themselves, as a worker does by its slots: they are never refused.
+        `wait` is for callers that bound themselves, as a worker does by its slots: they are never refused. Without
+        `keeps_hidden` the token vectors are left out, and their signs stay.
         """
         loop = asyncio.get_running_loop()
+        tokenize = partial(self.encoder.tokenize, texts, prefix=prefix, field=field, keeps_hidden=keeps_hidden)
         if sum(map(len, texts)) <= INLINE_CHARACTERS_MAX:
-            tokens = self.encoder.tokenize(texts, prefix=prefix, field=field)
+            tokens = tokenize()
         else:
-            tokens = await loop.run_in_executor(
-                self._tokenizing, lambda: self.encoder.tokenize(texts, prefix=prefix, field=field)
-            )
+            tokens = await loop.run_in_executor(self._tokenizing, tokenize)
         needed = sum(item.count for item in tokens)
         if self._waiting_tokens + needed > self._queue_tokens_max and self._waiting_tokens > 0 and not wait:
             raise ResourceExhausted(

@@ -31,6 +31,8 @@ class Tokens:
     """Token ids, prefix and special tokens included."""
     prefix_count: int
     """How many of the first ids are special tokens or prefix."""
+    keeps_hidden: bool = True
+    """Whether token vectors are wanted beside their signs: of a passage they are a hundred times as large."""
 
     @property
     def count(self) -> int:
@@ -45,17 +47,20 @@ class Encoded:
     vector: FloatArray
     """Pooled, shape (dimension,), L2 norm 1."""
     hidden: FloatArray
-    """Token vectors of informative tokens alone, shape (count, dimension); neither centred nor normalised."""
+    """Token vectors of informative tokens alone, shape (count, dimension); neither centred nor normalised. Shape
+    (0, dimension) where none are wanted."""
     mean: FloatArray
     """The space's token mean, shape (dimension,)."""
     weights: FloatArray
-    """One weight per row of `hidden`, over 0."""
+    """One weight per informative token, over 0."""
     token_codes: bytes
-    """The signs of `hidden` less the mean: one bit a dimension, most significant first, rows of dimension/8 bytes."""
+    """The signs of informative tokens' vectors less the mean: one bit a dimension, most significant first, rows of
+    dimension/8 bytes."""
     token_count: int
 
     def token_vectors(self) -> FloatArray:
-        """Return `hidden` centred on the token mean, with rows of L2 norm 1."""
+        """Return `hidden` centred on the token mean, with rows of L2 norm 1; only where it was kept."""
+        assert len(self.hidden) == len(self.weights)
         centred = self.hidden - self.mean
         norms: FloatArray = np.linalg.norm(centred, axis=-1, keepdims=True)
         return np.asarray(centred / np.maximum(norms, 1e-12), dtype=np.float32)
@@ -97,10 +102,13 @@ class Encoder:
             for prefix in (manifest.query_prefix, manifest.passage_prefix)
         }
 
-    def tokenize(self, texts: Sequence[str], *, prefix: str, field: str) -> list[Tokens]:
+    def tokenize(
+        self, texts: Sequence[str], *, prefix: str, field: str, keeps_hidden: bool = True
+    ) -> list[Tokens]:
         """Return the texts as ids; raise InvalidArgument for one over the model's limit, never cut it."""
         tokens = [
-            Tokens((*self._opening, *self._words.ids(prefix + text), *self._closing), self._prefix_counts[prefix])
+            Tokens((*self._opening, *self._words.ids(prefix + text), *self._closing), self._prefix_counts[prefix],
+                   keeps_hidden)
             for text in texts
         ]
         for position, item in enumerate(tokens):
@@ -125,21 +133,25 @@ class Encoder:
             input_ids[row, : item.count] = item.ids
             attention_mask[row, : item.count] = 1
         hidden = self.engine.run(input_ids, attention_mask)
-        return [self._encoded(item, hidden[row, : item.count]) for row, item in enumerate(batch)]
+        return [
+            self._encoded(item, input_ids[row, : item.count], hidden[row, : item.count])
+            for row, item in enumerate(batch)
+        ]
 
-    def _encoded(self, item: Tokens, hidden: FloatArray) -> Encoded:
+    def _encoded(self, item: Tokens, ids: IntArray, hidden: FloatArray) -> Encoded:
         pooled = hidden.mean(axis=0)
         vector = (pooled / max(float(np.linalg.norm(pooled)), 1e-12)).astype(np.float32)
-        weights = self._weights[np.asarray(item.ids)]
+        weights = self._weights[ids]
         informative = weights > 0
         informative[: item.prefix_count] = False
-        shown = hidden[informative]
         return Encoded(
             vector=vector,
-            hidden=shown,
+            # A copy: the engine may overwrite its output in the next run.
+            hidden=hidden[informative] if item.keeps_hidden else hidden[:0].copy(),
             mean=self._mean,
             weights=weights[informative],
-            token_codes=np.packbits(shown > self._mean, axis=-1).tobytes(),
+            # All rows, of which a few are left out then: choosing among floats would copy them first.
+            token_codes=np.packbits(hidden > self._mean, axis=-1)[informative].tobytes(),
             token_count=item.count,
         )
 

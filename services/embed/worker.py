@@ -44,6 +44,7 @@ async def embed_batch(
     encoded = await batcher.embed(
         [chunk.embedding_text or chunk.text for chunk in ready.chunks],
         prefix=model.manifest.passage_prefix, priority=_PRIORITIES[delivery.lane], wait=True, field="chunks",
+        keeps_hidden=False,
     )
     embedded = events_pb2.ChunksEmbedded(
         version=ready.version, space_id=ready.space_id, batch_no=ready.batch_no, batch_count=ready.batch_count,

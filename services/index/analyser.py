@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 import Stemmer
 
@@ -39,16 +40,17 @@ class Analysis:
     """Words that carry meaning, each counted once whatever stems it gave."""
 
 
-def analyse_passage(text: str, *, language: str = "") -> Analysis:
-    """Analyse what is indexed; `language` is trusted where it is one of `LANGUAGES`, else found."""
-    words = split_words(text)
+def analyse_passage(*texts: str, language: str = "") -> Analysis:
+    """Analyse what is indexed, title and headings apart; `language` is trusted where it is one of `LANGUAGES`, else
+    found."""
+    words = list(chain.from_iterable(map(split_words, texts)))
     language = language if language in ALGORITHMS else detect_words(words)
-    frequencies: Counter[str] = Counter()
+    frequencies: dict[str, int] = {}
     length = 0
     for word, count in Counter(words).items():
         stems = passage_stems(word, language)
         for stem in stems:
-            frequencies[stem] += count
+            frequencies[stem] = frequencies.get(stem, 0) + count
         if stems:
             length += count
     return Analysis(language, frequencies, length)

@@ -114,8 +114,7 @@ def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
     entries = []
     passages_with: Counter[str] = Counter()
     for chunk in batch.chunks:
-        text = "\n".join((batch.title, *chunk.heading_path, chunk.text))
-        analysis = analyse_passage(text, language=chunk.language)
+        analysis = analyse_passage(batch.title, *chunk.heading_path, chunk.text, language=chunk.language)
         entries.append(lexical_entry(analysis, collection_number=collection_number))
         if batch.batch_count == 1:
             passages_with.update(analysis.frequencies.keys())
@@ -200,7 +199,8 @@ async def _commit(
         await ensure_partition(connection, vectors_table=state.vectors_table, tenant=version.tenant)
     split = batch.batch_count > 1
     async with connection.pipeline():
-        await connection.execute(SHOW_ALL_ENTRIES)
+        if split or state.current_generation > 0:
+            await connection.execute(SHOW_ALL_ENTRIES)
         # Rows are there since a version was committed: before the first one there is nothing to take away.
         if state.current_generation > 0:
             await _remove_visible(connection, state, values)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
@@ -34,20 +33,27 @@ ELEMENTS_MAX = 16_000
 def passage_weights(analysis: Analysis) -> dict[int, float]:
     """Return the passage's part by dimension."""
     normalisation = K1 * (1 - B + B * analysis.length / AVERAGE_LENGTH)
-    weights: defaultdict[int, float] = defaultdict(float)
+    # Few frequencies occur, most stems once.
+    saturated = {
+        frequency: frequency * (K1 + 1) / (frequency + normalisation)
+        for frequency in set(analysis.frequencies.values())
+    }
+    weights: dict[int, float] = {}
     for stem, frequency in analysis.frequencies.items():
-        weights[dimension(stem)] += frequency * (K1 + 1) / (frequency + normalisation)
+        place = dimension(stem)
+        weights[place] = weights.get(place, 0.0) + saturated[frequency]
         if len(weights) == ELEMENTS_MAX:
             break
-    return dict(weights)
+    return weights
 
 
 def question_weights(stems: Iterable[str], *, passages: int, frequencies: Mapping[str, int]) -> dict[int, float]:
     """Return the question's part by dimension; `frequencies` counts the passages that hold a stem, absent is none."""
-    weights: defaultdict[int, float] = defaultdict(float)
+    weights: dict[int, float] = {}
     for stem in stems:
-        weights[dimension(stem)] += inverse_document_frequency(frequencies.get(stem, 0), passages=passages)
-    return dict(weights)
+        place, frequency = dimension(stem), frequencies.get(stem, 0)
+        weights[place] = weights.get(place, 0.0) + inverse_document_frequency(frequency, passages=passages)
+    return weights
 
 
 def inverse_document_frequency(frequency: int, *, passages: int) -> float:

@@ -16,6 +16,7 @@ from services.chassis.ids import is_id
 from services.chassis.postgres import Connection
 from services.index import pagination
 from services.index.pagination import Page
+from services.index.versions import VersionReference
 
 STATUSES = ("pending", "processing", "completed", "failed")
 
@@ -92,6 +93,19 @@ async def get_job(connection: Connection, *, tenant: str, job_id: str) -> Job:
     if row is None:
         raise no_such_job(job_id)
     return _job(*row)
+
+
+def new_job(
+    version: VersionReference, *, created_at: datetime, filename: str, collection: str, source: str, size_bytes: int
+) -> Job:
+    """Return the job of a version that was recorded just now, as `get_job` would in the same transaction."""
+    return Job(
+        job_id=version.job_id, tenant=version.tenant, collection_id=version.collection_id,
+        document_id=version.document_id, version_id=version.version_id, lane=version.lane, status="pending", stage="",
+        percentage=0, chunks_created=0, error_code="", error_message="", error_stage="", filename=filename,
+        collection=collection, source=source, size_bytes=size_bytes, stage_times={}, created_at=created_at,
+        started_at=None, updated_at=created_at, finished_at=None,
+    )
 
 
 def no_such_job(job_id: str) -> NotFound:

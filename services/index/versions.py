@@ -65,6 +65,8 @@ class Acceptance:
     outcome: Literal["accepted", "in_progress", "unchanged"]
     """`in_progress` and `unchanged`: the same content is on its way or there already, and the job is the one it has."""
     version: VersionReference
+    created_at: datetime | None
+    """When the job was made; None for one that was there already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +113,12 @@ async def accept(connection: Connection, new: NewVersion) -> Acceptance:
         return known
     older = (SUPERSEDE_WAITING,) if values["generation"] > 1 else ()
     async with connection.pipeline():
-        for statement in (*older, NEXT_GENERATION, INSERT_VERSION, INSERT_JOB):
+        for statement in (*older, NEXT_GENERATION, INSERT_VERSION):
             await connection.execute(statement, values)
-    return Acceptance("accepted", _reference(values))
+        cursor = await connection.execute(INSERT_JOB, values)
+        row = await cursor.fetchone()
+    assert row is not None
+    return Acceptance("accepted", _reference(values), row[0])
 
 
 async def release(connection: Connection, *, in_flight_max: int, limit: int) -> list[WaitingVersion]:
@@ -161,7 +166,7 @@ async def _known(connection: Connection, values: dict[str, Any]) -> Acceptance |
     version_id, generation, job_id, state = row
     known = values | {"version_id": version_id, "generation": generation, "job_id": job_id}
     await connection.execute(UPDATE_DESCRIPTION, known)
-    return Acceptance("unchanged" if state == "committed" else "in_progress", _reference(known))
+    return Acceptance("unchanged" if state == "committed" else "in_progress", _reference(known), None)
 
 
 def _values(new: NewVersion) -> dict[str, Any]:
@@ -268,6 +273,7 @@ INSERT_JOB = """
 insert into jobs (job_id, tenant, collection_id, document_id, version_id, lane, status, filename, size_bytes)
 values (%(job_id)s, %(tenant)s, %(collection_id)s, %(document_id)s, %(version_id)s, %(lane)s, 'pending', %(filename)s,
         %(size_bytes)s)
+returning created_at
 """
 
 WAITING_COLUMNS = """

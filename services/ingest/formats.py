@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 
 from services.chassis.errors import DocumentEmpty, DocumentEncrypted, DocumentMalformed, DocumentUnsupported
+from services.ingest.parsing.delimited_rows import CSV_SUFFIXES
 from services.ingest.parsing.encodings import decode, looks_binary
 from services.ingest.parsing.light import TEXT_SUFFIXES
 
@@ -47,7 +48,7 @@ _EXTENSIONS = {
     **dict.fromkeys(("xlsx", "xlsm", "xltx", "xltm"), Format.XLSX),
     **dict.fromkeys(("html", "htm", "xhtml"), Format.HTML),
     **dict.fromkeys(("md", "markdown", "mdx", "qmd", "rmd"), Format.MARKDOWN),
-    **dict.fromkeys(("csv", "tsv", "tab"), Format.CSV),
+    **dict.fromkeys(CSV_SUFFIXES, Format.CSV),
     **dict.fromkeys(TEXT_SUFFIXES, Format.TEXT),
 }
 _MEDIA_TYPES = {

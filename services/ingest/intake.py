@@ -99,7 +99,7 @@ class Intake:
                 acceptance = await self.record(
                     connection, header, collection, key=key, sha256=sha256, size_bytes=size_bytes
                 )
-                job = await jobs.get_job(connection, tenant=header.tenant, job_id=acceptance.version.job_id)
+                job = await self._job(connection, acceptance, header, collection, size_bytes=size_bytes)
             accepted = acceptance.outcome == "accepted"
         finally:
             if not accepted:
@@ -108,7 +108,19 @@ class Intake:
         if accepted and len(small) == size_bytes:
             self._recent.keep(key, bytes(small))
         self._relay.wake()
-        return Accepted(acceptance.outcome, acceptance.version, job)
+        return Accepted(acceptance.outcome, acceptance.version, acceptance.created_at, job)
+
+    async def _job(
+        self, connection: Connection, acceptance: Acceptance, header: Header, collection: Collection, *,
+        size_bytes: int,
+    ) -> Job:
+        """Return the job of a document that was sent: a new one is known without reading it again."""
+        if acceptance.created_at is None:
+            return await jobs.get_job(connection, tenant=header.tenant, job_id=acceptance.version.job_id)
+        return jobs.new_job(
+            acceptance.version, created_at=acceptance.created_at, filename=header.filename,
+            collection=collection.name, source=header.source, size_bytes=size_bytes,
+        )
 
     async def collection_of(self, header: Header, *, create: bool) -> Collection:
         """Return the collection a header names, made with the defaults where `create` allows; else raise NotFound."""

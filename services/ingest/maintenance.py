@@ -19,9 +19,9 @@ from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, artefacts_prefi
 logger = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 1.0
-REFRESH_SHARE = 0.05
+REFRESH_SHARE = 0.02
 """Most of the time that refreshes may take, as long as they are `REFRESH_SECONDS_MAX` apart at most."""
-REFRESH_SECONDS_MAX = 5.0
+REFRESH_SECONDS_MAX = 10.0
 INDEX_SECONDS = 60.0
 SWEEP_SECONDS = 60.0
 SWEEP_LIMIT = 100

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from services.chassis import subjects, telemetry
@@ -18,7 +19,7 @@ from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import first_of
 from services.chassis.postgres import ALL_TENANTS, Connection, Database
 from services.index import brokers, inbox, outbox, versions
-from services.index.outbox import OutboxMessage
+from services.index.outbox import OutboxMessage, PendingMessage
 from services.index.versions import WaitingVersion
 from services.ingest.messages import received_message
 
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 RELEASE_LIMIT = 64
 PUBLISH_LIMIT = 100
+PUBLISH_BYTES_MAX = 1024 * 1024
+"""Sent before the first of them is acknowledged; a larger message is sent alone."""
 BROKER_SECONDS = 5.0
 """How often the broker's streams are compared with what they were."""
 HOUSEKEEPING_SECONDS = 60.0
@@ -68,44 +71,58 @@ class Relay:
                 await first_of(self._woken, stopping, seconds=LOOK_SECONDS)
 
     async def _dispatch(self) -> int:
-        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+        # Not flushed: what a crash of the server undoes waits again as it did before, and is released again.
+        async with self._database.transaction(tenant=ALL_TENANTS, flushed=False) as connection:
             released = await versions.release(connection, in_flight_max=self._in_flight_max, limit=RELEASE_LIMIT)
             await self._put(connection, released, attempt="")
         return len(released)
 
     async def _put(self, connection: Connection, released: list[WaitingVersion], *, attempt: str) -> None:
-        for version in released:
-            await outbox.put(
-                connection,
-                OutboxMessage(
-                    tenant=version.tenant,
-                    subject=subjects.DOCUMENT_RECEIVED.address(
-                        self._jetstream.prefix, tenant=version.tenant, lane=version.lane
+        async with connection.pipeline():
+            for version in released:
+                await outbox.put(
+                    connection,
+                    OutboxMessage(
+                        tenant=version.tenant,
+                        subject=subjects.DOCUMENT_RECEIVED.address(
+                            self._jetstream.prefix, tenant=version.tenant, lane=version.lane
+                        ),
+                        payload=received_message(version).SerializeToString(),
+                        message_id=f"{version.version_id}-received{attempt}",
                     ),
-                    payload=received_message(version).SerializeToString(),
-                    message_id=f"{version.version_id}-received{attempt}",
-                ),
-            )
+                )
 
     async def _publish(self) -> int:
-        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+        # Not flushed: messages that a crash of the server puts back are published twice, as below.
+        async with self._database.transaction(tenant=ALL_TENANTS, flushed=False) as connection:
             messages = await outbox.take(connection, limit=PUBLISH_LIMIT)
-            for message in messages:
-                # A crash between here and the commit publishes twice; the consumers' inbox and keys know.
-                await self._publish_one(message)
-                await failpoint("relay.after-publish")
-            if messages:
-                await outbox.sent(connection, [message.outbox_id for message in messages])
+            sent: list[int] = []
+            failed: list[ServiceError] = []
+            for together in _together(messages):
+                # In their order, without waiting for each other's acknowledgement: that is most of a message's time.
+                errors = await asyncio.gather(*map(self._publish_one, together))
+                sent += [message.outbox_id for message, error in zip(together, errors, strict=True) if error is None]
+                failed += filter(None, errors)
+                if failed:
+                    break
+            if sent:
+                await outbox.sent(connection, sent)
+        if failed:
+            raise failed[0]
         return len(messages)
 
-    async def _publish_one(self, message: OutboxMessage) -> None:
+    async def _publish_one(self, message: PendingMessage) -> ServiceError | None:
+        """Publish a message; return why it has to be tried again."""
         try:
             await self._jetstream.publish_payload(message.subject, message.payload, message_id=message.message_id)
+            # A crash between here and the commit publishes twice; the consumers' inbox and keys know.
+            await failpoint("relay.after-publish")
         except ServiceError as error:
             if error.retryable:
-                raise
+                return error
             # It never will be published, and all that waits behind it would wait for ever.
             logger.error("dropped from the outbox: %s", error, extra={"message_id": message.message_id})
+        return None
 
     async def _look_at_broker(self) -> None:
         if time.monotonic() - self._compared_at < BROKER_SECONDS:
@@ -156,3 +173,15 @@ class Relay:
             # Another message id: the first one may still be in the duplicates window.
             await self._put(connection, stalled, attempt=f"-{time.time_ns()}")
             await inbox.forget(connection, older_than_seconds=INBOX_KEPT_SECONDS)
+
+
+def _together(messages: Sequence[PendingMessage]) -> Iterator[list[PendingMessage]]:
+    """Yield runs of messages, in their order, of so many bytes at most."""
+    run: list[PendingMessage] = []
+    for message in messages:
+        if run and sum(len(each.payload) for each in (*run, message)) > PUBLISH_BYTES_MAX:
+            yield run
+            run = []
+        run.append(message)
+    if run:
+        yield run

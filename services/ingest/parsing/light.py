@@ -1,4 +1,4 @@
-"""Plain text that needs no parsing process: small, in UTF-8, in Western letters, and named as text.
+"""Plain text and tables that need no parsing process: small, in UTF-8, in Western letters, named as text or CSV.
 
 A process of its own costs more than the reading of such a file, and protects from nothing here: no parser of others
 runs, and every step takes a time that is linear in the size. Whatever else could be meant by the bytes, or could take
@@ -7,16 +7,20 @@ long (other scripts, broken encodings, what begins like a page or a PDF), is lef
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import PurePath
 
 from services.ingest.cleaning import clean, is_plain
 from services.ingest.documents import BlockKind, ParsedDocument
 from services.ingest.parsing.builder import DocumentBuilder
+from services.ingest.parsing.delimited_rows import CSV_SUFFIXES, read_rows, table_document
 from services.ingest.parsing.limits import ParsingLimits
 
 LIGHT_BYTES_MAX = 256 * 1024
 """Larger files are read in a process of their own; this takes some ten milliseconds of a thread."""
+LIGHT_CELLS_MAX = 20_000
+"""Rows times the widest one: what a table takes grows with both, and a file of any shape may come."""
 TEXT_SUFFIXES = frozenset({"txt", "text", "log", "rst"})
 TEXT = "text"
 """The format's name."""
@@ -30,7 +34,7 @@ _PDF, _PDF_WITHIN_CHARACTERS = "%PDF-", 1024
 
 def may_be_light(filename: str, size_bytes: int) -> bool:
     """Tell from its name and size whether a file is worth a try."""
-    return size_bytes <= LIGHT_BYTES_MAX and PurePath(filename).suffix.lower().lstrip(".") in TEXT_SUFFIXES
+    return size_bytes <= LIGHT_BYTES_MAX and _suffix(filename) in TEXT_SUFFIXES | CSV_SUFFIXES
 
 
 def read_light(body: bytes, *, filename: str, limits: ParsingLimits) -> ParsedDocument | None:
@@ -47,7 +51,26 @@ def read_light(body: bytes, *, filename: str, limits: ParsingLimits) -> ParsedDo
     text = text.replace("\r\n", "\n")
     if not is_plain(text) or text.lstrip().startswith(_OTHERS) or _PDF in text[:_PDF_WITHIN_CHARACTERS]:
         return None
+    if _suffix(filename) in CSV_SUFFIXES:
+        return _light_table(text, DocumentBuilder(limits), filename=filename)
     return text_document(text, DocumentBuilder(limits), filename=filename)
+
+
+def _light_table(text: str, builder: DocumentBuilder, *, filename: str) -> ParsedDocument | None:
+    # The library has one limit for the whole process: none of these texts is longer.
+    csv.field_size_limit(LIGHT_BYTES_MAX)
+    rows: list[list[str]] = []
+    widest = 0
+    try:
+        for row in read_rows(text):
+            rows.append(row)
+            widest = max(widest, len(row))
+            if widest * len(rows) > LIGHT_CELLS_MAX:
+                return None
+    except csv.Error:
+        # The parsing process says what is wrong.
+        return None
+    return table_document(rows, builder, filename=filename)
 
 
 def text_document(text: str, builder: DocumentBuilder, *, filename: str, title: str = "") -> ParsedDocument:
@@ -62,3 +85,7 @@ def _title_line(text: str) -> str:
     """Return the first line where it stands like a title: short, and not a sentence."""
     first = clean(text[:4000]).strip().partition("\n")[0].strip()
     return first if len(first) <= _TITLE_CHARACTERS_MAX and not first.endswith((".", ",", ";", ":")) else ""
+
+
+def _suffix(filename: str) -> str:
+    return PurePath(filename).suffix.lower().lstrip(".")

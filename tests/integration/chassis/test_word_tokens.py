@@ -67,10 +67,7 @@ def test_known_words_are_tokenised_once(tokenizer: Tokenizer, monkeypatch: pytes
     words = WordTokens(tokenizer)
     first = words.ids("le jour et la nuit")
 
-    def refuse(*_: object) -> None:
-        raise AssertionError("the tokenizer was asked again")
-
-    monkeypatch.setattr(words, "_word", refuse)
+    monkeypatch.setattr(words, "_tokenizer", None)
     assert words.ids("le jour et la nuit") == first
     assert words.count("la nuit") == len(tokenizer.encode("la nuit", add_special_tokens=False).ids)
 
@@ -80,7 +77,7 @@ def test_what_is_remembered_is_bounded(tokenizer: Tokenizer, monkeypatch: pytest
     words = WordTokens(tokenizer)
     for number in range(100):
         assert_same(tokenizer, words, f"mot{number} et {'long' * 50}")
-        assert len(words._known) <= 20
+        assert len(words._ids) == len(words._starts) <= 20
 
 
 @pytest.mark.parametrize("why", ["no split at spaces", "an added token with a space"])
@@ -93,4 +90,5 @@ def test_a_tokenizer_that_looks_across_spaces_is_asked_itself(why: str) -> None:
     words = WordTokens(tokenizer)
     for text in ("le jour", "la nuit  le jour née", "a b"):
         assert_same(tokenizer, words, text)
-    assert not words._known
+    assert not words._ids
+    assert not words._starts

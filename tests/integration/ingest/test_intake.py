@@ -11,6 +11,7 @@ import grpc.aio
 import pytest
 
 from services.chassis.errors import DocumentEmpty, DocumentTooLarge, InvalidArgument, NotFound
+from services.index import jobs
 from services.ingest.chunking.configuration import ChunkingConfiguration
 from services.ingest.intake import METADATA_KEYS_MAX, NAME_CHARACTERS_MAX
 from sourcier.ingest.v1 import ingest_pb2
@@ -40,6 +41,11 @@ async def test_a_document_is_stored_and_recorded(serve: Serve) -> None:
         )
         assert (state, stored_key, size) == ("accepted", key, 7)
         job = await service.job(acceptance.version.job_id)
+        async with service.database.transaction(tenant=TENANT) as connection:
+            # What the sender is told was not read from the table.
+            assert acceptance.job == await jobs.get_job(
+                connection, tenant=TENANT, job_id=acceptance.version.job_id
+            )
     assert (job.status, job.filename, job.size_bytes) == (ingest_pb2.JOB_STATUS_PENDING, "guide.md", 7)
 
 

@@ -97,3 +97,15 @@ def test_a_passage_is_found_by_its_own_words(text: str) -> None:
     passage = analyse_passage(text)
     # Told the same language, a question's stems are among those of the same text.
     assert set(analyse_question(text)) <= set(passage.frequencies)
+
+
+@given(st.lists(st.one_of(
+    st.text(max_size=8),
+    st.sampled_from(["14", "500", " ", "\u00a0", "\u202f", "l’", "e\u0301", "\u0301", "´", "½", "ﬁ"]),
+)).map("".join), st.text(max_size=8))
+def test_a_title_and_a_text_give_the_same_words_apart_as_together(text: str, title: str) -> None:
+    together = split_words(f"{title}\n{text}")
+    assert [*split_words(title), *split_words(text)] == together
+    assert analyse_passage(title, text) == analyse_passage(f"{title}\n{text}")
+    together.append("changed")
+    assert split_words(f"{title}\n{text}") != together

@@ -46,12 +46,30 @@ def test_it_reads_as_the_parsing_process_does(text: str, tmp_path: Path) -> None
     (b"notes\n%PDF-1.7", "note.txt"),
     (b"{\\rtf1 a}", "note.txt"),
     (b"# a\n\nb", "note.md"),
-    (b"a,b", "note.csv"),
+    (b"a,b\n" + b"," * 30_000, "note.csv"),
+    (b"a,b\n" * 200 + b"," * 101, "note.csv"),
     (b"From: a\nTo: b\nSubject: c\n\nd", "note"),
     (b"a" * (LIGHT_BYTES_MAX + 1), "note.txt"),
 ])
 def test_all_else_is_left_to_the_parsing_process(body: bytes, filename: str) -> None:
     assert light(body, filename) is None
+
+
+@pytest.mark.parametrize("text", [
+    "nom;jours\nété;12\n\nhiver;\n",
+    'a,b\r\n"deux\r\nlignes, et ""plus""",x|y\r\n',
+    "a\tb\n 1 \t\tc\n",
+    "un seul\nen colonne\n",
+    'a,b\n"jamais fermé, 1\n2,3\n',
+    'a,b\n"' + "x" * 140_000 + '",2\n',
+])
+def test_a_table_reads_as_in_the_parsing_process(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "note.csv"
+    path.write_bytes(text.encode())
+    document = light(text.encode(), path.name)
+    assert document == parse(Source(path, path.name))
+    assert document is not None
+    assert document.format == "csv"
 
 
 def test_a_file_without_text_is_refused() -> None:
@@ -66,3 +84,14 @@ def test_no_text_takes_long(text: str) -> None:
         light(text.encode())
     except DocumentEmpty:
         assert not text.strip()
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("text", [
+    "," * 250_000, ",\n" * 125_000, ",".join("a" * 500) + "\n" * 249_000, '"' * 250_000, '"a,' * 80_000, "a;" * 125_000,
+])
+def test_no_table_takes_long(text: str) -> None:
+    try:
+        light(text.encode(), "note.csv")
+    except DocumentEmpty:
+        assert not text.replace(",", "").replace('"', "").strip()
