@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from services.chassis import subjects
+from services.chassis.errors import ResourceExhausted
 from services.chassis.ids import new_id
 from services.chassis.postgres import ALL_TENANTS
 from services.index import outbox
@@ -145,3 +148,27 @@ async def test_a_message_that_cannot_be_published_does_not_hold_up_the_others(se
             return len(await stored(service)) == 2
 
         await eventually(published, seconds=10)
+
+
+async def test_what_a_full_hop_refuses_waits_and_the_others_leave_the_outbox(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve(stages="") as service:
+        await upload(service, 3)
+        await service.relay._dispatch()
+        publish_payload = service.jetstream.publish_payload
+        refused: list[str] = []
+
+        async def full_once(subject: str, payload: bytes, *, message_id: str) -> None:
+            if not refused:
+                refused.append(message_id)
+                raise ResourceExhausted("the hop is full")
+            await publish_payload(subject, payload, message_id=message_id)
+
+        monkeypatch.setattr(service.jetstream, "publish_payload", full_once)
+        with pytest.raises(ResourceExhausted):
+            await service.relay._publish()
+        assert await service.rows("select message_id from outbox") == [(refused[0],)]
+        assert await service.relay._publish() == 1
+        assert [received.filename for received in await stored(service)] == ["bulk-1.md", "bulk-2.md", "bulk-0.md"]
+        assert await service.rows("select * from outbox") == []
