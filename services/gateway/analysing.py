@@ -1,8 +1,8 @@
 """Has the language model analyse a question before the search: its intent, a clearer wording, filters (A13).
 
 Off by default: it costs a generation before the first passage is found. Nothing of it is trusted: a wording that
-changes a number, a name or a denial is left out, filters are taken from what the documents have, and they narrow what
-the client asked for, never widen it.
+changes a number, a name or a denial is left out, filters are taken from what the documents have and the question names,
+and they narrow what the client asked for, never widen it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from services.chassis.channels import Deadline
 from services.chassis.errors import DeadlineExceeded, ServiceError
 from services.chassis.postgres import Database
 from services.gateway import negation
+from services.gateway.categories import named_categories
 from services.gateway.chat import ChatMessage, ToolCall
 from services.gateway.events import Analysed, Degradation, Usage
 from services.gateway.marking import one_line
@@ -27,7 +28,7 @@ from services.gateway.peers import Generation, SamplingOptions
 from services.gateway.retrieval import Query, Stopwatch
 from services.gateway.rewriting import Implausible, cleaned
 from services.index import figures, names
-from services.index.facets import Facets, find_facets, matches_any, texts_of
+from services.index.facets import Fact, Facets, find_facets, matches_any, texts_of
 from services.index.filters import Filters
 from services.index.language import detect
 
@@ -153,12 +154,17 @@ class Analyser:
         """Return the client's filters, narrowed by what the model chose and some document has."""
         filters = query.filters
         category, fact = str(written.get("category") or ""), str(written.get("fact") or "")
-        if category in facets.categories:
+        # A small model is quick with a filter, and a wrong one hides the right document: it has to stand in the question.
+        if category in named_categories(query.question, facets.categories):
             filters = replace(filters, categories=(category,))
+        elif category in facets.categories:
+            ignored.append(f"the question does not name the category {category[:80]!r}")
         elif category:
             ignored.append(f"no document that the question is for has the category {category[:80]!r}")
         known = texts_of(facets.facts).get(fact)
-        if known is not None:
+        if known is not None and not _named(known, query.question):
+            ignored.append(f"the question does not name the fact {fact[:80]!r}")
+        elif known is not None:
             key, value = known
             # The client's own condition on a key stands.
             filters = replace(filters, metadata={key: value} | dict(filters.metadata))
@@ -173,6 +179,12 @@ class Analyser:
                 return filters
         ignored.append(f"no document has both the category {category[:80]!r} and the fact {fact[:80]!r}")
         return query.filters
+
+
+def _named(fact: Fact, question: str) -> bool:
+    key, value = fact
+    # « urgent=true »: the value has no words of its own.
+    return bool(named_categories(question, [key if isinstance(value, bool) else str(value)]))
 
 
 def schema(facets: Facets) -> dict[str, Any]:

@@ -49,18 +49,18 @@ def sources(events: list[answer_pb2.AskEvent]) -> set[str]:
 
 async def test_the_question_is_reworded_and_the_search_narrowed_in_sight(handbook: Database) -> None:
     writer = Writer(handbook)
-    await writer.index("telework-it.md", [TELEWORK], title="Télétravail", category="informatique")
-    script = says(intent="fact", question=CLEARER, category="informatique", fact="")
+    await writer.index("telework-it.md", [TELEWORK], title="Télétravail", category="télétravail")
+    script = says(intent="fact", question=CLEARER, category="télétravail", fact="")
     events, scenario = await asked(handbook, Scenario(script=script))
     assert [kind for kind in kinds(events) if kind not in ("token", "citation")] == [
         "started", "analysed", "searching", "retrieved", "reranked", "finished"]
     found = analysed(events)
     assert (found.intent, found.original, found.question, list(found.filter.categories), list(found.ignored)) == (
-        "fact", QUESTION, CLEARER, ["informatique"], [])
+        "fact", QUESTION, CLEARER, ["télétravail"], [])
     assert next(event.searching.query for event in events if event.HasField("searching")) == CLEARER
     assert sources(events) == {"telework-it.md"}
     schema = json.loads(scenario.generations[0].json_schema)
-    assert set(schema["properties"]["category"]["enum"]) == {"", "finance", "informatique"}
+    assert set(schema["properties"]["category"]["enum"]) == {"", "finance", "télétravail"}
     assert events[-1].finished.usage.prompt_tokens == 100, "the analysis is counted"
     assert "analyse" in {each.stage for each in events[-1].finished.durations}
 
@@ -105,6 +105,27 @@ async def test_filters_that_no_document_meets_are_not_used(handbook: Database) -
     assert found.intent == "other"
     assert not found.filter.categories
     assert [("'secret'" in why, "'team=nobody'" in why) for why in found.ignored] == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize(("metadata", "fact", "used"), [
+    ({"site": "Brest"}, "site=Brest", True),
+    ({"persons": 2}, "persons=2", True),
+    ({"télétravail": True}, "télétravail=true", True),
+    ({"site": "Lyon"}, "site=Lyon", False),
+    ({"urgent": True}, "urgent=true", False),
+])
+async def test_filters_that_the_question_does_not_name_are_not_used(
+    handbook: Database, metadata: dict[str, Any], fact: str, used: bool
+) -> None:
+    writer = Writer(handbook)
+    for name in ("one.md", "two.md"):
+        await writer.index(name, [TELEWORK + name], title="Télétravail", category="informatique", metadata=metadata)
+    script = says(intent="fact", question=QUESTION, category="informatique", fact=fact)
+    found = analysed((await asked(handbook, Scenario(script=script)))[0])
+    why = ["the question does not name the category 'informatique'", f"the question does not name the fact {fact!r}"]
+    assert list(found.ignored) == (why[:1] if used else why)
+    assert not found.filter.categories
+    assert bool(found.filter.metadata) is used
 
 
 async def test_a_client_is_never_given_more_than_it_asked_for(handbook: Database) -> None:
