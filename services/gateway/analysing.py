@@ -28,7 +28,7 @@ from services.gateway.peers import Generation, SamplingOptions
 from services.gateway.retrieval import Query, Stopwatch
 from services.gateway.rewriting import Implausible, cleaned
 from services.index import figures, names
-from services.index.facets import Fact, Facets, find_facets, matches_any, texts_of
+from services.index.facets import Facets, Fact, find_facets, matches_any, texts_of
 from services.index.filters import Filters
 from services.index.language import detect
 
@@ -154,7 +154,7 @@ class Analyser:
         """Return the client's filters, narrowed by what the model chose and some document has."""
         filters = query.filters
         category, fact = str(written.get("category") or ""), str(written.get("fact") or "")
-        # A small model is quick with a filter, and a wrong one hides the right document: it has to stand in the question.
+        # A small model is quick with a filter, and a wrong one hides the right document: the question has to name it.
         if category in named_categories(query.question, facets.categories):
             filters = replace(filters, categories=(category,))
         elif category in facets.categories:
