@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from eval import corpus, report, searching
+from eval import corpus, gates, report, searching
 from eval.datasets import Dataset
+from eval.gates import Figure
 from eval.system import System
 from sourcier import Client
 
@@ -18,6 +19,11 @@ RESULTS = Path(__file__).parent / "results"
 PROGRESS_SECONDS = 10.0
 DEFAULT_CANDIDATES = 20
 """As the gateway has it; the results of other depths are kept apart."""
+GATED = (
+    ("dense", "ndcg@10"), ("lexical", "ndcg@10"), ("fused", "ndcg@10"),
+    ("reranked", "ndcg@10"), ("reranked", "recall@5"), ("reranked", "recall@20"),
+)
+"""Modes and measures that must not fall."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,8 @@ async def measure_retrieval(run: RetrievalRun, system: System) -> report.Retriev
         )
     figures = report.figures(dataset, rankings)
     report.write_summary(RESULTS / f"{name}.json", figures, system=system.described)
+    if run.complete and not run.label:
+        gates.keep(gated(name, figures, command=run.command))
     table = report.table(figures)
     title = f"{_title(figures)}, {run.candidates} candidates re-ranked"
     click.echo(f"\n{title}\n\n{table}\n")
@@ -60,6 +68,16 @@ async def measure_retrieval(run: RetrievalRun, system: System) -> report.Retriev
         origin = report.provenance(system=system.described, command=run.command)
         report.write_block(run.document, name, f"### {title}\n\n{table}\n\n{origin}")
     return figures
+
+
+def gated(name: str, figures: report.RetrievalFigures, *, command: str) -> dict[str, Figure]:
+    """Return the figures of a run that must not fall, by what they are called."""
+    return {
+        f"retrieval {name}: {report.NAMES[mode]} {report.COLUMNS[measure]}": Figure.of(
+            figures.modes[mode][measure], count=figures.questions, command=command
+        )
+        for mode, measure in GATED
+    }
 
 
 def collection_name(dataset: Dataset, system: System) -> str:

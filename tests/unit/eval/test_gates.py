@@ -9,10 +9,13 @@ import click
 import numpy as np
 import pytest
 
-from eval import gates, plots
+from eval import gates, plots, report
+from eval.datasets import Dataset, Passage, Question
 from eval.fitting import fit
 from eval.gates import Figure, compare
 from eval.plots import Axis, Bar
+from eval.retrieval import gated
+from eval.searching import MODES, Ranking
 
 
 def _figure(value: float, noise: float = 0.02, count: int = 100) -> Figure:
@@ -78,3 +81,16 @@ def test_plots_are_whole_and_show_what_they_are_given(tmp_path: Path) -> None:
     heights = [float(each.attrib["height"]) for each in rectangles if each.attrib.get("fill") in plots.COLOURS[:2]]
     # The second bar lies under the axis: nothing is drawn of it.
     assert [height > 11 for height in heights if height != 10] == [True, False]
+
+
+def test_a_run_of_retrieval_is_gated_by_mode_and_measure() -> None:
+    questions = (Question(question_id="q", text="?", relevant={"p": 1}),)
+    dataset = Dataset(name="set", passages=(Passage(passage_id="p", text="t", title=""),), questions=questions)
+    rankings = [Ranking("q", mode, ("p",) if mode == "reranked" else (), (), (), {}) for mode in MODES]
+    found = gated("set-engine", report.figures(dataset, rankings), command="python -m eval retrieval")
+    assert {name: figure.value for name, figure in found.items()} == {
+        "retrieval set-engine: dense nDCG@10": 0.0, "retrieval set-engine: full text nDCG@10": 0.0,
+        "retrieval set-engine: fused nDCG@10": 0.0, "retrieval set-engine: re-ranked nDCG@10": 1.0,
+        "retrieval set-engine: re-ranked R@5": 1.0, "retrieval set-engine: re-ranked R@20": 1.0,
+    }
+    assert all(figure.count == 1 and figure.command for figure in found.values())
