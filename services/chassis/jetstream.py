@@ -45,9 +45,11 @@ FULL_WAIT_SECONDS = 600.0
 ACK_PENDING_MAX = 1_000
 
 _NAME_IN_USE = 10058
-_NOT_CREATED = 10049
-_CREATE_PAUSES_SECONDS = (0.05, 0.2, 1.0)
 """JetStream's code for a stream of this name with another configuration."""
+_NOT_CREATED = 10049
+"""Its code for a stream that it could not make, for whatever reason."""
+_CREATE_PAUSES_SECONDS = (0.05, 0.2, 1.0)
+"""Between the attempts to make a stream, one more than there are pauses."""
 # JetStream's codes for a stream or a subject at its limit, from the server's errors.json.
 _FULL_CODES = frozenset({10047, 10077, 10076, 10074, 10054})
 
@@ -132,19 +134,18 @@ class JetStream:
                               "JetStream on?") from error
 
     async def _add_stream(self, config: StreamConfig) -> None:
-        for pause in _CREATE_PAUSES_SECONDS:
+        for pause in (*_CREATE_PAUSES_SECONDS, None):
             try:
                 await self.context.add_stream(config)
                 return
             except nats.js.errors.ServerError as error:
                 # Whoever deletes an account's last stream makes the server remove the folder of streams in the
                 # background: of the streams made in that moment, one in a hundred finds its own gone.
-                if error.err_code != _NOT_CREATED:
+                if error.err_code != _NOT_CREATED or pause is None:
                     raise
                 logger.warning("JetStream did not create the stream %s: %s; trying again", config.name,
                                error.description)
                 await asyncio.sleep(pause)
-        await self.context.add_stream(config)
 
     def _stream_config(self, stream: Stream, held: Sequence[Subject[Payload]]) -> StreamConfig:
         return StreamConfig(

@@ -6,12 +6,12 @@ import re
 import zipfile
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from services.chassis.errors import DocumentEmpty, DocumentEncrypted, DocumentMalformed, DocumentUnsupported
 from services.ingest.parsing.delimited_rows import CSV_SUFFIXES
 from services.ingest.parsing.encodings import decode, looks_binary
-from services.ingest.parsing.light import TEXT_SUFFIXES
+from services.ingest.parsing.light import TEXT_SUFFIXES, suffix_of
 
 HEAD_BYTES = 64 * 1024
 
@@ -186,7 +186,7 @@ def _ole_error(path: Path, filename: str) -> Exception:
 
 def _text_format(head: bytes, filename: str, content_type: str) -> Format:
     text, _ = decode(head)
-    extension = _extension(filename)
+    extension = suffix_of(filename)
     if _HTML_START.match(text):
         return Format.HTML
     named = _EXTENSIONS.get(extension)
@@ -202,24 +202,20 @@ def _text_format(head: bytes, filename: str, content_type: str) -> Format:
 
 
 def _warnings(found: Format, filename: str) -> tuple[str, ...]:
-    named = _EXTENSIONS.get(_extension(filename))
+    named = _EXTENSIONS.get(suffix_of(filename))
     if named is None or named is found or {named, found} <= {Format.TEXT, Format.MARKDOWN}:
         return ()
     return (f"“{filename}” is named like {LABELS[named]}, but its content is {LABELS[found]} and was read as that.",)
 
 
-def _extension(filename: str) -> str:
-    return PurePath(filename).suffix.lower().lstrip(".")
-
-
 def _unsupported(filename: str, kind: str) -> DocumentUnsupported:
-    named = _EXTENSIONS.get(_extension(filename))
+    named = _EXTENSIONS.get(suffix_of(filename))
     contrast = f", though its name says {LABELS[named]}" if named else ""
     return DocumentUnsupported(f"“{filename}” is {kind}{contrast}, which cannot be read. Supported: {SUPPORTED}.")
 
 
 def _unreadable(filename: str) -> Exception:
-    named = _EXTENSIONS.get(_extension(filename))
+    named = _EXTENSIONS.get(suffix_of(filename))
     if named:
         return DocumentMalformed(f"“{filename}” is named like {LABELS[named]}, but its content is other, binary data.")
     return DocumentUnsupported(f"“{filename}” is binary data of an unknown format. Supported: {SUPPORTED}.")

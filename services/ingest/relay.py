@@ -178,10 +178,12 @@ class Relay:
 def _together(messages: Sequence[PendingMessage]) -> Iterator[list[PendingMessage]]:
     """Yield runs of messages, in their order, of so many bytes at most."""
     run: list[PendingMessage] = []
+    size = 0
     for message in messages:
-        if run and sum(len(each.payload) for each in (*run, message)) > PUBLISH_BYTES_MAX:
+        if run and size + len(message.payload) > PUBLISH_BYTES_MAX:
             yield run
-            run = []
+            run, size = [], 0
         run.append(message)
+        size += len(message.payload)
     if run:
         yield run

@@ -34,7 +34,7 @@ _PDF, _PDF_WITHIN_CHARACTERS = "%PDF-", 1024
 
 def may_be_light(filename: str, size_bytes: int) -> bool:
     """Tell from its name and size whether a file is worth a try."""
-    return size_bytes <= LIGHT_BYTES_MAX and _suffix(filename) in TEXT_SUFFIXES | CSV_SUFFIXES
+    return size_bytes <= LIGHT_BYTES_MAX and suffix_of(filename) in TEXT_SUFFIXES | CSV_SUFFIXES
 
 
 def read_light(body: bytes, *, filename: str, limits: ParsingLimits) -> ParsedDocument | None:
@@ -51,7 +51,7 @@ def read_light(body: bytes, *, filename: str, limits: ParsingLimits) -> ParsedDo
     text = text.replace("\r\n", "\n")
     if not is_plain(text) or text.lstrip().startswith(_OTHERS) or _PDF in text[:_PDF_WITHIN_CHARACTERS]:
         return None
-    if _suffix(filename) in CSV_SUFFIXES:
+    if suffix_of(filename) in CSV_SUFFIXES:
         return _light_table(text, DocumentBuilder(limits), filename=filename)
     return text_document(text, DocumentBuilder(limits), filename=filename)
 
@@ -87,5 +87,6 @@ def _title_line(text: str) -> str:
     return first if len(first) <= _TITLE_CHARACTERS_MAX and not first.endswith((".", ",", ";", ":")) else ""
 
 
-def _suffix(filename: str) -> str:
+def suffix_of(filename: str) -> str:
+    """Return what follows the last dot of a file's name, in small letters."""
     return PurePath(filename).suffix.lower().lstrip(".")
