@@ -20,6 +20,7 @@ from eval.faq_closeness import measure_closeness
 from eval.judging import measure_opinions
 from eval.latency import measure_latency
 from eval.parts import measure_parts
+from eval.refusal_situations import RefusalSets
 from eval.refusals import RefusalRun, measure_offline, measure_through
 from eval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
 from eval.retrieval_plot import plot_retrieval
@@ -123,6 +124,7 @@ def codes(data: Path, questions: int | None, engine: str, report: bool) -> None:
 @click.option("--far", type=FOLDER, multiple=True, help="A set whose questions are off topic there, and no more.")
 @click.option("--translated", type=(FOLDER, FOLDER), multiple=True,
               help="A set and its translation: the questions of the first are asked of the second.")
+@click.option("--sheets", type=FOLDER, help="The folder of sheets that eval/data/sheets.jsonl asks about.")
 @click.option("--again", is_flag=True, help="Report on what was asked before, with the weights of now.")
 @click.option("--questions", type=click.IntRange(min=100), help="Ask only so many of the first set; all when left out.")
 @click.option("--offline", is_flag=True,
@@ -131,16 +133,18 @@ def codes(data: Path, questions: int | None, engine: str, report: bool) -> None:
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
 @system_options
 def refusals(
-    data: Path, other: tuple[Path, ...], far: tuple[Path, ...], translated: tuple[tuple[Path, Path], ...], again: bool,
-    questions: int | None, offline: bool, fitted: bool, report: bool, gateway: str, data_dir: Path | None, engine: str,
+    data: Path, other: tuple[Path, ...], far: tuple[Path, ...], translated: tuple[tuple[Path, Path], ...],
+    sheets: Path | None, again: bool, questions: int | None, offline: bool, fitted: bool, report: bool, gateway: str,
+    data_dir: Path | None, engine: str,
 ) -> None:
     """Measure which questions are refused before the language model is asked, and what that loses."""
-    run = RefusalRun(
+    asked = RefusalSets(
         dataset=datasets.load(data).first(questions), others=[datasets.load(folder) for folder in other],
-        far=[datasets.load(folder) for folder in far], fitted=fitted, again=again,
+        far=[datasets.load(folder) for folder in far], sheets=sheets,
         translated=[(datasets.load(one), datasets.load(other)) for one, other in translated],
-        document=DOCUMENT if report else None,
-        command=_command(),
+    )
+    run = RefusalRun(
+        asked=asked, fitted=fitted, again=again, document=DOCUMENT if report else None, command=_command(),
     )
     if offline:
         measure_offline(run, engine=engine)

@@ -6,11 +6,12 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import click
 
-from eval import corpus, handbook
+from eval import corpus
 from eval.datasets import Dataset
 from eval.retrieval import Progress, collection_name
 from eval.system import System
@@ -56,8 +57,8 @@ class Asking(Protocol):
     async def hold(self, dataset: Dataset) -> str:
         """Have a set's passages in a collection; return its name."""
 
-    async def hold_handbook(self) -> str:
-        """Have the demo's documents in a collection; return its name."""
+    async def hold_files(self, paths: Sequence[Path], *, name: str) -> str:
+        """Have files in a collection, read and cut as they are by default; return its name."""
 
     async def prepare(self, questions: Sequence[str], *, collection: str) -> None:
         """Hear which questions come next."""
@@ -84,10 +85,10 @@ class Asker:
         )
         return collection
 
-    async def hold_handbook(self) -> str:
-        """Ingest the demo's documents; return their collection."""
-        await handbook.ingest(self._client)
-        return handbook.COLLECTION
+    async def hold_files(self, paths: Sequence[Path], *, name: str) -> str:
+        """Ingest files; return their collection."""
+        await corpus.ingest_files(self._client, paths, collection=name)
+        return name
 
     async def prepare(self, questions: Sequence[str], *, collection: str) -> None:
         """Do nothing: each question is searched for when it is asked."""

@@ -11,6 +11,7 @@ from sourcier import Client
 
 DEMO = Path(__file__).parents[1] / "demo"
 TRANSLATED = Path(__file__).parent / "data" / "handbook-translated.jsonl"
+REWORDED = Path(__file__).parent / "data" / "handbook-reworded.jsonl"
 COLLECTION = "eval-demo"
 
 
@@ -41,6 +42,11 @@ def translated() -> list[tuple[str, str]]:
     """Return the questions with an answer in other languages than the documents', each with its language."""
     rows = [json.loads(line) for line in TRANSLATED.read_text("utf-8").splitlines()]
     return [(row["question"], row["language"]) for row in rows]
+
+
+def reworded() -> list[str]:
+    """Return the questions with an answer as people ask them who have not read the documents, three of each."""
+    return [json.loads(line)["question"] for line in REWORDED.read_text("utf-8").splitlines()]
 
 
 def paths() -> list[Path]:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from eval import handbook
 from eval.asking import DEPTH, Asked
 from eval.datasets import Dataset, Question
 from eval.datasets import Passage as SetPassage
@@ -82,16 +81,16 @@ class OfflineAsker:
             self._collections[dataset.name] = _held(Dataset(dataset.name, dataset.passages, ()), corpus, titles)
         return dataset.name
 
-    async def hold_handbook(self) -> str:
-        """Make the demo's documents a collection, read and cut as they are by default; return its name."""
-        paths = handbook.paths()
-        documents = [_read(path) for path in paths]
-        corpus = self._encoder.documents(
-            documents, Variant(ChunkingConfiguration.of()), full=False, progress=self._progress("handbook encoded")
-        )
-        dataset = Dataset(handbook.COLLECTION, tuple(SetPassage(path.name, "", "") for path in paths), ())
-        self._collections[dataset.name] = _held(dataset, corpus, [document.title for document in documents])
-        return dataset.name
+    async def hold_files(self, paths: Sequence[Path], *, name: str) -> str:
+        """Make files a collection, read and cut as they are by default; return its name."""
+        if name not in self._collections:
+            documents = [_read(path) for path in paths]
+            corpus = self._encoder.documents(
+                documents, Variant(ChunkingConfiguration.of()), full=False, progress=self._progress(f"{name} encoded")
+            )
+            dataset = Dataset(name, tuple(SetPassage(path.name, "", "") for path in paths), ())
+            self._collections[name] = _held(dataset, corpus, [document.title for document in documents])
+        return name
 
     async def prepare(self, questions: Sequence[str], *, collection: str) -> None:
         """Search for questions at once; those of the call before are forgotten."""

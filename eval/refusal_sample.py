@@ -18,19 +18,26 @@ from eval.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT
 from services.gateway.answerability import Signs, answerability
 
 SAMPLE = Path(__file__).parent / "data" / "signs.csv"
+NATURAL = "asked in other words"
+"""Answered questions as people ask them who have not read the documents, as a state of their own."""
 SAMPLED_PER_STATE = 300
 """What `make test` judges again with the weights of then, against the figures of the same sample."""
 
 
-def figures(situations: Sequence[Situation], *, command: str) -> dict[str, Figure]:
+def figures(
+    situations: Sequence[Situation], natural: Sequence[Situation], *, command: str
+) -> dict[str, Figure]:
     """Return what the gates hold: what is kept and refused at the default, and the hardest AUROC."""
-    return _score_figures(reported_scores(situations, SIGNALS["answerability"]), command=command)
+    scores = reported_scores(situations, SIGNALS["answerability"])
+    scores[NATURAL] = [answerability(each.signs) for each in natural]
+    return _score_figures(scores, command=command)
 
 
 def _score_figures(scores: Mapping[str, list[float]], *, command: str) -> dict[str, Figure]:
     threshold = default_threshold()
     shares = {
         "refusals kept": [score >= threshold for score in scores[PRESENT]],
+        "refusals kept in other words": [score >= threshold for score in scores[NATURAL]],
         "refusals off topic": [score < threshold for score in scores[OFF_TOPIC]],
         "refusals article removed": [score < threshold for score in scores[ARTICLE_REMOVED]],
         "refusals passage removed": [score < threshold for score in scores[PASSAGE_REMOVED]],
@@ -39,7 +46,7 @@ def _score_figures(scores: Mapping[str, list[float]], *, command: str) -> dict[s
     return kept | {"refusals passage removed AUROC": _auroc_figure(scores, command=command)}
 
 
-def write_sample(situations: Sequence[Situation], *, path: Path = SAMPLE) -> None:
+def write_sample(situations: Sequence[Situation], natural: Sequence[Situation], *, path: Path = SAMPLE) -> None:
     """Keep the signs of some situations of the reporting half, no text: `make test` judges them again."""
     with path.open("w", encoding="utf-8", newline="") as lines:
         rows = csv.writer(lines, lineterminator="\n")
@@ -50,6 +57,7 @@ def write_sample(situations: Sequence[Situation], *, path: Path = SAMPLE) -> Non
             for number in range(min(SAMPLED_PER_STATE, len(known))):
                 signs = astuple(known[int(number * step)].signs)
                 rows.writerow((state, *(round(sign, 4) for sign in signs)))
+        rows.writerows((NATURAL, *(round(sign, 4) for sign in astuple(each.signs))) for each in natural)
 
 
 def sample_figures(*, path: Path = SAMPLE) -> dict[str, Figure]:

@@ -102,6 +102,15 @@ def _share(chosen: Sequence[Situation]) -> str:
     return f"{refused:.1%} of {len(chosen)}" if chosen else ""
 
 
+def elsewhere_table(situations: Sequence[Situation]) -> str:
+    """Return what is refused of off-topic questions in each collection, at the default, by what they are judged by."""
+    chosen = [each for each in situations if each.state == OFF_TOPIC and is_reported(each.article)]
+    rows = [("asked of", "refused", "… judged in one language", "… judged between languages")]
+    for collection in dict.fromkeys(each.collection for each in chosen):
+        rows.append((collection, *_by_kind([each for each in chosen if each.collection == collection])))
+    return report.markdown_table(rows)
+
+
 def own_table(situations: Sequence[Situation]) -> str:
     """Return what the default does to sets of their own."""
     return _by_source(situations, {

@@ -37,6 +37,8 @@ class Situation:
     """The article that answers it; of what is off topic, the question itself."""
     question: str
     signs: Signs
+    collection: str = ""
+    """What was asked: a set's name, or the demo's."""
     background_seconds: float = 0.0
     """What scoring the question over the background took."""
 
@@ -109,7 +111,7 @@ def _signs(
 ) -> Signs:
     ranked: tuple[RankedPassage, ...] = ordered(list(results[:CANDIDATES]), asked.scores)
     terms = weigh(question_words(asked.question), passages=passages, frequencies=frequencies)
-    return signs_of(asked.question, ranked, terms, asked.background, given=GIVEN)
+    return signs_of(asked.question, ranked, terms, asked.background, given=GIVEN, passages=passages)
 
 
 async def ask_all(

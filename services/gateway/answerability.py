@@ -8,6 +8,7 @@ hold the answer; the less likely decides. No sign has a negative weight: more of
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +17,7 @@ from statistics import fmean, pstdev
 from services.gateway.events import RankedPassage
 from services.gateway.wording import Wording
 from services.index import figures, names
+from services.index.language import recognise
 from services.index.question_terms import Term
 from services.index.words import split_words
 
@@ -29,6 +31,9 @@ LEAD_ALONE = 0.05
 """Of a passage without others to be measured over: a middling lead, for being alone says nothing."""
 BACKGROUND_MOST = 5
 """Texts of the background that are most like the question: what a score has to stand out from."""
+MANY = 1000
+"""Passages from which on more of them change little: of so many, some are close to any question by chance."""
+SMALLNESS_MAX = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,10 @@ class Signs:
     names: float
     """The largest share of the question's names that one passage holds; 1 for a question of none."""
     shared: float
-    """The share of all of the question's words, function words too, that the passages hold: low between languages."""
+    """The share of all of the question's words, function words too, that the passages hold; 0 where these words show
+    that question and passages are in different languages."""
+    smallness: float
+    """How many powers of ten fewer than a thousand passages were searched: of few, none is close by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,29 +100,32 @@ COMPARABLE_MIN = 0.3
 """Share of the question's words, function words too, from which on it is in the passages' language."""
 
 COMPARABLE = Judgement(
-    topic=Model(-42.49, {"above_background": 22.22, "standing": 0.93, "similarity": 38.65, "window": 6.99}),
-    answer=Model(-16.16, {
-        "late_interaction": 3.02, "lead": 16.55, "similarity": 11.35, "lexical_lead": 1.65, "window": 2.48,
-        "figures": 1.77, "names": 1.62,
+    topic=Model(-42.18, {
+        "above_background": 19.79, "standing": 1.07, "similarity": 38.72, "window": 5.19, "smallness": 1.62,
+    }),
+    answer=Model(-15.30, {
+        "late_interaction": 2.93, "lead": 17.42, "similarity": 10.62, "lexical_lead": 1.62, "window": 2.64,
+        "figures": 1.57, "names": 1.56,
     }),
 )
 """Question and passages in one language, re-ranked."""
 FOREIGN = Judgement(
-    topic=Model(-8.39, {"late_interaction": 14.74, "rise": 34.61, "similarity_lead": 34.93, "figures": 1.51}),
-    answer=Model(-21.80, {
-        "late_interaction": 3.31, "lead": 10.23, "rise": 23.01, "similarity": 22.56, "figures": 1.37,
+    topic=Model(-54.57, {
+        "late_interaction": 21.98, "above_background": 12.84, "similarity": 53.61, "figures": 1.82, "smallness": 3.07,
+    }),
+    answer=Model(-23.13, {
+        "late_interaction": 3.68, "lead": 14.10, "rise": 16.82, "similarity": 23.91, "figures": 1.53,
     }),
 )
-"""In different languages words cannot be compared. The background is left out: what a handbook answers in another
-language is as like texts of everyday life as what it does not answer."""
+"""In different languages, where words cannot be compared."""
 UNRANKED = Judgement(
-    topic=Model(-70.59, {"similarity": 81.76, "window": 5.66}),
-    answer=Model(-27.18, {"similarity": 25.62, "lexical_lead": 2.89, "window": 2.96, "figures": 1.63, "names": 1.54}),
+    topic=Model(-76.01, {"similarity": 87.97, "window": 5.03, "smallness": 0.82}),
+    answer=Model(-24.22, {"similarity": 24.39, "lexical_lead": 3.01, "window": 3.03, "figures": 1.51, "names": 1.47}),
 )
 """In one language, without the re-ranker."""
 FOREIGN_UNRANKED = Judgement(
-    topic=Model(-33.44, {"similarity": 39.73, "similarity_lead": 62.73}),
-    answer=Model(-36.21, {"similarity": 42.59, "similarity_lead": 15.40, "figures": 1.60}),
+    topic=Model(-75.85, {"similarity": 93.19, "similarity_lead": 26.43, "smallness": 2.18}),
+    answer=Model(-35.64, {"similarity": 41.26, "similarity_lead": 16.73, "figures": 1.81}),
 )
 """In different languages without the re-ranker."""
 
@@ -133,9 +144,10 @@ def judgement_of(signs: Signs) -> Judgement:
 
 
 def signs_of(
-    question: str, ranked: Sequence[RankedPassage], terms: Sequence[Term], background: Sequence[float], *, given: int
+    question: str, ranked: Sequence[RankedPassage], terms: Sequence[Term], background: Sequence[float], *, given: int,
+    passages: int,
 ) -> Signs:
-    """Return the signs of a search: its candidates best first, of which the model is given so many.
+    """Return the signs of a search among so many passages: its candidates best first, `given` of them to the model.
 
     `background` is late interaction of the question with texts about anything at all.
     """
@@ -159,6 +171,7 @@ def signs_of(
         figures=_figures(question, read),
         names=_names(question, read),
         shared=_shared(question, read),
+        smallness=min(max(math.log10(MANY / max(passages, 1)), 0.0), SMALLNESS_MAX),
     )
 
 
@@ -204,6 +217,20 @@ def _names(question: str, read: Sequence[_Read]) -> float:
 
 
 def _shared(question: str, read: Sequence[_Read]) -> float:
+    if _is_foreign(question, read):
+        return 0.0
     asked = set(split_words(question))
     held = {word for each in read for word in split_words(each.text)}
     return len(asked & held) / len(asked) if asked else 1.0
+
+
+def _is_foreign(question: str, read: Sequence[_Read]) -> bool:
+    """Return whether most passages are in a language that the question is not in; False where either is unclear.
+
+    Neighbours share words: a Spanish question holds so many French ones that counting them does not tell.
+    """
+    spoken = recognise(question)
+    if not spoken or not read:
+        return False
+    ((held, _),) = Counter(recognise(each.text) for each in read).most_common(1)
+    return bool(held) and held != spoken

@@ -18,7 +18,7 @@ from services.gateway.background import Background, Backgrounds
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage
 from services.gateway.retrieval import Query
-from services.index.question_terms import Term, question_terms
+from services.index.question_terms import QuestionTerms, question_terms
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Assessor:
         with assess_seconds.time():
             try:
                 async with asyncio.timeout(deadline.remaining(self._seconds_max)):
-                    terms = await question_terms(
+                    asked = await question_terms(
                         self._database, tenant=query.tenant, collections=[query.collection], question=query.question
                     )
                     background = await self._backgrounds.of(
@@ -55,15 +55,17 @@ class Assessor:
             except ServiceError as error:
                 return None, _degraded(error)
             # Stems of a few thousand characters: milliseconds that other streams need not wait for.
-            return await asyncio.to_thread(_likely, query, embedding, ranked, terms, background), None
+            return await asyncio.to_thread(_likely, query, embedding, ranked, asked, background), None
 
 
 def _likely(
-    query: Query, embedding: QueryEmbedding, ranked: Sequence[RankedPassage], terms: Sequence[Term],
+    query: Query, embedding: QueryEmbedding, ranked: Sequence[RankedPassage], asked: QuestionTerms,
     background: Background,
 ) -> float:
     scores = background.scores(embedding).tolist()
-    return answerability(signs_of(query.question, ranked, terms, scores, given=query.limit))
+    return answerability(signs_of(
+        query.question, ranked, asked.terms, scores, given=query.limit, passages=asked.passages
+    ))
 
 
 def _degraded(error: ServiceError) -> Degradation:

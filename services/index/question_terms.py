@@ -25,17 +25,28 @@ class Term:
     """Its inverse document frequency in the collections, above 0."""
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionTerms:
+    """The distinct words of a question, and the size of what they were weighed in."""
+
+    terms: tuple[Term, ...]
+    passages: int
+    """Of the collections."""
+
+
 async def question_terms(
     database: Database, *, tenant: str, collections: Sequence[str], question: str
-) -> tuple[Term, ...]:
-    """Return the distinct words of a question with their weights; raise `NotFound`, `SpaceMismatch`."""
+) -> QuestionTerms:
+    """Return the words of a question with their weights in collections; raise `NotFound`, `SpaceMismatch`."""
     words = question_words(question)
     async with database.transaction(tenant=tenant, read_only=True) as connection:
         scope = await find_scope(
             connection, tenant=tenant, collections=collections, filters=Filters(),
             stems=sorted(frozenset().union(*words)),
         )
-    return weigh(words, passages=scope.passages, frequencies=scope.frequencies)
+    return QuestionTerms(
+        weigh(words, passages=scope.passages, frequencies=scope.frequencies), scope.passages
+    )
 
 
 def question_words(question: str) -> tuple[frozenset[str], ...]:

@@ -122,9 +122,10 @@ async def test_what_cannot_be_assessed_is_said_and_decides_nothing(handbook: Dat
 
 
 async def test_a_tenants_words_are_counted_in_its_own_collections(handbook: Database) -> None:
-    terms = await question_terms(handbook, tenant="acme", collections=["default"], question="télétravail Valparaiso")
-    known, unknown = (term.weight for term in terms)
+    asked = await question_terms(handbook, tenant="acme", collections=["default"], question="télétravail Valparaiso")
+    known, unknown = (term.weight for term in asked.terms)
     assert 0 < known < unknown
+    assert asked.passages > 0
     with pytest.raises(NotFound):
         await question_terms(handbook, tenant="other", collections=["default"], question="télétravail")
 

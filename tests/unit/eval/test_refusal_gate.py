@@ -11,7 +11,7 @@ from services.gateway.answerability import Judgement, Model
 
 def test_refusals_do_not_fall_by_more_than_their_noise() -> None:
     compared = gates.compare(refusal_sample.sample_figures(), gates.read(gates.BASELINE))
-    assert len(compared) == 5
+    assert len(compared) == 6
     assert not [each.name for each in compared if each.fell], gates.table(compared)
 
 

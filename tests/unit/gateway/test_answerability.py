@@ -30,6 +30,7 @@ TELEWORK = (
 MEALS = "Le repas avec un client est remboursé jusqu'à 19 euros par personne."
 QUESTION = "Combien de jours de télétravail sont possibles à Nantes ?"
 BACKGROUND = (0.2, 0.22, 0.18, 0.25, 0.21, 0.19, 0.15)
+PASSAGES = 100
 UNSCORED = dict.fromkeys(("late_interaction", "lead", "rise", "above_background", "standing"))
 MIDDLING = Signs(**{field.name: 0.4 for field in fields(Signs)})
 
@@ -50,7 +51,7 @@ def ranked(*texts: str, scores: tuple[float, ...] = (), similarity: float | None
 
 def signs(question: str, *texts: str, given: int = 5) -> Signs:
     """Return the signs of a question over passages."""
-    return signs_of(question, ranked(*texts), terms_of(question), BACKGROUND, given=given)
+    return signs_of(question, ranked(*texts), terms_of(question), BACKGROUND, given=given, passages=PASSAGES)
 
 
 # What is shared tells the language, and so which signs count; by itself it speaks for nothing.
@@ -68,7 +69,8 @@ def test_more_of_a_sign_never_makes_an_answer_less_likely(name: str, ranker: boo
 def test_an_answer_is_likely_where_everything_speaks_for_it_and_unlikely_where_nothing_does() -> None:
     assert answerability(signs(QUESTION, TELEWORK, MEALS)) > 0.5
     far = signs_of("Quelle est la recette de la tarte Tatin ?", ranked(MEALS, TELEWORK, scores=(0.2, 0.19),
-                   similarity=0.76), terms_of("Quelle est la recette de la tarte Tatin ?"), BACKGROUND, given=5)
+                   similarity=0.76), terms_of("Quelle est la recette de la tarte Tatin ?"), BACKGROUND, given=5,
+                   passages=PASSAGES)
     assert answerability(far) < 0.1
 
 
@@ -92,14 +94,17 @@ def test_only_the_best_passage_is_read_for_the_questions_words_and_only_given_on
 def test_the_lead_in_full_text_is_a_share_of_the_best_score() -> None:
     found = [replace(entry, found=replace(entry.found, lexical_score=score))
              for entry, score in zip(ranked(TELEWORK, MEALS, MEALS), (8.0, 4.0, None), strict=True)]
-    assert signs_of(QUESTION, found, (), BACKGROUND, given=5).lexical_lead == pytest.approx(0.75)
+    assert signs_of(QUESTION, found, (), BACKGROUND, given=5, passages=PASSAGES).lexical_lead == pytest.approx(0.75)
 
 
 def test_rare_words_weigh_more() -> None:
     words = question_words("télétravail Valparaiso")
     weighed = weigh(words, passages=1000, frequencies=dict.fromkeys(words[0], 400))
     assert weighed[1].weight > 5 * weighed[0].weight > 0
-    assert signs_of("télétravail Valparaiso", ranked(TELEWORK), weighed, BACKGROUND, given=5).window < 0.2
+    found = signs_of(
+        "télétravail Valparaiso", ranked(TELEWORK), weighed, BACKGROUND, given=5, passages=PASSAGES
+    )
+    assert found.window < 0.2
 
 
 @pytest.mark.parametrize(("question", "figures", "names"), [
@@ -119,14 +124,33 @@ def test_function_words_tell_whether_question_and_passages_are_of_one_language()
     assert same.shared > 2 * other.shared
 
 
+def test_a_neighbouring_language_is_told_by_its_function_words_though_it_shares_many() -> None:
+    spanish = "¿Cuánto es el reembolso de una comida con un cliente en la cantina, de la que se paga en 15 días?"
+    assert signs(spanish, TELEWORK, MEALS).shared == 0
+    assert judgement_of(signs(spanish, TELEWORK, MEALS)) is FOREIGN
+    # Where the language is not told, words decide.
+    assert signs("Télétravail Nantes ?", TELEWORK).shared == 1
+
+
+def test_a_score_says_more_where_few_passages_were_searched() -> None:
+    def among(passages: int) -> Signs:
+        return signs_of(QUESTION, ranked(MEALS), terms_of(QUESTION), BACKGROUND, given=5, passages=passages)
+
+    assert [among(passages).smallness for passages in (0, 1, 10, 100, 1000, 1_000_000)] == [2, 2, 2, 1, 0, 0]
+    likely = [COMPARABLE.topic.log_odds(among(passages)) for passages in (10, 30, 100, 300, 1000)]
+    assert likely == sorted(set(likely), reverse=True)
+    assert answerability(among(10)) >= answerability(among(1000))
+
+
 def test_a_score_is_measured_over_the_next_ones_and_over_texts_about_anything() -> None:
     found = signs_of(
-        QUESTION, ranked(TELEWORK, MEALS, MEALS, scores=(0.6, 0.5, 0.3)), terms_of(QUESTION), BACKGROUND, given=5
+        QUESTION, ranked(TELEWORK, MEALS, MEALS, scores=(0.6, 0.5, 0.3)), terms_of(QUESTION), BACKGROUND, given=5,
+        passages=PASSAGES,
     )
     assert found.rise == pytest.approx(0.2)
     assert found.above_background == pytest.approx(0.6 - 0.214)
     assert found.standing == pytest.approx(13.66, abs=0.01)
-    like_anything = signs_of(QUESTION, ranked(TELEWORK), (), (0.5, 0.6, 0.62, 0.58), given=5)
+    like_anything = signs_of(QUESTION, ranked(TELEWORK), (), (0.5, 0.6, 0.62, 0.58), given=5, passages=PASSAGES)
     assert like_anything.above_background is not None
     assert like_anything.above_background < found.above_background / 5
 
@@ -137,9 +161,9 @@ def test_a_cosine_is_measured_over_the_far_candidates() -> None:
     cosines = [0.9, *(0.85 for _ in range(9)), *(0.8 for _ in range(10))]
     found = [replace(entry, found=replace(entry.found, similarity=cosine))
              for entry, cosine in zip(near, cosines, strict=True)]
-    assert signs_of(QUESTION, found, (), (), given=5).similarity_lead == pytest.approx(0.1)
+    assert signs_of(QUESTION, found, (), (), given=5, passages=PASSAGES).similarity_lead == pytest.approx(0.1)
     # As few as a small collection has: nothing far to measure over, which speaks neither for nor against.
-    assert signs_of(QUESTION, found[:5], (), (), given=5).similarity_lead == pytest.approx(0.05)
+    assert signs_of(QUESTION, found[:5], (), (), given=5, passages=PASSAGES).similarity_lead == pytest.approx(0.05)
 
 
 def test_the_less_likely_of_topic_and_answer_decides() -> None:
@@ -165,5 +189,5 @@ def test_each_judgement_is_for_what_it_can_tell() -> None:
 def test_nothing_found_or_a_question_without_words_gives_signs_all_the_same() -> None:
     found = signs("?", TELEWORK)
     assert all(sign is None or 0 <= sign <= 1 for sign in astuple(replace(found, standing=None)))
-    empty = signs_of("Et ?", [], (), (), given=5)
+    empty = signs_of("Et ?", [], (), (), given=5, passages=PASSAGES)
     assert 0 < answerability(empty) < 1
