@@ -1,7 +1,8 @@
 """What `Ask` adds to the tokens of an answer, the check of its sentences included, and what that check costs.
 
 The whole stack answers with a scripted model of 50 tokens a second. A sentence is shown once it has ended and been
-checked, so it is due with the token that shows its end: the first of the next sentence. Sentences come in three kinds:
+checked, so it is due with the token that shows its end: the first of the next sentence, or the token by which a model
+says that its answer is whole. Sentences come in three kinds:
 long ones, of which few have to be checked; ordinary ones whose embeddings the embed service remembers; and ordinary
 ones that it has never seen, which is what a language model writes.
 """
@@ -62,7 +63,7 @@ class Kind:
         for at, text in reading.arrivals:
             count = len(text.split())
             for word in range(place, place + count):
-                shown_by = min((word // self.words + 1) * self.words, TOKENS - 1)
+                shown_by = (word // self.words + 1) * self.words
                 delays.append(at - start - shown_by / TOKENS_PER_SECOND)
             place += count
         return delays
