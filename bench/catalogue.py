@@ -81,7 +81,7 @@ BENCHMARKS = {
     ),
     "streaming-ask": Benchmark(
         module="bench.streaming_ask", about="what `Ask` adds to the tokens of an answer, its check included",
-        page="streaming", environments=("export",), quick_seconds=55, seconds=240,
+        page="streaming", environments=("export",), quick_seconds=52, seconds=240,
     ),
     "cancelled": Benchmark(
         module="bench.cancelled", about="memory over many streams that their clients cancel", page="streaming",
@@ -97,6 +97,6 @@ BENCHMARKS = {
     ),
     "generation-settings": Benchmark(
         module="bench.generation_settings", about="the service's settings of vLLM beside vLLM's defaults",
-        page="generation", environments=("export", "generate"), models=(SMOLLM2, QWEN), quick_seconds=130, seconds=900,
+        page="generation", environments=("export", "generate"), models=(SMOLLM2, QWEN), quick_seconds=80, seconds=900,
     ),
 }

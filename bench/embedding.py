@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from bench import bare_encoder
 from bench.embed_client import EmbedClient
-from bench.environment import CORES, running_stack
+from bench.environment import CORES, opened_together, running_stack
 from bench.measuring import Table, interleave
 from bench.peer_embedding import BATCH_SIZES, OnnxRuntimePeer, SentenceTransformers, dynamic_int8
 from bench.texts import long_tailed, passages, questions
@@ -38,8 +38,8 @@ async def run(*, quick: bool) -> list[Table]:
     """Measure tokens a second on the same texts, model and threads, and the time of one short question."""
     model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
     prefix = model.manifest.passage_prefix
-    piaf, origin = passages(24 if quick else 96)
-    mixed, distribution = long_tailed(40 if quick else 192)
+    piaf, origin = passages(16 if quick else 96)
+    mixed, distribution = long_tailed(28 if quick else 192)
     asked = questions(SHORT_TEXTS * (2 if quick else 7))
     lists = {"piaf": [prefix + text for text in piaf], "mixed": [prefix + text for text in mixed]} | {
         f"questions {number}": [model.manifest.query_prefix + text for text in part]
@@ -49,13 +49,12 @@ async def run(*, quick: bool) -> list[Table]:
     # As many streams as the service has, each on its share of the threads.
     bare = Encoder(model, open_engine(model, name=f"onnxruntime-{precision}", threads=CORES, streams=CORES))
     async with AsyncExitStack() as opened:
-        same, default = [
-            await opened.enter_async_context(EmbedClient(await opened.enter_async_context(stack), model))
-            for stack in (
-                running_stack(SOURCIER_STACK_SERVICES="embed", SOURCIER_EMBED_ENGINE=f"onnxruntime-{precision}"),
-                running_stack(SOURCIER_STACK_SERVICES="embed"),
-            )
-        ]
+        stacks = await opened_together(
+            opened,
+            running_stack(SOURCIER_STACK_SERVICES="embed", SOURCIER_EMBED_ENGINE=f"onnxruntime-{precision}"),
+            running_stack(SOURCIER_STACK_SERVICES="embed"),
+        )
+        same, default = [await opened.enter_async_context(EmbedClient(addresses, model)) for addresses in stacks]
         peers = await _Peers.start(lists, model=model)
         opened.push_async_callback(peers.stop)
         await peers.check(lists, {"piaf": [await same.by_grpc(piaf), await default.by_grpc(piaf)],

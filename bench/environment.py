@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,13 @@ async def running_stack(**variables: str) -> AsyncIterator[Mapping[str, str]]:
     finally:
         await _stack("down", environment=environment)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def opened_together(opened: AsyncExitStack, *contexts: AbstractAsyncContextManager[Any]) -> list[Any]:
+    """Enter contexts at the same time, in `opened`: starts of processes are mostly waits for one another's imports."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(opened.enter_async_context(context)) for context in contexts]
+    return [task.result() for task in tasks]
 
 
 async def _stack(*arguments: str, environment: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from bench import ingestion_rows, metrics
-from bench.environment import CORES, running_stack
+from bench.environment import CORES, opened_together, running_stack
 from bench.ingestion_peers import BATCHES, CHUNK_TOKENS, OVERLAP_TOKENS, Peer, Round
 from bench.measuring import Table, interleave
 from bench.texts import sheets
@@ -76,8 +76,9 @@ def edition(files: Sequence[Path], folder: Path, number: int) -> list[Path]:
 async def _contestants() -> AsyncIterator[dict[str, Ingest]]:
     """Start two stacks and the peers, and prove that all store the same of the same texts."""
     async with AsyncExitStack() as opened:
-        same = await opened.enter_async_context(_Stack.started(SOURCIER_EMBED_ENGINE="onnxruntime-int8"))
-        default = await opened.enter_async_context(_Stack.started())
+        same, default = await opened_together(
+            opened, _Stack.started(SOURCIER_EMBED_ENGINE="onnxruntime-int8"), _Stack.started()
+        )
         contestants: dict[str, Ingest] = {SAME_FILE: same.ingest, DEFAULT: default.ingest}
         peers = [peer for name in BATCHES if (peer := await Peer.start(name, same.addresses["SOURCIER_POSTGRES_URL"]))]
         files = sheets()[0][:1]

@@ -297,6 +297,11 @@ class Writer:
 
     async def stream(self, parts: AsyncIterator[str | Generation]) -> AsyncGenerator[Event, None]:
         """Yield the sentences that may be shown, with their citations."""
+        async with self._citer, aclosing(self._cited(parts)) as cited:
+            async for event in cited:
+                yield event
+
+    async def _cited(self, parts: AsyncIterator[str | Generation]) -> AsyncGenerator[Event, None]:
         called_at = time.perf_counter()
         held = ""
         settled = False

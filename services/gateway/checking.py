@@ -77,6 +77,11 @@ class Evidence:
             "\n".join(line for passage in passages for line in (passage.title, *passage.heading_path)),
         )
 
+    def prepare(self) -> None:
+        """Find out now what is found out at the first sentence otherwise."""
+        self.wording.prepare()
+        _ = self.figures, self.words, self.language
+
     @property
     def text(self) -> str:
         """Title, headings and text."""
@@ -115,6 +120,43 @@ def statement_of(sentence: str) -> str:
     return _LIST_MARK.sub("", sentence)
 
 
+@dataclass(frozen=True)
+class Likeness:
+    """What a passage has of a sentence's words; with their late interaction it makes the verdict."""
+
+    span: Span
+    share: float
+    """Of the sentence's content words, 0 to 1."""
+    foreign: bool
+    """Whether both are plainly in different languages, so that words cannot be compared."""
+    figures_absent: tuple[str, ...]
+    names_absent: tuple[str, ...]
+    denied: bool
+    """Whether the sentence denies what the span does not."""
+
+    def verdict(self, late_interaction: float | None, thresholds: Thresholds) -> Verdict:
+        """Return what the passage is to the sentence; `late_interaction` is their score, None where there is none."""
+        score, enough = self._score(late_interaction, thresholds)
+        if self.figures_absent:
+            finding = Finding.FIGURE_ABSENT if enough else Finding.OFF_TOPIC
+            return Verdict(finding, score, self.span, self.figures_absent)
+        if not enough:
+            return Verdict(Finding.OFF_TOPIC, score, self.span)
+        if self.names_absent:
+            return Verdict(Finding.NAME_ABSENT, score, self.span, self.names_absent)
+        if self.denied:
+            return Verdict(Finding.NEGATION_ADDED, score, self.span)
+        return Verdict(Finding.UNCHECKED if score is None else Finding.SUPPORTED, score, self.span)
+
+    def _score(self, late_interaction: float | None, thresholds: Thresholds) -> tuple[float | None, bool]:
+        if late_interaction is None:
+            return None, self.foreign or self.share >= thresholds.share
+        if self.foreign:
+            return late_interaction, late_interaction >= thresholds.vectors
+        score = VECTORS_SHARE * late_interaction + (1 - VECTORS_SHARE) * self.share
+        return score, score >= thresholds.score
+
+
 class Statement:
     """A sentence, analysed once for all passages."""
 
@@ -129,33 +171,22 @@ class Statement:
 
     def against(self, evidence: Evidence, late_interaction: float | None, thresholds: Thresholds) -> Verdict:
         """Return what the evidence is to the sentence; `late_interaction` is their score, None where there is none."""
+        return self.beside(evidence).verdict(late_interaction, thresholds)
+
+    def beside(self, evidence: Evidence) -> Likeness:
+        """Return what the evidence has of the sentence's words."""
         span = evidence.wording.best_span(self.words)
         foreign = self.is_foreign_to(evidence)
-        score, enough = self._score(evidence, late_interaction, thresholds, foreign=foreign)
-        if lacking := figures.absent(self.figures, evidence.figures, text=evidence.text):
-            return Verdict(Finding.FIGURE_ABSENT if enough else Finding.OFF_TOPIC, score, span, lacking)
-        if not enough:
-            return Verdict(Finding.OFF_TOPIC, score, span)
-        if lacking := tuple(name for name in self.names if not names.holds(name, evidence.words)):
-            return Verdict(Finding.NAME_ABSENT, score, span, lacking)
-        if self.denies and not foreign and not negation.holds_denial(span.text):
-            return Verdict(Finding.NEGATION_ADDED, score, span)
-        return Verdict(Finding.UNCHECKED if score is None else Finding.SUPPORTED, score, span)
+        return Likeness(
+            span=span, share=evidence.wording.share(self.words), foreign=foreign,
+            figures_absent=figures.absent(self.figures, evidence.figures, text=evidence.text),
+            names_absent=tuple(name for name in self.names if not names.holds(name, evidence.words)),
+            denied=self.denies and not foreign and not negation.holds_denial(span.text),
+        )
 
     def is_foreign_to(self, evidence: Evidence) -> bool:
         """Return whether sentence and evidence are plainly in different languages, so that words cannot be compared."""
         return bool(self.language and evidence.language and self.language != evidence.language)
-
-    def _score(
-        self, evidence: Evidence, late_interaction: float | None, thresholds: Thresholds, *, foreign: bool
-    ) -> tuple[float | None, bool]:
-        share = evidence.wording.share(self.words)
-        if late_interaction is None:
-            return None, foreign or share >= thresholds.share
-        if foreign:
-            return late_interaction, late_interaction >= thresholds.vectors
-        score = VECTORS_SHARE * late_interaction + (1 - VECTORS_SHARE) * share
-        return score, score >= thresholds.score
 
 
 def best(verdicts: Mapping[int, Verdict]) -> int:

@@ -6,10 +6,13 @@ Markers that name no passage are dropped, wrong ones corrected, missing ones att
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from types import TracebackType
+from typing import Self
 
 from prometheus_client import Counter
 
@@ -66,6 +69,9 @@ class Citer:
         self._deadline = deadline
         self._reader = MarkerReader(codes)
         self._grounds = Grounds(passages)
+        self._preparing: asyncio.Task[None] | None = None
+        self._foreseen = ""
+        """What seemed to be a sentence when this was last looked at."""
         self._held: list[Part] = []
         self._lead_in = ""
         """What announces sentences to come: shown with the first of them that is shown."""
@@ -78,11 +84,35 @@ class Citer:
         """Sentences with a citation so far."""
         self.withheld: list[Withheld] = []
 
+    async def __aenter__(self) -> Self:
+        await self._scorer.__aenter__()
+        # While the language model reads the prompt: the first sentence would wait for it otherwise.
+        self._preparing = asyncio.create_task(asyncio.to_thread(self._prepare), name="prepare passages for checks")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._preparing is not None:
+            self._preparing.cancel()
+            await asyncio.gather(self._preparing, return_exceptions=True)
+        await self._scorer.__aexit__(kind, error, trace)
+
+    def _prepare(self) -> None:
+        self._scorer.prepare()
+        self._grounds.prepare()
+
+    async def _prepared(self) -> None:
+        if self._preparing is not None and not self._preparing.done():
+            await asyncio.shield(self._preparing)
+
     async def feed(self, delta: str) -> AsyncIterator[Token | Citation | Withheld]:
         """Take more of the model's text and yield what may be shown."""
         for part in self._reader.feed(visible(delta)):
             async for event in self._events(part):
                 yield event
+        if seeming := self._reader.likely_sentence:
+            await self._foresee(seeming)
 
     async def finish(self) -> AsyncIterator[Token | Citation | Withheld]:
         """Yield what is left at the end of the model's text."""
@@ -92,8 +122,20 @@ class Citer:
         if self.supported and self._fragments.strip():
             yield self._token(self._fragments.rstrip())
 
+    async def _foresee(self, seeming: str) -> None:
+        """Begin to compare what seems to be a sentence: whether it is one shows with the next token, or a later one."""
+        if seeming == self._foreseen:
+            return
+        self._foreseen = seeming
+        await self._prepared()
+        sentence = self._grounds.cleaned_text(seeming)
+        if is_statement(sentence):
+            await self._scorer.begin(sentence, deadline=self._deadline)
+
     async def _events(self, part: Part) -> AsyncIterator[Token | Citation | Withheld]:
         if isinstance(part, SentenceEnd):
+            self._foreseen = ""
+            await self._prepared()
             (end, held), self._held = self._grounds.cleaned(part, self._held), []
             async for event in self._end_sentence(end, held):
                 yield event

@@ -48,6 +48,10 @@ class Grounds:
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._passages = passages
 
+    def prepare(self) -> None:
+        """Find out now what is found out at the first sentence otherwise. Blocks for milliseconds."""
+        _ = self._addresses, self._ordering, self._told
+
     @cached_property
     def _informing(self) -> list[Wording]:
         return [
@@ -115,7 +119,11 @@ class Grounds:
                 run = ""
             if part is not None:
                 kept.append(part)
-        return replace(end, sentence=links.without_foreign_links(end.sentence, self._addresses).strip()), kept
+        return replace(end, sentence=self.cleaned_text(end.sentence)), kept
+
+    def cleaned_text(self, sentence: str) -> str:
+        """Return a sentence's text, without markers, as it is checked."""
+        return links.without_foreign_links(sentence, self._addresses).strip()
 
 
 def _said_alone(words: list[frozenset[str]], ordered: Wording, others: Sequence[Wording]) -> bool:

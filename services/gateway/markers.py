@@ -18,6 +18,10 @@ SENTENCE_CHARACTERS_MAX = 1_000
 CLOSING_GUILLEMET = "»"
 _PLAIN = re.compile(r"[^\[.!?…。！？\n]+")
 _PUNCTUATION = re.compile(r"[.!?…。！？]+[\"»”)*]*")
+_SHORTENED = re.compile(
+    r"(?:^|\W)(?:[^\W\d_]|al|approx|art|cf|chap|dr|env|ex|fig|mme|mr|mrs|no|pr|st|t[ée]l|vol|vs)\Z", re.IGNORECASE
+)
+"""What a full stop follows within a sentence more often than at its end: initials, the usual abbreviations."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,18 @@ class MarkerReader:
         """Yield what is left at the end of the stream."""
         yield from self._read(final=True)
         yield from self._end_sentence()
+
+    @property
+    def likely_sentence(self) -> str:
+        """The sentence that is over unless what comes next belongs to it, without markers; empty within one."""
+        if self._punctuation:
+            return self._sentence.strip()
+        if not self._pending:
+            return ""
+        punctuation = _PUNCTUATION.fullmatch(self._pending)
+        if punctuation is None or (punctuation.group() == "." and _SHORTENED.search(self._sentence)):
+            return ""
+        return (self._sentence + self._pending).strip()
 
     def _read(self, *, final: bool) -> Iterator[Part]:
         while self._pending:

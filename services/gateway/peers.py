@@ -195,7 +195,7 @@ class Peers:
             sampling.seed = options.seed
         request = generate_pb2.GenerateRequest(
             generation_id=generation_id,
-            messages=_messages(prompt), sampling=sampling, cache_salt=tenant,
+            messages=_messages(prompt), sampling=sampling, cache_salt=tenant, by_sentence=True,
         )
         async with self._generated(request, tenant=tenant, deadline=deadline) as responses:
             yield _texts(responses)

@@ -7,16 +7,21 @@ import logging
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import Self
 
 from prometheus_client import Counter, Histogram
 
 from services.chassis import telemetry
-from services.chassis.channels import Deadline
+from services.chassis.channels import Deadline, let_leave
 from services.chassis.errors import ServiceError
 from services.gateway import checking
-from services.gateway.checking import Evidence, Finding, Statement, Thresholds, Verdict, statement_of
+from services.gateway.checking import Evidence, Finding, Likeness, Statement, Thresholds, Verdict, statement_of
+from services.gateway.foreseen import Foreseen
 from services.gateway.peers import Peers, RerankCandidate
+from services.gateway.wording import Span
 from services.index.figures import stated
 from services.index.passages import Passage
 
@@ -73,7 +78,10 @@ class Check:
 
 
 class SupportScorer:
-    """Checks sentences against the passages given to the language model."""
+    """Checks sentences against the passages given to the language model.
+
+    An async context manager where comparisons are begun ahead: it ends the one that nobody asked for.
+    """
 
     def __init__(
         self, peers: Peers, passages: Sequence[Passage], *, tenant: str, space_id: str, thresholds: Thresholds
@@ -88,51 +96,90 @@ class SupportScorer:
             RerankCandidate(str(number), passage.text, passage.token_codes)
             for number, passage in enumerate(passages, start=1)
         ]
+        self._foreseen: Foreseen[_Compared] = Foreseen(name="compare what seems to be a sentence")
         self.failed = ""
         """Why the wording of a sentence could not be compared; empty while all could."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._foreseen.__aexit__(kind, error, trace)
+
+    def prepare(self) -> None:
+        """Look at the passages as every sentence will need it. Blocks for milliseconds: call it from a thread."""
+        for evidence in self._evidence.values():
+            evidence.prepare()
+
+    async def begin(self, sentence: str, *, deadline: Deadline) -> None:
+        """Begin to compare what seems to be a sentence, so that its check, if it is one, waits for less."""
+        await self._foreseen.begin(sentence, partial(self._compare, sentence, deadline=deadline))
 
     async def check(self, sentence: str, cited: Sequence[int], *, deadline: Deadline) -> Check:
         """Compare a sentence with every passage, and with those cited together where several are."""
         started = time.perf_counter()
-        # Regular expressions over a few thousand characters: milliseconds that other streams need not wait for.
-        repeated = await asyncio.to_thread(self._word_for_word, sentence, tuple(cited))
-        checks_total.labels("vectors" if repeated is None else "word for word").inc()
-        if repeated is not None:
-            check_seconds.observe(time.perf_counter() - started)
-            return repeated
-        scores = await self._late_interaction(sentence, deadline=deadline)
-        check = await asyncio.to_thread(self._compare, sentence, tuple(cited), scores)
+        compared = await self._foreseen.result(sentence, partial(self._compare, sentence, deadline=deadline))
+        if compared.words is None and not compared.runs.keys() >= set(cited):
+            # The model cites a passage that holds it otherwise, so that one is compared too.
+            compared = await self._compare(sentence, deadline=deadline, repeated=False)
+        checks_total.labels("word for word" if compared.words is None else "vectors").inc()
+        check = await self._checked(compared, cited)
         check_seconds.observe(time.perf_counter() - started)
         return check
 
-    def _word_for_word(self, sentence: str, cited: Sequence[int]) -> Check | None:
-        """Return the check of a sentence that stands in the passages as it is; vectors could say no more of that.
+    async def _compare(self, sentence: str, *, deadline: Deadline, repeated: bool = True) -> _Compared:
+        """Compare a sentence with every passage; `repeated` tells whether it may stand in one word for word."""
+        runs = self._runs(sentence) if repeated else {}
+        if runs:
+            # Vectors could say no more of it.
+            return _Compared(runs)
+        async with asyncio.TaskGroup() as group:
+            scoring = group.create_task(self._late_interaction(sentence, deadline=deadline), name="score a sentence")
+            # The embedding takes longest: the words are compared meanwhile, after its request has left.
+            await let_leave()
+            # Milliseconds that other streams need not wait for.
+            words = await asyncio.to_thread(_Words, sentence, self._evidence)
+        return _Compared({}, words, scoring.result())
 
-        Where the model cites passages all of them have to hold it, or they are compared: None.
-        """
+    def _runs(self, sentence: str) -> dict[int, Span]:
+        """Return where passages hold a sentence word for word, by marker."""
         if len(_WORD.findall(sentence)) < REPEATED_WORDS_MIN:
-            return None
-        stated = statement_of(sentence)
-        runs = {number: run for number, evidence in self._evidence.items()
-                if (run := evidence.wording.run_of(stated)) is not None}
-        if not runs or not runs.keys() >= set(cited):
-            return None
-        return Check({number: Verdict(Finding.SUPPORTED, 1.0, run) for number, run in runs.items()}, repeated=True)
+            return {}
+        statement = statement_of(sentence)
+        return {number: run for number, evidence in self._evidence.items()
+                if (run := evidence.wording.run_of(statement)) is not None}
 
-    def _compare(self, sentence: str, cited: tuple[int, ...], scores: Mapping[int, float]) -> Check:
-        statement = Statement(sentence)
-        verdicts = {
-            number: statement.against(evidence, scores.get(number), self._thresholds)
-            for number, evidence in self._evidence.items()
-        }
+    async def _checked(self, compared: _Compared, cited: Sequence[int]) -> Check:
+        if compared.words is None:
+            return Check(
+                {number: Verdict(Finding.SUPPORTED, 1.0, run) for number, run in compared.runs.items()}, repeated=True
+            )
+        scores: Mapping[int, float] = {}
+        if isinstance(compared.scores, ServiceError):
+            self._failed(compared.scores)
+        else:
+            scores = compared.scores
+        verdicts = {number: likeness.verdict(scores.get(number), self._thresholds)
+                    for number, likeness in compared.words.likenesses.items()}
         if len(cited) < 2 or any(verdict.finding is Finding.SUPPORTED for verdict in verdicts.values()):
             return Check(verdicts)
-        joint = Evidence([self._passages[number - 1] for number in cited])
         highest = max((scores[number] for number in cited if number in scores), default=None)
-        return Check(verdicts, statement.against(joint, highest, self._thresholds))
+        joint = await asyncio.to_thread(
+            compared.words.beside, Evidence([self._passages[number - 1] for number in cited])
+        )
+        return Check(verdicts, joint.verdict(highest, self._thresholds))
 
-    async def _late_interaction(self, sentence: str, *, deadline: Deadline) -> dict[int, float]:
-        """Return the score of each passage by its marker; empty when scoring failed, which `failed` then says."""
+    def _failed(self, error: ServiceError) -> None:
+        if self.failed:
+            return
+        telemetry.degradations_total.labels("citation", error.reason).inc()
+        logger.warning("a sentence was compared with its passages by its words alone: %s", error)
+        self.failed = error.message
+
+    async def _late_interaction(self, sentence: str, *, deadline: Deadline) -> dict[int, float] | ServiceError:
+        """Return the score of each passage by its marker, or why there are none; empty where one failed before."""
         if self.failed:
             # Said once; a service that is down would otherwise hold up every sentence.
             return {}
@@ -145,8 +192,28 @@ class SupportScorer:
                 sentence, embedding, self._candidates, tenant=self._tenant, deadline=deadline
             )
         except ServiceError as error:
-            telemetry.degradations_total.labels("citation", error.reason).inc()
-            logger.warning("a sentence was compared with its passages by its words alone: %s", error)
-            self.failed = error.message
-            return {}
+            return error
         return {int(number): score for number, score in scores.items()}
+
+
+class _Words:
+    """What the passages have of a sentence's words, by marker."""
+
+    def __init__(self, sentence: str, evidence: Mapping[int, Evidence]) -> None:
+        self._statement = Statement(sentence)
+        self.likenesses = {number: self._statement.beside(each) for number, each in evidence.items()}
+
+    def beside(self, evidence: Evidence) -> Likeness:
+        """Return the same of further evidence."""
+        return self._statement.beside(evidence)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What can be said of a sentence whatever the model cites."""
+
+    runs: Mapping[int, Span]
+    """Where passages hold it word for word, by marker; nothing else was compared then."""
+    words: _Words | None = None
+    scores: Mapping[int, float] | ServiceError = field(default_factory=dict)
+    """Late interaction by marker, or why there is none."""

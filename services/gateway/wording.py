@@ -69,6 +69,10 @@ class Wording:
         self.text = text
         self.context = context
 
+    def prepare(self) -> None:
+        """Find out now what is found out at the first sentence otherwise."""
+        _ = self.stems, self._runs, self._windows
+
     @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of text and context."""
@@ -78,6 +82,15 @@ class Wording:
     def pieces(self) -> tuple[Piece, ...]:
         """The passage's sentences and lines."""
         return tuple(_pieces(self.text))
+
+    @cached_property
+    def _windows(self) -> tuple[tuple[float, frozenset[str], Piece, Piece], ...]:
+        """Each run of neighbouring pieces, short ones first: what it loses by its length, its stems, first and last."""
+        return tuple(
+            (1.0 * (size - 1), frozenset().union(*(piece.stems for piece in window)), window[0], window[-1])
+            for size in range(1, RUN_PIECES_MAX + 1) for place in range(len(self.pieces) - size + 1)
+            for window in (self.pieces[place : place + size],)
+        )
 
     @cached_property
     def _runs(self) -> dict[str, Span]:
@@ -95,23 +108,19 @@ class Wording:
 
     def share(self, words: list[frozenset[str]]) -> float:
         """Return the share of a sentence's content words that the passage holds, 0 to 1; 1 for a sentence of none."""
-        return sum(bool(word & self.stems) for word in words) / len(words) if words else 1.0
+        return sum(not word.isdisjoint(self.stems) for word in words) / len(words) if words else 1.0
 
     def best_span(self, words: list[frozenset[str]]) -> Span:
         """Return the one to three neighbouring pieces that hold most of a sentence's words, as few as do."""
         best = Span(0, len(self.text), self.text, 0.0)
         found: tuple[float, float] = (0.0, 0.0)
-        for size in range(1, RUN_PIECES_MAX + 1):
-            for place in range(len(self.pieces) - size + 1):
-                window = self.pieces[place : place + size]
-                stems = frozenset().union(*(piece.stems for piece in window))
-                hits = sum(bool(word & stems) for word in words)
-                # A longer span has to bring a word more for each piece more.
-                key = (hits - 1.0 * (size - 1), -float(len(stems)))
-                if hits and key > found:
-                    found = key
-                    start, end = window[0].start, window[-1].end
-                    best = Span(start, end, self.text[start:end], hits / len(words))
+        for loss, stems, first, last in self._windows:
+            hits = sum(not word.isdisjoint(stems) for word in words)
+            # A longer span has to bring a word more for each piece more.
+            key = (hits - loss, -float(len(stems)))
+            if hits and key > found:
+                found = key
+                best = Span(first.start, last.end, self.text[first.start : last.end], hits / len(words))
         return best
 
 

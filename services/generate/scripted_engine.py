@@ -81,7 +81,7 @@ class ScriptedEngine:
             async with self._slots:
                 self._running += 1
                 try:
-                    async for delta in self._paced(tokens, rule):
+                    async for delta in self._paced(tokens, rule, ends=reason is FinishReason.STOP):
                         yield delta
                     for arguments in rule.calls:
                         reason = FinishReason.TOOL_CALLS
@@ -127,7 +127,7 @@ class ScriptedEngine:
                            f"{self._script.context_tokens_max}; send fewer or shorter passages", field="messages")
         return count
 
-    async def _paced(self, tokens: list[str], rule: Rule) -> AsyncGenerator[Delta, None]:
+    async def _paced(self, tokens: list[str], rule: Rule, *, ends: bool) -> AsyncGenerator[Delta, None]:
         loop = asyncio.get_running_loop()
         pace = 1.0 / rule.tokens_per_second if rule.tokens_per_second else 0.0
         start = loop.time() + (rule.first_token_seconds or 0.0)
@@ -139,6 +139,9 @@ class ScriptedEngine:
             self._steps += 1
             yield Delta("".join(tokens[sent:due]))
             sent = due
+        if ends and pace and tokens:
+            # A model says that its answer is whole with a token of its own, which takes as long as any other.
+            await self._until(start + len(tokens) * pace)
 
     async def _until(self, when: float) -> None:
         """Wait, unless the engine dies meanwhile."""

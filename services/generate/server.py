@@ -27,6 +27,7 @@ from services.generate.engine import (
     Usage,
 )
 from services.generate.gathering import Gathering
+from services.generate.sentences import Sentences
 from services.generate.supervisor import Supervisor
 from services.generate.tool_requests import check_tool_order, checked_tool_calls, checked_tools
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
@@ -81,15 +82,22 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
         generation = self._generation(
             request, tenant=tenant_of(context), deadline=asyncio.get_running_loop().time() + seconds
         )
+        sentences = Sentences() if request.by_sentence else None
         async with aclosing(self._supervisor.generate(generation)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Delta):
-                    yield generate_pb2.GenerateResponse(text=piece.text)
+                    text = piece.text if sentences is None else sentences.take(piece.text)
+                    if not text:
+                        continue
+                    yield generate_pb2.GenerateResponse(text=text)
                     if self._gathering is not None and (
                         pause := self._gathering.sent(streams=self._supervisor.in_hand)
                     ):
                         await asyncio.sleep(pause)
-                elif isinstance(piece, ToolCall):
+                    continue
+                if sentences is not None and (rest := sentences.rest()):
+                    yield generate_pb2.GenerateResponse(text=rest)
+                if isinstance(piece, ToolCall):
                     yield generate_pb2.GenerateResponse(tool_call=generate_pb2.ToolCall(
                         id=piece.id, name=piece.name, arguments=piece.arguments,
                     ))

@@ -24,19 +24,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#sourcier/generate/v1/generate.proto\x12\x14sourcier.generate.v1\"=\n\x04Tool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x12\n\nparameters\x18\x03 \x01(\t\"7\n\x08ToolCall\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"\xa1\x01\n\x07Message\x12(\n\x04role\x18\x01 \x01(\x0e\x32\x1a.sourcier.generate.v1.Role\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\x32\n\ntool_calls\x18\x03 \x03(\x0b\x32\x1e.sourcier.generate.v1.ToolCall\x12\x14\n\x0ctool_call_id\x18\x04 \x01(\t\x12\x11\n\ttool_name\x18\x05 \x01(\t\"\xa4\x01\n\x08Sampling\x12\x18\n\x0btemperature\x18\x01 \x01(\x02H\x00\x88\x01\x01\x12\x12\n\x05top_p\x18\x02 \x01(\x02H\x01\x88\x01\x01\x12\x17\n\ntokens_max\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x11\n\x04seed\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12\x0c\n\x04stop\x18\x05 \x03(\tB\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\r\n\x0b_tokens_maxB\x07\n\x05_seed\"\x91\x02\n\x0fGenerateRequest\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\x12/\n\x08messages\x18\x02 \x03(\x0b\x32\x1d.sourcier.generate.v1.Message\x12\x30\n\x08sampling\x18\x03 \x01(\x0b\x32\x1e.sourcier.generate.v1.Sampling\x12\x13\n\x0bjson_schema\x18\x04 \x01(\t\x12\x12\n\ncache_salt\x18\x05 \x01(\t\x12)\n\x05tools\x18\x06 \x03(\x0b\x32\x1a.sourcier.generate.v1.Tool\x12\x30\n\x08priority\x18\x07 \x01(\x0e\x32\x1e.sourcier.generate.v1.Priority\"P\n\x05Usage\x12\x15\n\rprompt_tokens\x18\x01 \x01(\r\x12\x15\n\rcached_tokens\x18\x02 \x01(\r\x12\x19\n\x11\x63ompletion_tokens\x18\x03 \x01(\r\"w\n\x06\x46inish\x12\x32\n\x06reason\x18\x01 \x01(\x0e\x32\".sourcier.generate.v1.FinishReason\x12*\n\x05usage\x18\x02 \x01(\x0b\x32\x1b.sourcier.generate.v1.Usage\x12\r\n\x05model\x18\x03 \x01(\t\"\x8f\x01\n\x10GenerateResponse\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12.\n\x06\x66inish\x18\x02 \x01(\x0b\x32\x1c.sourcier.generate.v1.FinishH\x00\x12\x33\n\ttool_call\x18\x03 \x01(\x0b\x32\x1e.sourcier.generate.v1.ToolCallH\x00\x42\x06\n\x04part\"v\n\x0cScoreRequest\x12\x10\n\x08score_id\x18\x01 \x01(\t\x12/\n\x08messages\x18\x02 \x03(\x0b\x32\x1d.sourcier.generate.v1.Message\x12\x0f\n\x07\x63hoices\x18\x03 \x03(\t\x12\x12\n\ncache_salt\x18\x04 \x01(\t\"G\n\x0b\x43hoiceScore\x12\x0e\n\x06\x63hoice\x18\x01 \x01(\t\x12\x17\n\x0flog_probability\x18\x02 \x01(\x02\x12\x0f\n\x07\x61t_most\x18\x03 \x01(\x08\"}\n\rScoreResponse\x12\x31\n\x06scores\x18\x01 \x03(\x0b\x32!.sourcier.generate.v1.ChoiceScore\x12*\n\x05usage\x18\x02 \x01(\x0b\x32\x1b.sourcier.generate.v1.Usage\x12\r\n\x05model\x18\x03 \x01(\t\"\x11\n\x0f\x44\x65scribeRequest\"\xcf\x01\n\x10\x44\x65scribeResponse\x12\r\n\x05model\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x03 \x01(\t\x12\x1a\n\x12\x63ontext_tokens_max\x18\x04 \x01(\r\x12\x1d\n\x15\x63ompletion_tokens_max\x18\x05 \x01(\r\x12\x19\n\x11structured_output\x18\x06 \x01(\x08\x12\r\n\x05tools\x18\x07 \x01(\x08\x12\x15\n\rtools_refusal\x18\x08 \x01(\t\x12\x0e\n\x06scores\x18\n \x01(\x08*_\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_SYSTEM\x10\x01\x12\r\n\tROLE_USER\x10\x02\x12\x12\n\x0eROLE_ASSISTANT\x10\x03\x12\r\n\tROLE_TOOL\x10\x04*Q\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x18\n\x14PRIORITY_INTERACTIVE\x10\x01\x12\x11\n\rPRIORITY_BULK\x10\x02*}\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x1c\n\x18\x46INISH_REASON_TOOL_CALLS\x10\x03\x32\x9b\x02\n\x0fGenerateService\x12[\n\x08Generate\x12%.sourcier.generate.v1.GenerateRequest\x1a&.sourcier.generate.v1.GenerateResponse0\x01\x12P\n\x05Score\x12\".sourcier.generate.v1.ScoreRequest\x1a#.sourcier.generate.v1.ScoreResponse\x12Y\n\x08\x44\x65scribe\x12%.sourcier.generate.v1.DescribeRequest\x1a&.sourcier.generate.v1.DescribeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#sourcier/generate/v1/generate.proto\x12\x14sourcier.generate.v1\"=\n\x04Tool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x12\n\nparameters\x18\x03 \x01(\t\"7\n\x08ToolCall\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"\xa1\x01\n\x07Message\x12(\n\x04role\x18\x01 \x01(\x0e\x32\x1a.sourcier.generate.v1.Role\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\x32\n\ntool_calls\x18\x03 \x03(\x0b\x32\x1e.sourcier.generate.v1.ToolCall\x12\x14\n\x0ctool_call_id\x18\x04 \x01(\t\x12\x11\n\ttool_name\x18\x05 \x01(\t\"\xa4\x01\n\x08Sampling\x12\x18\n\x0btemperature\x18\x01 \x01(\x02H\x00\x88\x01\x01\x12\x12\n\x05top_p\x18\x02 \x01(\x02H\x01\x88\x01\x01\x12\x17\n\ntokens_max\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x11\n\x04seed\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12\x0c\n\x04stop\x18\x05 \x03(\tB\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\r\n\x0b_tokens_maxB\x07\n\x05_seed\"\xa6\x02\n\x0fGenerateRequest\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\x12/\n\x08messages\x18\x02 \x03(\x0b\x32\x1d.sourcier.generate.v1.Message\x12\x30\n\x08sampling\x18\x03 \x01(\x0b\x32\x1e.sourcier.generate.v1.Sampling\x12\x13\n\x0bjson_schema\x18\x04 \x01(\t\x12\x12\n\ncache_salt\x18\x05 \x01(\t\x12)\n\x05tools\x18\x06 \x03(\x0b\x32\x1a.sourcier.generate.v1.Tool\x12\x30\n\x08priority\x18\x07 \x01(\x0e\x32\x1e.sourcier.generate.v1.Priority\x12\x13\n\x0b\x62y_sentence\x18\x08 \x01(\x08\"P\n\x05Usage\x12\x15\n\rprompt_tokens\x18\x01 \x01(\r\x12\x15\n\rcached_tokens\x18\x02 \x01(\r\x12\x19\n\x11\x63ompletion_tokens\x18\x03 \x01(\r\"w\n\x06\x46inish\x12\x32\n\x06reason\x18\x01 \x01(\x0e\x32\".sourcier.generate.v1.FinishReason\x12*\n\x05usage\x18\x02 \x01(\x0b\x32\x1b.sourcier.generate.v1.Usage\x12\r\n\x05model\x18\x03 \x01(\t\"\x8f\x01\n\x10GenerateResponse\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12.\n\x06\x66inish\x18\x02 \x01(\x0b\x32\x1c.sourcier.generate.v1.FinishH\x00\x12\x33\n\ttool_call\x18\x03 \x01(\x0b\x32\x1e.sourcier.generate.v1.ToolCallH\x00\x42\x06\n\x04part\"v\n\x0cScoreRequest\x12\x10\n\x08score_id\x18\x01 \x01(\t\x12/\n\x08messages\x18\x02 \x03(\x0b\x32\x1d.sourcier.generate.v1.Message\x12\x0f\n\x07\x63hoices\x18\x03 \x03(\t\x12\x12\n\ncache_salt\x18\x04 \x01(\t\"G\n\x0b\x43hoiceScore\x12\x0e\n\x06\x63hoice\x18\x01 \x01(\t\x12\x17\n\x0flog_probability\x18\x02 \x01(\x02\x12\x0f\n\x07\x61t_most\x18\x03 \x01(\x08\"}\n\rScoreResponse\x12\x31\n\x06scores\x18\x01 \x03(\x0b\x32!.sourcier.generate.v1.ChoiceScore\x12*\n\x05usage\x18\x02 \x01(\x0b\x32\x1b.sourcier.generate.v1.Usage\x12\r\n\x05model\x18\x03 \x01(\t\"\x11\n\x0f\x44\x65scribeRequest\"\xcf\x01\n\x10\x44\x65scribeResponse\x12\r\n\x05model\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x03 \x01(\t\x12\x1a\n\x12\x63ontext_tokens_max\x18\x04 \x01(\r\x12\x1d\n\x15\x63ompletion_tokens_max\x18\x05 \x01(\r\x12\x19\n\x11structured_output\x18\x06 \x01(\x08\x12\r\n\x05tools\x18\x07 \x01(\x08\x12\x15\n\rtools_refusal\x18\x08 \x01(\t\x12\x0e\n\x06scores\x18\n \x01(\x08*_\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_SYSTEM\x10\x01\x12\r\n\tROLE_USER\x10\x02\x12\x12\n\x0eROLE_ASSISTANT\x10\x03\x12\r\n\tROLE_TOOL\x10\x04*Q\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x18\n\x14PRIORITY_INTERACTIVE\x10\x01\x12\x11\n\rPRIORITY_BULK\x10\x02*}\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x1c\n\x18\x46INISH_REASON_TOOL_CALLS\x10\x03\x32\x9b\x02\n\x0fGenerateService\x12[\n\x08Generate\x12%.sourcier.generate.v1.GenerateRequest\x1a&.sourcier.generate.v1.GenerateResponse0\x01\x12P\n\x05Score\x12\".sourcier.generate.v1.ScoreRequest\x1a#.sourcier.generate.v1.ScoreResponse\x12Y\n\x08\x44\x65scribe\x12%.sourcier.generate.v1.DescribeRequest\x1a&.sourcier.generate.v1.DescribeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sourcier.generate.v1.generate_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROLE']._serialized_start=1686
-  _globals['_ROLE']._serialized_end=1781
-  _globals['_PRIORITY']._serialized_start=1783
-  _globals['_PRIORITY']._serialized_end=1864
-  _globals['_FINISHREASON']._serialized_start=1866
-  _globals['_FINISHREASON']._serialized_end=1991
+  _globals['_ROLE']._serialized_start=1707
+  _globals['_ROLE']._serialized_end=1802
+  _globals['_PRIORITY']._serialized_start=1804
+  _globals['_PRIORITY']._serialized_end=1885
+  _globals['_FINISHREASON']._serialized_start=1887
+  _globals['_FINISHREASON']._serialized_end=2012
   _globals['_TOOL']._serialized_start=61
   _globals['_TOOL']._serialized_end=122
   _globals['_TOOLCALL']._serialized_start=124
@@ -46,23 +46,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SAMPLING']._serialized_start=346
   _globals['_SAMPLING']._serialized_end=510
   _globals['_GENERATEREQUEST']._serialized_start=513
-  _globals['_GENERATEREQUEST']._serialized_end=786
-  _globals['_USAGE']._serialized_start=788
-  _globals['_USAGE']._serialized_end=868
-  _globals['_FINISH']._serialized_start=870
-  _globals['_FINISH']._serialized_end=989
-  _globals['_GENERATERESPONSE']._serialized_start=992
-  _globals['_GENERATERESPONSE']._serialized_end=1135
-  _globals['_SCOREREQUEST']._serialized_start=1137
-  _globals['_SCOREREQUEST']._serialized_end=1255
-  _globals['_CHOICESCORE']._serialized_start=1257
-  _globals['_CHOICESCORE']._serialized_end=1328
-  _globals['_SCORERESPONSE']._serialized_start=1330
-  _globals['_SCORERESPONSE']._serialized_end=1455
-  _globals['_DESCRIBEREQUEST']._serialized_start=1457
-  _globals['_DESCRIBEREQUEST']._serialized_end=1474
-  _globals['_DESCRIBERESPONSE']._serialized_start=1477
-  _globals['_DESCRIBERESPONSE']._serialized_end=1684
-  _globals['_GENERATESERVICE']._serialized_start=1994
-  _globals['_GENERATESERVICE']._serialized_end=2277
+  _globals['_GENERATEREQUEST']._serialized_end=807
+  _globals['_USAGE']._serialized_start=809
+  _globals['_USAGE']._serialized_end=889
+  _globals['_FINISH']._serialized_start=891
+  _globals['_FINISH']._serialized_end=1010
+  _globals['_GENERATERESPONSE']._serialized_start=1013
+  _globals['_GENERATERESPONSE']._serialized_end=1156
+  _globals['_SCOREREQUEST']._serialized_start=1158
+  _globals['_SCOREREQUEST']._serialized_end=1276
+  _globals['_CHOICESCORE']._serialized_start=1278
+  _globals['_CHOICESCORE']._serialized_end=1349
+  _globals['_SCORERESPONSE']._serialized_start=1351
+  _globals['_SCORERESPONSE']._serialized_end=1476
+  _globals['_DESCRIBEREQUEST']._serialized_start=1478
+  _globals['_DESCRIBEREQUEST']._serialized_end=1495
+  _globals['_DESCRIBERESPONSE']._serialized_start=1498
+  _globals['_DESCRIBERESPONSE']._serialized_end=1705
+  _globals['_GENERATESERVICE']._serialized_start=2015
+  _globals['_GENERATESERVICE']._serialized_end=2298
 # @@protoc_insertion_point(module_scope)

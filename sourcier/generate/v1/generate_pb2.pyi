@@ -271,6 +271,7 @@ class GenerateRequest(_message.Message):
     CACHE_SALT_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     PRIORITY_FIELD_NUMBER: _builtins.int
+    BY_SENTENCE_FIELD_NUMBER: _builtins.int
     generation_id: _builtins.str
     """Names the generation in logs; empty lets the service choose."""
     json_schema: _builtins.str
@@ -279,6 +280,10 @@ class GenerateRequest(_message.Message):
     """Separates the prefix cache of tenants: prompts share cached prefixes only under the same salt."""
     priority: Global___Priority.ValueType
     """Who waits for it: what nobody waits for leaves the model to what somebody does."""
+    by_sentence: _builtins.bool
+    """Whether the caller has use for whole sentences alone: after the first one, text is sent when a sentence may have
+    ended, when it shows whether it has, and at 200 characters, instead of token by token.
+    """
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Message]:
         """The messages, oldest first; at least one."""
@@ -303,10 +308,11 @@ class GenerateRequest(_message.Message):
         cache_salt: _builtins.str = ...,
         tools: _abc.Iterable[Global___Tool] | None = ...,
         priority: Global___Priority.ValueType = ...,
+        by_sentence: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["sampling", b"sampling"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_salt", b"cache_salt", "generation_id", b"generation_id", "json_schema", b"json_schema", "messages", b"messages", "priority", b"priority", "sampling", b"sampling", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by_sentence", b"by_sentence", "cache_salt", b"cache_salt", "generation_id", b"generation_id", "json_schema", b"json_schema", "messages", b"messages", "priority", b"priority", "sampling", b"sampling", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -43,6 +43,18 @@ async def test_tokens_that_are_due_together_go_out_as_one_message() -> None:
     assert messages < 1500
 
 
+async def test_who_reads_sentences_gets_them_in_few_messages() -> None:
+    text = "Oui. " + "mot " * 20 + "fin. Puis une autre"
+    async with serving(scripted(Rule(pattern=".", text=text))) as service:
+        request = ask("x")
+        request.by_sentence = True
+        whole, finish, messages = await answer(service.stub.Generate(request, timeout=10))
+    assert whole == text
+    assert finish.usage.completion_tokens == len(text.split())
+    # `Oui.`, ` mot`, what follows up to `fin.`, ` Puis`, ` une autre` with the end, the end.
+    assert messages == 6
+
+
 async def test_describe_names_the_model_and_its_limits() -> None:
     async with serving(scripted(model="m", context_tokens_max=100)) as service:
         description = await service.stub.Describe(pb.DescribeRequest(), timeout=10)

@@ -25,8 +25,8 @@ def test_a_sentence_is_due_with_the_first_token_of_the_next_one() -> None:
     delays = long.delays(reading, first_token_seconds=1.0)
     assert delays[: long.words] == pytest.approx([0.0] * long.words)
     assert delays[long.words : 2 * long.words] == pytest.approx([0.5] * long.words)
-    # Nothing follows the last one: it is due with the end.
-    assert delays[-1] == pytest.approx(20 - 8 - (TOKENS - 1) / rate)
+    # After the last one comes the token that ends an answer.
+    assert delays[-1] == pytest.approx(20 - 8 - TOKENS / rate)
 
 
 def test_growth_is_counted_after_the_warm_part() -> None:
