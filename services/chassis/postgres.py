@@ -118,7 +118,8 @@ class Database:
         check_tenant_name(tenant)
         with translated_errors():
             connection = await self._begin("".join((
-                BEGIN_SNAPSHOT if read_only else BEGIN, "" if flushed else UNFLUSHED, BY_KEY if by_key else "", FOR_TENANT,
+                BEGIN_SNAPSHOT if read_only else BEGIN, "" if flushed else UNFLUSHED, BY_KEY if by_key else "",
+                FOR_TENANT,
             )), tenant)
             try:
                 yield connection
@@ -130,7 +131,8 @@ class Database:
     async def look(self, read: Callable[[Connection], Awaitable[T]], *, tenant: str) -> T:
         """Return what one statement reads, in one round trip: what is sent together is one transaction.
 
-        `read` executes the statement, which finds its rows by keys (see `transaction`), and fetches them. Raises the errors of `translated_errors`.
+        `read` executes the statement, which finds its rows by keys (see `transaction`), and fetches them. Raises the
+        errors of `translated_errors`.
         """
         check_tenant_name(tenant)
         named = _for_tenant(LOOK_FOR_TENANT, tenant)
@@ -217,7 +219,7 @@ class Database:
 
 BEGIN, BEGIN_SNAPSHOT = "begin", "begin isolation level repeatable read read only"
 UNFLUSHED = "; set local synchronous_commit = off"
-# A plan that was made when a table was empty would go on scanning it when it has grown: indexes alone, wherever one fits.
+# A plan made when a table was empty would go on scanning it when it has grown: by indexes alone, wherever one fits.
 BY_KEY = "; set local plan_cache_mode = force_generic_plan; set local enable_seqscan = off"
 FOR_TENANT = "; set local sourcier.tenant = {tenant}"
 LOOK_FOR_TENANT = """
