@@ -19,7 +19,7 @@ from psycopg.types.json import Jsonb
 
 from services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded
 from services.chassis.postgres import PLAN_EACH, Connection
-from services.chassis.postgres_types import HalfVector, half_vector
+from services.chassis.postgres_types import HalfVector, half_vector, integer_array, text_array
 from services.index import commit_statements as statements
 from services.index.analyser import analyse_passage
 from services.index.lexical_entries import SHOW_ALL_ENTRIES, LexicalEntry, lexeme, lexical_entry
@@ -303,15 +303,15 @@ def _columns(prepared: PreparedBatch) -> dict[str, Any]:
     chunks: Sequence[IndexedChunk] = prepared.batch.chunks
     return _batch_values(prepared.batch) | {
         "chunk_ids": [chunk.chunk_id for chunk in chunks],
-        "indexes": [chunk.index for chunk in chunks],
-        "kinds": [chunk.kind for chunk in chunks],
-        "languages": [chunk.language for chunk in chunks],
-        "pages": [chunk.page for chunk in chunks],
-        "starts": [chunk.start_character for chunk in chunks],
-        "ends": [chunk.end_character for chunk in chunks],
-        "token_counts": [chunk.token_count for chunk in chunks],
-        "heading_paths": [json.dumps(chunk.heading_path, ensure_ascii=False) for chunk in chunks],
-        "texts": [chunk.text for chunk in chunks],
+        "indexes": integer_array([chunk.index for chunk in chunks]),
+        "kinds": text_array([chunk.kind for chunk in chunks]),
+        "languages": text_array([chunk.language for chunk in chunks]),
+        "pages": integer_array([chunk.page for chunk in chunks]),
+        "starts": integer_array([chunk.start_character for chunk in chunks]),
+        "ends": integer_array([chunk.end_character for chunk in chunks]),
+        "token_counts": integer_array([chunk.token_count for chunk in chunks]),
+        "heading_paths": text_array([json.dumps(chunk.heading_path, ensure_ascii=False) for chunk in chunks]),
+        "texts": text_array([chunk.text for chunk in chunks]),
         "lexemes": [entry.lexemes for entry in prepared.entries],
         "terms": [entry.terms for entry in prepared.entries],
         "vectors": list(prepared.vectors),

@@ -39,9 +39,9 @@ from fresh
 where version.version_id = fresh.version_id
 """
 
-_CHUNK_ARRAYS = """unnest(%(chunk_ids)s::uuid[], %(indexes)b::integer[], %(kinds)s::text[], %(languages)s::text[],
+_CHUNK_ARRAYS = """unnest(%(chunk_ids)s::uuid[], %(indexes)b::integer[], %(kinds)b::text[], %(languages)b::text[],
             %(pages)b::integer[], %(starts)b::integer[], %(ends)b::integer[], %(token_counts)b::integer[],
-            %(heading_paths)s::jsonb[], %(texts)s::text[]"""
+            %(heading_paths)b::text[]::jsonb[], %(texts)b::text[]"""
 
 _CHUNK_NAMES = """chunk_id, chunk_index, kind, language, page, start_character, end_character, token_count,
                   heading_path, text"""
@@ -175,8 +175,9 @@ from superseded
 where jobs.job_id = superseded.job_id and status in ('pending', 'processing')
 """
 
-# The document, its version and its job in one statement; the chunks are there by a statement before it. Also a job that
-# failed before: a batch that was given up may have arrived after all, and the rows are the truth.
+# The document, its version and its job in one statement, under the document's lock; the chunks are there by a statement
+# before it. Also a job that failed before: a batch that was given up may have arrived after all, and the rows are the
+# truth.
 SWITCH_DOCUMENT = """
 with document as (
     update documents

@@ -16,6 +16,7 @@ from services.chassis.errors import (
     Unavailable,
 )
 from services.chassis.postgres import PLAN_EACH, Connection, Database, DatabaseSettings
+from services.chassis.postgres_types import integer_array, text_array
 from tests.integration.index.writer import Writer
 
 
@@ -74,6 +75,16 @@ async def test_what_finds_rows_by_keys_is_planned_for_any_value(database: Databa
     for _ in range(4):
         async with database.transaction(tenant="acme") as connection:
             assert await settings(connection) == ("force_custom_plan", "on")
+
+
+@pytest.mark.parametrize("integers", [[], [1], [-1, 0, 32_767, 32_768, 2**31 - 1]])
+@pytest.mark.parametrize("texts", [[], [""], ["NULL", "", 'a"b\\c', "{d,e}", "été 漢字 🎈\n"]])
+async def test_arrays_arrive_as_they_were_sent(database: Database, integers: list[int], texts: list[str]) -> None:
+    async with database.transaction(tenant="acme") as connection:
+        cursor = await connection.execute(
+            "select %b::integer[], %b::text[]", (integer_array(integers), text_array(texts))
+        )
+        assert await cursor.fetchone() == (integers, texts)
 
 
 async def test_a_caller_never_meets_a_connection_that_the_server_dropped(database: Database) -> None:
