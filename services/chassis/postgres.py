@@ -105,18 +105,22 @@ class Database:
 
     @asynccontextmanager
     async def transaction(
-        self, *, tenant: str, read_only: bool = False, flushed: bool = True
+        self, *, tenant: str, read_only: bool = False, flushed: bool = True, by_key: bool = False
     ) -> AsyncIterator[Connection]:
         """Run the block in one transaction that sees the rows of `tenant`, and no other's.
 
         Read-only transactions see one snapshot throughout, so that what a search found can still be read. One that is
         not `flushed` does not wait for the disk: a crash of the server within a second may undo it as a whole, so it is
-        for what is written again anyway. Raises the errors of `translated_errors`.
+        for what is written again anyway. The statements of one `by_key` are planned once for all values: for those that
+        find their rows by keys, and in no table that is partitioned by tenant (`PLAN_EACH` ends it within a
+        transaction). Raises the errors of `translated_errors`.
         """
         check_tenant_name(tenant)
         with translated_errors():
-            begin = BEGIN_SNAPSHOT if read_only else BEGIN if flushed else BEGIN_UNFLUSHED
-            connection = await self._begin(begin, tenant)
+            connection = await self._begin("".join((
+                BEGIN_SNAPSHOT if read_only else BEGIN, "" if flushed else UNFLUSHED, BY_KEY if by_key else "",
+                FOR_TENANT,
+            )), tenant)
             try:
                 yield connection
                 await connection.commit()
@@ -127,10 +131,11 @@ class Database:
     async def look(self, read: Callable[[Connection], Awaitable[T]], *, tenant: str) -> T:
         """Return what one statement reads, in one round trip: what is sent together is one transaction.
 
-        `read` executes the statement and fetches its rows. Raises the errors of `translated_errors`.
+        `read` executes the statement, which finds its rows by keys (see `transaction`), and fetches them. Raises the
+        errors of `translated_errors`.
         """
         check_tenant_name(tenant)
-        named = _for_tenant(SET_TENANT, tenant)
+        named = _for_tenant(LOOK_FOR_TENANT, tenant)
         with translated_errors():
             for last in (*[False] * self.settings.connections_max, True):
                 connection = await self._pool.getconn()
@@ -212,10 +217,16 @@ class Database:
             raise FailedPrecondition(message)
 
 
-BEGIN = "begin; set local sourcier.tenant = {tenant}"
-BEGIN_UNFLUSHED = "begin; set local synchronous_commit = off; set local sourcier.tenant = {tenant}"
-BEGIN_SNAPSHOT = "begin isolation level repeatable read read only; set local sourcier.tenant = {tenant}"
-SET_TENANT = "select set_config('sourcier.tenant', {tenant}, true)"
+BEGIN, BEGIN_SNAPSHOT = "begin", "begin isolation level repeatable read read only"
+UNFLUSHED = "; set local synchronous_commit = off"
+# A plan made when a table was empty would go on scanning it when it has grown: by indexes alone, wherever one fits.
+BY_KEY = "; set local plan_cache_mode = force_generic_plan; set local enable_seqscan = off"
+FOR_TENANT = "; set local sourcier.tenant = {tenant}"
+LOOK_FOR_TENANT = """
+select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+       set_config('sourcier.tenant', {tenant}, true)
+"""
+PLAN_EACH = "select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true)"
 SET_TENANT_FOR_SESSION = "select set_config('sourcier.tenant', %s, false)"
 ROLE_IS_UNBOUND = "select rolsuper or rolbypassrls from pg_roles where rolname = current_user"
 # Generic plans know neither the tenant's partition nor a question's selectivity; compiling costs more than it saves.

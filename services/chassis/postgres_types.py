@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from psycopg.abc import Buffer
 
 
+INTEGER_OID, INTEGER_ARRAY_OID, TEXT_OID, TEXT_ARRAY_OID = 23, 1007, 25, 1009
+"""Of PostgreSQL's own types, the same in every database."""
+
+
 class HalfVector(bytes):
     """A pgvector `halfvec` in wire format."""
 
@@ -28,6 +32,14 @@ class SparseVector(bytes):
 
 class TextSearchVector(bytes):
     """A `tsvector` in wire format, without positions."""
+
+
+class IntegerArray(bytes):
+    """An `integer[]` in wire format."""
+
+
+class TextArray(bytes):
+    """A `text[]` in wire format."""
 
 
 def half_vector(values: bytes) -> HalfVector:
@@ -58,6 +70,26 @@ def text_search_vector(lexemes: Sequence[str]) -> TextSearchVector:
     )
 
 
+def integer_array(values: Sequence[int]) -> IntegerArray:
+    """Return an array of 32-bit integers.
+
+    psycopg would go by the values, and prepare the statement anew for those that need 16 bits and those that need 32.
+    """
+    count = len(values)
+    # One dimension, no nulls, counted from 1; a length before each element.
+    elements = [field for value in values for field in (4, value)]
+    return IntegerArray(struct.pack(f">{5 + 2 * count}i", 1, 0, INTEGER_OID, count, 1, *elements))
+
+
+def text_array(values: Sequence[str]) -> TextArray:
+    """Return an array of texts: as they are, where a list would be quoted and searched for what needs it."""
+    parts = [struct.pack(">5i", 1, 0, TEXT_OID, len(values), 1)]
+    for value in values:
+        encoded = value.encode()
+        parts += (struct.pack(">i", len(encoded)), encoded)
+    return TextArray(b"".join(parts))
+
+
 async def register_types(connection: AsyncConnection[Any]) -> None:
     """Teach the connection the types above; raise `FailedPrecondition` where the extension `vector` is missing."""
     for name, kind in (("halfvec", HalfVector), ("sparsevec", SparseVector), ("tsvector", TextSearchVector)):
@@ -67,6 +99,8 @@ async def register_types(connection: AsyncConnection[Any]) -> None:
             raise FailedPrecondition(message)
         information.register(connection)
         connection.adapters.register_dumper(kind, _wire_dumper(information.oid))
+    connection.adapters.register_dumper(IntegerArray, _wire_dumper(INTEGER_ARRAY_OID))
+    connection.adapters.register_dumper(TextArray, _wire_dumper(TEXT_ARRAY_OID))
     connection.adapters.register_loader("uuid", IdTextLoader)
     connection.adapters.register_loader("uuid", IdBinaryLoader)
 

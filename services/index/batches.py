@@ -18,8 +18,8 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded
-from services.chassis.postgres import Connection
-from services.chassis.postgres_types import HalfVector, half_vector
+from services.chassis.postgres import PLAN_EACH, Connection
+from services.chassis.postgres_types import HalfVector, half_vector, integer_array, text_array
 from services.index import commit_statements as statements
 from services.index.analyser import analyse_passage
 from services.index.lexical_entries import SHOW_ALL_ENTRIES, LexicalEntry, lexeme, lexical_entry
@@ -203,15 +203,19 @@ async def _commit(
             await connection.execute(SHOW_ALL_ENTRIES)
         # Rows are there since a version was committed: before the first one there is nothing to take away.
         if state.current_generation > 0:
+            # Vectors lie in a part for each tenant, all of which a plan for any of them would lock.
+            await connection.execute(PLAN_EACH)
             await _remove_visible(connection, state, values)
         if split:
             await _move_staged(connection, state, values)
         if batch.chunks:
-            await _insert(connection, prepared, state)
+            # Of several batches, the lexemes are counted where all of them are: in the database.
+            await connection.execute(
+                _insert_rows(state.vectors_table if state.held else "", counted=not split),
+                _columns(prepared) | _frequencies(prepared),
+            )
         if split:
             await connection.execute(statements.RECORD_ADDED_LEXEMES, values)
-        elif batch.chunks:
-            await connection.execute(statements.RECORD_COUNTED_LEXEMES, values | _frequencies(prepared))
         switched = await connection.execute(statements.SWITCH_DOCUMENT, values)
         for statement in _after_switch(version, state, split=split):
             await connection.execute(statement, values)
@@ -235,7 +239,6 @@ def _after_switch(version: VersionReference, state: _VersionState, *, split: boo
         chosen += statements.OF_STAGED
     if version.generation > 1:
         chosen.append(statements.SUPERSEDE_OLDER)
-    chosen += (statements.FINISH_VERSION, statements.COMPLETE_JOB)
     if state.failed_before:
         chosen.append(statements.CLOSE_DEAD_LETTERS)
     if state.current_generation > 0:
@@ -250,14 +253,6 @@ async def _move_staged(connection: Connection, state: _VersionState, values: dic
         await connection.execute(_of_table(statements.MOVE_VECTORS, state.vectors_table), values)
 
 
-async def _insert(connection: Connection, prepared: PreparedBatch, state: _VersionState) -> None:
-    columns = _columns(prepared)
-    for statement in (statements.INSERT_CHUNKS, statements.INSERT_ENTRIES):
-        await connection.execute(statement, columns)
-    if state.held:
-        await connection.execute(_of_table(statements.INSERT_VECTORS, state.vectors_table), columns)
-
-
 async def _remove_visible(connection: Connection, state: _VersionState, values: dict[str, Any]) -> None:
     await connection.execute(statements.RECORD_REMOVED_LEXEMES, values)
     for table in state.vectors_tables:
@@ -269,6 +264,12 @@ async def _remove_visible(connection: Connection, state: _VersionState, values: 
 @lru_cache(maxsize=256)
 def _of_table(statement: str, table: str) -> bytes:
     return sql.SQL(statement).format(table=sql.Identifier(table)).as_bytes(None)
+
+
+@lru_cache(maxsize=256)
+def _insert_rows(table: str, *, counted: bool) -> bytes:
+    statement = statements.insert_rows(vectors=bool(table), counted=counted)
+    return sql.SQL(statement).format(table=sql.Identifier(table)).as_bytes(None) if table else statement.encode()
 
 
 def _batch_values(batch: Batch) -> dict[str, Any]:
@@ -292,8 +293,8 @@ def _frequencies(prepared: PreparedBatch) -> dict[str, Any]:
     """Return lexemes and counts as lines: lexemes hold no white space, and one string is read faster than many."""
     return {
         "passages": len(prepared.batch.chunks),
-        "lexemes": "\n".join(prepared.passages_with),
-        "counts": "\n".join(map(str, prepared.passages_with.values())),
+        "counted_lexemes": "\n".join(prepared.passages_with),
+        "lexeme_counts": "\n".join(map(str, prepared.passages_with.values())),
     }
 
 
@@ -302,15 +303,15 @@ def _columns(prepared: PreparedBatch) -> dict[str, Any]:
     chunks: Sequence[IndexedChunk] = prepared.batch.chunks
     return _batch_values(prepared.batch) | {
         "chunk_ids": [chunk.chunk_id for chunk in chunks],
-        "indexes": [chunk.index for chunk in chunks],
-        "kinds": [chunk.kind for chunk in chunks],
-        "languages": [chunk.language for chunk in chunks],
-        "pages": [chunk.page for chunk in chunks],
-        "starts": [chunk.start_character for chunk in chunks],
-        "ends": [chunk.end_character for chunk in chunks],
-        "token_counts": [chunk.token_count for chunk in chunks],
-        "heading_paths": [json.dumps(chunk.heading_path, ensure_ascii=False) for chunk in chunks],
-        "texts": [chunk.text for chunk in chunks],
+        "indexes": integer_array([chunk.index for chunk in chunks]),
+        "kinds": text_array([chunk.kind for chunk in chunks]),
+        "languages": text_array([chunk.language for chunk in chunks]),
+        "pages": integer_array([chunk.page for chunk in chunks]),
+        "starts": integer_array([chunk.start_character for chunk in chunks]),
+        "ends": integer_array([chunk.end_character for chunk in chunks]),
+        "token_counts": integer_array([chunk.token_count for chunk in chunks]),
+        "heading_paths": text_array([json.dumps(chunk.heading_path, ensure_ascii=False) for chunk in chunks]),
+        "texts": text_array([chunk.text for chunk in chunks]),
         "lexemes": [entry.lexemes for entry in prepared.entries],
         "terms": [entry.terms for entry in prepared.entries],
         "vectors": list(prepared.vectors),

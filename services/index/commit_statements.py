@@ -39,9 +39,9 @@ from fresh
 where version.version_id = fresh.version_id
 """
 
-_CHUNK_ARRAYS = """unnest(%(chunk_ids)s::uuid[], %(indexes)b::integer[], %(kinds)s::text[], %(languages)s::text[],
+_CHUNK_ARRAYS = """unnest(%(chunk_ids)s::uuid[], %(indexes)b::integer[], %(kinds)b::text[], %(languages)b::text[],
             %(pages)b::integer[], %(starts)b::integer[], %(ends)b::integer[], %(token_counts)b::integer[],
-            %(heading_paths)s::jsonb[], %(texts)s::text[]"""
+            %(heading_paths)b::text[]::jsonb[], %(texts)b::text[]"""
 
 _CHUNK_NAMES = """chunk_id, chunk_index, kind, language, page, start_character, end_character, token_count,
                   heading_path, text"""
@@ -140,23 +140,26 @@ RECORD_REMOVED_LEXEMES = _record_lexemes("-")
 RECORD_ADDED_LEXEMES = _record_lexemes("")
 RECORD_COUNTED_LEXEMES = """
 insert into lexical_changes (tenant, collection_id, passages, lexemes, counts)
-select %(tenant)s, %(collection_id)s::uuid, %(passages)s, string_to_array(%(lexemes)s, E'\\n'),
-       string_to_array(%(counts)s, E'\\n')::integer[]
-where %(lexemes)s <> ''
+select %(tenant)s, %(collection_id)s::uuid, %(passages)s, string_to_array(%(counted_lexemes)s, E'\\n'),
+       string_to_array(%(lexeme_counts)s, E'\\n')::integer[]
+where %(counted_lexemes)s <> ''
 """
 """The same for a version of one batch, whose passages were counted where they were analysed."""
 
-SWITCH_DOCUMENT = """
-update documents
-set current_version = version.version_id, current_generation = version.generation,
-    title = coalesce(nullif(%(title)s, ''), nullif(version.title, ''), version.filename),
-    filename = version.filename, content_type = version.content_type, size_bytes = version.size_bytes,
-    content_sha256 = version.content_sha256, metadata = version.metadata, category = version.category,
-    chunk_count = (select count(*) from chunks where chunks.document_id = %(document_id)s), updated_at = now()
-from document_versions as version
-where documents.document_id = %(document_id)s and version.version_id = %(version_id)s
-returning documents.chunk_count
-"""
+
+def insert_rows(*, vectors: bool, counted: bool) -> str:
+    """Return the statement that inserts what a batch brings; with `counted`, it notes the lexemes, too.
+
+    One for all tables: sent apart, each would cost as much as a dozen of their rows.
+    """
+    chosen = [INSERT_CHUNKS, INSERT_ENTRIES]
+    if counted:
+        chosen.append(RECORD_COUNTED_LEXEMES)
+    if vectors:
+        chosen.append(INSERT_VECTORS)
+    *others, last = chosen
+    return f"with {', '.join(f'rows{number} as ({each})' for number, each in enumerate(others))} {last}"
+
 
 SUPERSEDE_OLDER = """
 with superseded as (
@@ -172,26 +175,38 @@ from superseded
 where jobs.job_id = superseded.job_id and status in ('pending', 'processing')
 """
 
-# Sub-selects, not joins: planning is most of what these cost.
-_CHUNK_COUNT = "(select chunk_count from documents where document_id = %(document_id)s)"
-
-FINISH_VERSION = f"""
-update document_versions
-set state = 'committed', finished_at = now(), chunk_count = {_CHUNK_COUNT},
-    batch_count = %(batch_count)s, staged = %(batch_count)s
-where version_id = %(version_id)s
-"""
-
-# Also a job that failed before: a batch that was given up may have arrived after all, and the rows are the truth.
-COMPLETE_JOB = f"""
-update jobs
-set status = 'completed', stage = 'done', percentage = 100, error_code = '', error_message = '',
-    chunks_created = {_CHUNK_COUNT}, stage_times = coalesce((
-        select jsonb_object_agg(stage, now() - make_interval(secs => age::double precision))
-        from jsonb_each_text(%(stage_ages)s) as reached (stage, age)
-    ), '{{}}') || stage_times || jsonb_build_object('done', now()),
-    started_at = coalesce(started_at, now()), updated_at = now(), finished_at = now()
-where job_id = %(job_id)s
+# The document, its version and its job in one statement, under the document's lock; the chunks are there by a statement
+# before it. Also a job that failed before: a batch that was given up may have arrived after all, and the rows are the
+# truth.
+SWITCH_DOCUMENT = """
+with document as (
+    update documents
+    set current_version = version.version_id, current_generation = version.generation,
+        title = coalesce(nullif(%(title)s, ''), nullif(version.title, ''), version.filename),
+        filename = version.filename, content_type = version.content_type, size_bytes = version.size_bytes,
+        content_sha256 = version.content_sha256, metadata = version.metadata, category = version.category,
+        chunk_count = (select count(*) from chunks where chunks.document_id = %(document_id)s), updated_at = now()
+    from document_versions as version
+    where documents.document_id = %(document_id)s and version.version_id = %(version_id)s
+    returning documents.chunk_count
+),
+finished as (
+    update document_versions
+    set state = 'committed', finished_at = now(), chunk_count = (select chunk_count from document),
+        batch_count = %(batch_count)s, staged = %(batch_count)s
+    where version_id = %(version_id)s
+),
+completed as (
+    update jobs
+    set status = 'completed', stage = 'done', percentage = 100, error_code = '', error_message = '',
+        chunks_created = (select chunk_count from document), stage_times = coalesce((
+            select jsonb_object_agg(stage, now() - make_interval(secs => age::double precision))
+            from jsonb_each_text(%(stage_ages)s) as reached (stage, age)
+        ), '{}') || stage_times || jsonb_build_object('done', now()),
+        started_at = coalesce(started_at, now()), updated_at = now(), finished_at = now()
+    where job_id = %(job_id)s
+)
+select chunk_count from document
 """
 
 # Nobody can replay what a newer version has overtaken.

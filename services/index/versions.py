@@ -10,7 +10,7 @@ the version's, then the job's: one order, no deadlock. The dispatcher alone star
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal
 
@@ -113,9 +113,9 @@ async def accept(connection: Connection, new: NewVersion) -> Acceptance:
         return known
     older = (SUPERSEDE_WAITING,) if values["generation"] > 1 else ()
     async with connection.pipeline():
-        for statement in (*older, NEXT_GENERATION, INSERT_VERSION):
+        for statement in older:
             await connection.execute(statement, values)
-        cursor = await connection.execute(INSERT_JOB, values)
+        cursor = await connection.execute(INSERT_VERSION, values)
         row = await cursor.fetchone()
     assert row is not None
     return Acceptance("accepted", _reference(values), row[0])
@@ -258,22 +258,27 @@ from superseded
 where jobs.job_id = superseded.job_id and status in ('pending', 'processing')
 """
 
-NEXT_GENERATION = "update documents set last_generation = %(generation)s where document_id = %(document_id)s"
-
-INSERT_VERSION = """
-insert into document_versions (version_id, tenant, collection_id, document_id, generation, job_id, space_id, lane,
-                               state, original_key, title, filename, content_type, size_bytes, content_sha256,
-                               configuration_digest, metadata, category, request_id)
-values (%(version_id)s, %(tenant)s, %(collection_id)s, %(document_id)s, %(generation)s, %(job_id)s, %(space_id)s,
-        %(lane)s, 'accepted', %(original_key)s, %(title)s, %(filename)s, %(content_type)s, %(size_bytes)s,
-        %(content_sha256)b, %(configuration_digest)s, %(metadata)s, %(category)s, %(request_id)s)
-"""
-
 INSERT_JOB = """
 insert into jobs (job_id, tenant, collection_id, document_id, version_id, lane, status, filename, size_bytes)
 values (%(job_id)s, %(tenant)s, %(collection_id)s, %(document_id)s, %(version_id)s, %(lane)s, 'pending', %(filename)s,
         %(size_bytes)s)
 returning created_at
+"""
+
+# The version, the number of its document's newest one and its job in one statement.
+INSERT_VERSION = f"""
+with document as (
+    update documents set last_generation = %(generation)s where document_id = %(document_id)s
+),
+version as (
+    insert into document_versions (version_id, tenant, collection_id, document_id, generation, job_id, space_id, lane,
+                                   state, original_key, title, filename, content_type, size_bytes, content_sha256,
+                                   configuration_digest, metadata, category, request_id)
+    values (%(version_id)s, %(tenant)s, %(collection_id)s, %(document_id)s, %(generation)s, %(job_id)s, %(space_id)s,
+            %(lane)s, 'accepted', %(original_key)s, %(title)s, %(filename)s, %(content_type)s, %(size_bytes)s,
+            %(content_sha256)b, %(configuration_digest)s, %(metadata)s, %(category)s, %(request_id)s)
+)
+{INSERT_JOB}
 """
 
 WAITING_COLUMNS = """
@@ -287,7 +292,7 @@ WAITING_COLUMNS = """
 # By tenant and lane first, so that the cost is that of the tenants, however long one's backlog is.
 RELEASE = f"""
 with chosen as materialized (
-    select waiting.version_id
+    select waiting.version_id, lane.place, waiting.created_at
     from tenants
     cross join (values ('interactive', 0), ('bulk', 1)) as lane (name, place)
     cross join lateral (
@@ -305,17 +310,22 @@ with chosen as materialized (
     ) as waiting
     order by lane.place, waiting.created_at
     limit %(limit)s
+),
+released as (
+    update document_versions as version
+    set state = 'released', released_at = now(),
+        -- The collection may have been switched to another space while the version waited.
+        space_id = collection.space_id
+    from chosen, documents as document, collections as collection
+    where version.version_id = chosen.version_id
+      and version.state = 'accepted'
+      and document.document_id = version.document_id
+      and collection.collection_id = version.collection_id
+    returning {WAITING_COLUMNS}, chosen.place, chosen.created_at
 )
-update document_versions as version
-set state = 'released', released_at = now(),
-    -- The collection may have been switched to another space while the version waited.
-    space_id = collection.space_id
-from chosen, documents as document, collections as collection
-where version.version_id = chosen.version_id
-  and version.state = 'accepted'
-  and document.document_id = version.document_id
-  and collection.collection_id = version.collection_id
-returning {WAITING_COLUMNS}
+select {", ".join(column.name for column in fields(WaitingVersion))}
+from released
+order by place, created_at
 """
 
 OLDEST = """

@@ -57,7 +57,7 @@ class IndexStage:
         number = await self._collection_number(version)
         # Analysing the text is most of the work; no transaction is open meanwhile, and the loop stays free.
         prepared = await asyncio.to_thread(batches.prepare, batch, collection_number=number)
-        async with self._database.transaction(tenant=version.tenant) as connection:
+        async with self._database.transaction(tenant=version.tenant, by_key=True) as connection:
             staging = await batches.stage_batch(
                 connection, prepared, stage_ages=self._progress.ages(version.job_id)
             )

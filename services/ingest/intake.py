@@ -94,7 +94,7 @@ class Intake:
         try:
             if size_bytes == 0:
                 raise DocumentEmpty(f"“{header.filename}” is empty: 0 bytes.", field="data")
-            async with self._database.transaction(tenant=header.tenant) as connection:
+            async with self._database.transaction(tenant=header.tenant, by_key=True) as connection:
                 collection = await self._collection(connection, header, create=create)
                 acceptance = await self.record(
                     connection, header, collection, key=key, sha256=sha256, size_bytes=size_bytes

@@ -79,7 +79,7 @@ class Progress:
             return
         try:
             # Not flushed: a crash of the server may undo the last of it, as a crash of this process does.
-            async with self._database.transaction(tenant=ALL_TENANTS, flushed=False) as connection:
+            async with self._database.transaction(tenant=ALL_TENANTS, flushed=False, by_key=True) as connection:
                 noted = await jobs.advance_jobs(connection, gathered, now=time.monotonic())
         except ServiceError as error:
             logger.warning("progress of %d stages not noted: %s", len(gathered), error)

@@ -72,7 +72,7 @@ class Relay:
 
     async def _dispatch(self) -> int:
         # Not flushed: what a crash of the server undoes waits again as it did before, and is released again.
-        async with self._database.transaction(tenant=ALL_TENANTS, flushed=False) as connection:
+        async with self._database.transaction(tenant=ALL_TENANTS, flushed=False, by_key=True) as connection:
             released = await versions.release(connection, in_flight_max=self._in_flight_max, limit=RELEASE_LIMIT)
             await self._put(connection, released, attempt="")
         return len(released)
@@ -94,7 +94,7 @@ class Relay:
 
     async def _publish(self) -> int:
         # Not flushed: messages that a crash of the server puts back are published twice, as below.
-        async with self._database.transaction(tenant=ALL_TENANTS, flushed=False) as connection:
+        async with self._database.transaction(tenant=ALL_TENANTS, flushed=False, by_key=True) as connection:
             messages = await outbox.take(connection, limit=PUBLISH_LIMIT)
             sent: list[int] = []
             failed: list[ServiceError] = []

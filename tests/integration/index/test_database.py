@@ -15,7 +15,8 @@ from services.chassis.errors import (
     ResourceExhausted,
     Unavailable,
 )
-from services.chassis.postgres import Connection, Database, DatabaseSettings
+from services.chassis.postgres import PLAN_EACH, Connection, Database, DatabaseSettings
+from services.chassis.postgres_types import integer_array, text_array
 from tests.integration.index.writer import Writer
 
 
@@ -44,6 +45,46 @@ async def test_only_what_is_written_again_anyway_may_stay_behind_the_disk(databa
     assert await waiting_for_disk(flushed=False) == "off"
     # The connection goes back to the pool as it was.
     assert [await waiting_for_disk() for _ in range(4)] == [usual] * 4
+
+
+async def test_what_finds_rows_by_keys_is_planned_for_any_value(database: Database) -> None:
+    some_id = "01890a5d-ac96-774b-bcce-b302099a8057"
+
+    async def planned(connection: Connection) -> str:
+        await connection.execute("prepare one_job (uuid) as select from jobs where job_id = $1")
+        cursor = await connection.execute(f"explain (costs off) execute one_job ('{some_id}')")
+        plan = "\n".join(line for (line,) in await cursor.fetchall())
+        await connection.execute("deallocate one_job")
+        return plan
+
+    async def settings(connection: Connection) -> tuple[str, ...]:
+        cursor = await connection.execute(
+            "select current_setting('plan_cache_mode'), current_setting('enable_seqscan')"
+        )
+        return await cursor.fetchone() or ()
+
+    async with database.transaction(tenant="acme", by_key=True) as connection:
+        # However small the table was when it was planned: the plan stays when it has grown.
+        plan = await planned(connection)
+        assert "$1" in plan
+        assert "Seq Scan" not in plan
+        await connection.execute(PLAN_EACH)
+        assert some_id in await planned(connection)
+    assert await database.look(settings, tenant="acme") == ("force_generic_plan", "off")
+    # The connections go back to the pool as they were.
+    for _ in range(4):
+        async with database.transaction(tenant="acme") as connection:
+            assert await settings(connection) == ("force_custom_plan", "on")
+
+
+@pytest.mark.parametrize("integers", [[], [1], [-1, 0, 32_767, 32_768, 2**31 - 1]])
+@pytest.mark.parametrize("texts", [[], [""], ["NULL", "", 'a"b\\c', "{d,e}", "été 漢字 🎈\n"]])
+async def test_arrays_arrive_as_they_were_sent(database: Database, integers: list[int], texts: list[str]) -> None:
+    async with database.transaction(tenant="acme") as connection:
+        cursor = await connection.execute(
+            "select %b::integer[], %b::text[]", (integer_array(integers), text_array(texts))
+        )
+        assert await cursor.fetchone() == (integers, texts)
 
 
 async def test_a_caller_never_meets_a_connection_that_the_server_dropped(database: Database) -> None:
