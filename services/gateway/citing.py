@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import TracebackType
@@ -28,6 +29,9 @@ from services.gateway.support import Check, SupportScorer, is_lead_in, is_statem
 from services.index.passages import Passage
 
 logger = logging.getLogger(__name__)
+
+_JOINT = re.compile(r"\s*(?:[,;&]|et|and|ou|or)?\s*")
+"""What may stand between two markers."""
 
 CORRECTION_LEAD = 0.1
 """How much closer another passage must be before a marker that nothing speaks against is corrected."""
@@ -215,10 +219,11 @@ class Citer:
         by_marker = {source.asked: source for source in sources if source.asked}
         events: list[Token | Citation | Withheld] = self._preluded()
         start = self._length
-        for part in held:
+        for part in _shown_parts(held, by_marker):
             if isinstance(part, Text):
                 events.append(self._token(part.text))
-            elif isinstance(part, Marker) and (source := by_marker.pop(part.number, None)):
+            else:
+                source = by_marker[part.number]
                 events.append(self._token(f"[{source.number}]", attached=source.number != source.asked))
         for source in sources:
             if not source.asked:
@@ -233,11 +238,8 @@ class Citer:
         """Show an unsupported sentence as it is; its citations say that they support nothing."""
         events: list[Token | Citation | Withheld] = self._preluded()
         start = self._length
-        for part in held:
-            if isinstance(part, Text):
-                events.append(self._token(part.text))
-            elif isinstance(part, Marker) and part.number in cited:
-                events.append(self._token(f"[{part.number}]"))
+        for part in _shown_parts(held, cited):
+            events.append(self._token(part.text if isinstance(part, Text) else f"[{part.number}]"))
         span = (start, self._length)
         if not cited:
             closest = _Source(check.closest, 0, check.verdicts[check.closest])
@@ -292,6 +294,32 @@ def _outdoes(other: Verdict, own: Verdict) -> bool:
         return True
     lead = (other.score or 0.0) - (own.score or 0.0)
     return lead > 0 if other.finding < own.finding else lead >= CORRECTION_LEAD and other.finding is own.finding
+
+
+def _shown_parts(held: Sequence[Part], numbers: Container[int]) -> list[Text | Marker]:
+    """Return the parts of a sentence with each marker of these numbers once.
+
+    What joins a marker to another one goes with it, and the space before it: of `deux jours [2] et [3].` is left `deux
+    jours [2].`, and of `deux jours [3].` the same without any.
+    """
+    seen: set[int] = set()
+    shown: dict[int, bool] = {}
+    for place, part in enumerate(held):
+        if isinstance(part, Marker):
+            shown[place] = part.number in numbers and part.number not in seen
+            seen.add(part.number)
+    kept: list[Text | Marker] = []
+    for place, part in enumerate(held):
+        before, after = shown.get(place - 1), shown.get(place + 1)
+        if isinstance(part, Marker) and shown[place]:
+            kept.append(part)
+        elif isinstance(part, Text):
+            if None not in (before, after) and not (before and after) and _JOINT.fullmatch(part.text):
+                continue
+            if before is False and not part.text[:1].isalnum() and kept and isinstance(last := kept[-1], Text):
+                kept[-1] = Text(last.text.rstrip(" \u00a0\u202f"))
+            kept.append(part)
+    return kept
 
 
 def _white_space(text: str) -> str:

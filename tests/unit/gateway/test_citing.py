@@ -57,6 +57,20 @@ async def test_the_models_marker_is_kept_and_resolved() -> None:
     ]
 
 
+@pytest.mark.parametrize(("said", "shown"), [
+    ("Deux jours de télétravail par semaine [1] et [7].", "Deux jours de télétravail par semaine [1]."),
+    ("Selon [7], [1] et [9], deux jours de télétravail par semaine.",
+     "Selon [1], deux jours de télétravail par semaine."),
+    ("Selon [1] et [1], deux jours de télétravail par semaine.", "Selon [1], deux jours de télétravail par semaine."),
+    ("Deux jours de télétravail [7] par semaine [1].", "Deux jours de télétravail par semaine [1]."),
+    ("Deux jours de télétravail par semaine [7].", "Deux jours de télétravail par semaine. [1]"),
+])
+async def test_a_dropped_marker_takes_with_it_what_joined_it_to_another(said: str, shown: str) -> None:
+    text, citations, _, _ = await cite(said)
+    assert text == shown
+    assert [citation.marker for citation in citations] == [1]
+
+
 async def test_a_citation_says_where_the_sentence_and_its_support_stand() -> None:
     text, citations, _, _ = await cite(
         "Deux jours de télétravail par semaine [1]. Le mardi, personne ne télétravaille [1]."
@@ -174,7 +188,7 @@ async def test_passages_that_hold_a_sentence_only_together_are_both_cited() -> N
 async def test_a_marker_that_the_model_invented_is_dropped_and_the_right_one_attached(marker: str) -> None:
     before = citations_total.labels("invalid")._value.get()
     text, (citation,), _, _ = await cite(f"Deux jours de télétravail par semaine {marker}.")
-    assert text == "Deux jours de télétravail par semaine . [1]"
+    assert text == "Deux jours de télétravail par semaine. [1]"
     assert citation.attached
     assert citations_total.labels("invalid")._value.get() == before + 1
 
@@ -261,4 +275,4 @@ async def test_a_delimiters_code_that_the_model_cites_is_its_passages_marker() -
     events += [event async for event in citer.feed("9a]. Le mardi, personne ne télétravaille [0123456789].")]
     events += [event async for event in citer.finish()]
     text = "".join(event.text for event in events if isinstance(event, Token))
-    assert text == "Un repas à 19 euros [2]. Le mardi, personne ne télétravaille . [1]"
+    assert text == "Un repas à 19 euros [2]. Le mardi, personne ne télétravaille. [1]"
