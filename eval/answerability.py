@@ -1,4 +1,4 @@
-"""Whether the passages found hold the answer: late interaction, the judge, and both, with the passage and without.
+"""Whether the passages found hold the answer: the search's signs, the judge, and both, with the passage and without.
 
 Each question is asked twice of the same corpus, the second time as if the passage that answers it had never been there:
 its neighbours of the same article stay, which is what makes it hard.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,18 +20,27 @@ import numpy.typing as npt
 from eval import report
 from eval.calibration import is_reported
 from eval.datasets import Dataset, Passage, Question
+from eval.encoding import OfflineEncoder
 from eval.judging import MARKING, YES_NO, indexed
 from eval.logistic import fit
 from eval.measures import auroc
+from eval.offline_asking import OfflineAsker
 from eval.opinions import logit
+from eval.refusal_situations import own_situations
+from eval.refusals import MODEL
 from eval.retrieval import RESULTS, Progress
 from eval.sentences import TENANT
+from eval.situations import PASSAGE_REMOVED, PRESENT
 from eval.system import System
 from services.chassis.channels import Deadline
+from services.gateway.answerability import answerability
+from services.gateway.answering import DOUBTFUL_MIN
 from services.gateway.judge import question_prompt, yes_probability
 from services.gateway.messages import FRENCH
 from services.gateway.peers import Limits, Peers, RerankCandidate
 from services.gateway.prompt import build_prompt
+from services.gateway.second_opinion import SIGNS_WEIGHT, are_answered
+from services.gateway.settings import GatewaySettings
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 
 CALL_SECONDS_MAX = 300.0
@@ -41,7 +50,7 @@ FALSE_MAX = 0.05
 RESAMPLES = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """What is known of a question in one state of the corpus."""
 
@@ -52,6 +61,8 @@ class Look:
     """Whether the passage that answers it is in the corpus."""
     late_interaction: float
     """Of the best passage."""
+    likely: float
+    """How likely an answer is by the signs of the search."""
     judged: float
     """The judge's probability that the best passages hold the answer."""
 
@@ -81,11 +92,12 @@ async def measure_answerability(
     ) as peers:
         (space, *_) = await peers.embed.served(tenant=TENANT, deadline=_deadline())
         corpus = await _embedded(dataset.passages, embed_pb2_grpc.EmbedServiceStub(channel))
+        likely = await _likely(dataset.first(questions), engine=system.engine)
         asked, progress = dataset.first(questions).questions, Progress("questions asked about")
         looks: list[Look] = []
         with kept.open("w", 1, "utf-8") as lines:
             for question in asked:
-                async for look in _look(question, corpus, peers, space_id=space.space_id, sources=sources):
+                async for look in _look(question, corpus, peers, likely, space_id=space.space_id, sources=sources):
                     looks.append(look)
                     lines.write(json.dumps(asdict(look), ensure_ascii=False) + "\n")
                 progress(len(looks) // 2, len(asked))
@@ -94,13 +106,23 @@ async def measure_answerability(
         "### Whether the passages hold the answer", answerability_table(looks),
         f"{len(asked)} questions, each with its passage and without; the judge reads the best "
         f"{f'{sources} passages' if sources > 1 else 'passage'} by late interaction over {CANDIDATES} candidates. "
-        "Joined they are a logistic regression. Regression and thresholds are set on half of the articles for the "
-        "other half, and the other way round. The value after ± is a standard error by bootstrap.",
+        "The regression and the thresholds are set on half of the articles for the other half, and the other way "
+        "round. The value after ± is a standard error by bootstrap. " + _at_defaults(looks),
         report.provenance(system=f"judge {model}, {system.described}", command=command),
     ])
     click.echo(body)
     if document is not None:
         report.write_block(document, "answerable", body)
+
+
+async def _likely(dataset: Dataset, *, engine: str) -> dict[tuple[str, bool], float]:
+    """Return how likely an answer is by the signs of a search in this process, by question and state of the corpus."""
+    asker = OfflineAsker(OfflineEncoder(model=MODEL, engine=engine, kept=RESULTS), progress=Progress)
+    situations = await own_situations(asker, dataset, collection=await asker.hold(dataset))
+    return {
+        (each.question, each.state == PRESENT): answerability(each.signs)
+        for each in situations if each.state in (PRESENT, PASSAGE_REMOVED)
+    }
 
 
 async def _embedded(passages: Sequence[Passage], embed: embed_pb2_grpc.EmbedServiceStub) -> _Corpus:
@@ -134,7 +156,8 @@ async def _embedded(passages: Sequence[Passage], embed: embed_pb2_grpc.EmbedServ
 
 
 async def _look(
-    question: Question, corpus: _Corpus, peers: Peers, *, space_id: str, sources: int
+    question: Question, corpus: _Corpus, peers: Peers, likely: Mapping[tuple[str, bool], float], *, space_id: str,
+    sources: int,
 ) -> AsyncIterator[Look]:
     embedding = await peers.embed_query(question.text, space_id=space_id, tenant=TENANT, deadline=_deadline())
     nearest = np.argsort(-(corpus.vectors @ embedding.vector), kind="stable")
@@ -157,16 +180,21 @@ async def _look(
         found, _ = await peers.score(
             question_prompt(question.text, prompt, language="fr"), YES_NO, tenant=TENANT, deadline=_deadline()
         )
-        yield Look(question.question_id, article, present, scores[str(best[0])],
-                   yes_probability(*(found[each] for each in YES_NO)))
+        yield Look(
+            question=question.question_id, article=article, present=present, late_interaction=scores[str(best[0])],
+            likely=likely[question.text, present], judged=yes_probability(*(found[each] for each in YES_NO)),
+        )
 
 
 def answerability_table(looks: Sequence[Look]) -> str:
     """Return the figures as Markdown: each half of the articles is reported with what the other half has set."""
     scores = {
         "late interaction": [look.late_interaction for look in looks],
+        "the signs of the search": [logit(look.likely) for look in looks],
         "the judge": [logit(look.judged) for look in looks],
-        "both": _joined(looks),
+        "signs and judge, as the gateway joins them": [logit(look.judged) + SIGNS_WEIGHT * logit(look.likely)
+                                                       for look in looks],
+        "signs and judge, by a regression": _joined(looks),
     }
     rows = [["score", "AUROC", "mean of the AUROC of both halves",
              f"refused without the passage, threshold at {FALSE_MAX:.0%} false refusals", "refused with it"]]
@@ -178,6 +206,20 @@ def answerability_table(looks: Sequence[Look]) -> str:
         rows.append([name, f"{auroc(there, gone):.3f} ±{_error(there, gone):.3f}", f"{sum(halves) / 2:.3f}",
                      f"{refused[False]:.0%}", f"{refused[True]:.0%}"])
     return report.markdown_table(rows)
+
+
+def _at_defaults(looks: Sequence[Look]) -> str:
+    """Return in words what the gateway refuses at its default thresholds, with the judge asked about questions."""
+    settings = GatewaySettings.model_fields
+    least, threshold = (float(settings[name].default)
+                        for name in ("answerability_threshold", "judge_questions_threshold"))
+    refused = {present: [
+        look.likely < min(DOUBTFUL_MIN, least)
+        or not are_answered(look.judged, threshold, margin=logit(look.likely) - logit(least))
+        for look in looks if look.present is present
+    ] for present in (False, True)}
+    gone, there = (sum(refused[present]) / len(refused[present]) for present in (False, True))
+    return f"At the gateway's default thresholds, they refuse {gone:.0%} without the passage and {there:.0%} with it."
 
 
 def _joined(looks: Sequence[Look]) -> list[float]:
@@ -211,7 +253,7 @@ def _refused(values: Sequence[float], looks: Sequence[Look], *, present: bool) -
 
 
 def _features(look: Look) -> list[float]:
-    return [look.late_interaction, logit(look.judged)]
+    return [logit(look.likely), logit(look.judged)]
 
 
 def _error(there: Sequence[float], gone: Sequence[float]) -> float:

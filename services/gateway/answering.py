@@ -31,6 +31,7 @@ from services.gateway.events import (
 )
 from services.gateway.grounds import informing
 from services.gateway.history import History
+from services.gateway.judge import log_odds
 from services.gateway.marking import Marking
 from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
 from services.gateway.modes import AnswerMode, ToolLimits
@@ -43,6 +44,9 @@ from services.gateway.second_opinion import Opinions
 from services.gateway.support import SupportScorer
 
 logger = logging.getLogger(__name__)
+
+DOUBTFUL_MIN = 0.05
+"""Likelihood of an answer from which on the judge, where it is asked about questions, has a word in a refusal."""
 
 
 @dataclass(frozen=True)
@@ -161,13 +165,13 @@ class Answerer:
                 yield degradation
         refusal = options.refusal_text or messages.refusal
         refused = refuse(passages, options, text=refusal, likely=likely)
-        if refused is not None:
+        if refused is not None and not (passages and self._leaves_to_judge(options, likely)):
             yield refused
             yield Finished(Outcome.REFUSED, stopwatch.durations, Usage(), "")
             return
         writer = Writer(
             self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
-            self._opinions,
+            self._opinions, likely=likely,
         )
         async with aclosing(writer.write(answer_id)) as written:
             async for event in written:
@@ -177,6 +181,18 @@ class Answerer:
             writer.outcome, stopwatch.durations, Usage() if generation is None else generation.usage,
             "" if generation is None else generation.model,
         )
+
+    def _leaves_to_judge(self, options: AnswerOptions, likely: float | None) -> bool:
+        """Return whether the language model is asked about a question that the search's signs alone would refuse."""
+        return (
+            self._opinions is not None and self._opinions.judges_questions(options.judge_question)
+            and likely is not None and likely >= DOUBTFUL_MIN
+        )
+
+
+def margin_of(likely: float | None, options: AnswerOptions) -> float | None:
+    """Return how far the log-odds of what is known of a search are above their threshold."""
+    return None if likely is None else log_odds(likely) - log_odds(options.answerability_threshold)
 
 
 def assesses(options: AnswerOptions, peers: Peers) -> bool:
@@ -215,7 +231,7 @@ class Writer:
     def __init__(
         self, peers: Peers, marking: Marking, query: Query, options: AnswerOptions, messages: Messages, refusal: str,
         embedding: QueryEmbedding, passages: tuple[RankedPassage, ...], stopwatch: Stopwatch, deadline: Deadline,
-        opinions: Opinions | None,
+        opinions: Opinions | None, *, likely: float | None = None,
     ) -> None:
         self._peers = peers
         self._marking = marking
@@ -241,6 +257,7 @@ class Writer:
             self._passages, self._scorer, strictness=options.strictness, language=messages.language, deadline=deadline,
             codes=marking.markers(self._passages, tenant=query.tenant), opinion=self._opinion,
         )
+        self._margin = margin_of(likely, options)
         self._best_score = passages[0].score
         reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
         self._closeness = max(reranked, default=-1.0)
@@ -253,7 +270,12 @@ class Writer:
         """Yield the answer's words and citations, a refusal, or the best extract."""
         if not await self._is_answerable():
             self.outcome = Outcome.REFUSED
-            yield Refused(self._refusal, "JUDGED_UNANSWERABLE", self._best_score)
+            assert self._opinion is not None
+            # Where the judge could not say, the search's signs have refused.
+            reason = "BELOW_THRESHOLD" if self._opinion.degradations else "JUDGED_UNANSWERABLE"
+            yield Refused(self._refusal, reason, self._best_score)
+            for degraded in self._opinion.degradations:
+                yield degraded
             return
         with self._stopwatch.measure("generate"):
             async with (
@@ -293,7 +315,9 @@ class Writer:
         if self._opinion is None or not self._opinion.asks_about_question:
             return True
         with self._stopwatch.measure("judge"):
-            return await self._opinion.is_answerable(self._query.question, deadline=self._deadline)
+            return await self._opinion.is_answerable(
+                self._query.question, margin=self._margin, deadline=self._deadline
+            )
 
     async def stream(self, parts: AsyncIterator[str | Generation]) -> AsyncGenerator[Event, None]:
         """Yield the sentences that may be shown, with their citations."""

@@ -215,6 +215,12 @@ def question_prompt(question: str, prompt: Prompt, *, language: str) -> Prompt:
     return Prompt(prompt.system, prompt.sources + body)
 
 
+def log_odds(probability: float) -> float:
+    """Return the logarithm of the odds of a probability, which is kept off 0 and 1."""
+    kept = min(max(probability, 1e-6), 1 - 1e-6)
+    return math.log(kept / (1 - kept))
+
+
 def yes_probability(yes: float, no: float) -> float:
     """Return the probability of yes among yes and no, from their log-probabilities; one half where neither is told."""
     if yes == no:

@@ -19,11 +19,15 @@ from services.chassis.errors import DeadlineExceeded, FailedPrecondition, Servic
 from services.gateway.checking import Basis, Finding, Verdict
 from services.gateway.entailment import Entailment
 from services.gateway.events import Degradation
-from services.gateway.judge import Judge
+from services.gateway.judge import Judge, log_odds
 from services.gateway.prompt import Prompt
 from services.index.passages import Passage
 
 logger = logging.getLogger(__name__)
+
+SIGNS_WEIGHT = 1.0
+"""What a margin of the search's signs counts beside the judge's: about the same, by the questions of
+`python -m eval answerable`."""
 
 _BEFORE_STOP = re.compile(r"\s+(?=[.,](?:\s|$))")
 """What a marker leaves behind: `deux jours [1].`"""
@@ -51,6 +55,10 @@ class Opinions:
     def __init__(self, judge: Judge, entailment: Entailment) -> None:
         self._judge = judge
         self._entailment = entailment
+
+    def judges_questions(self, asked: bool | None) -> bool:
+        """Return whether the judge is asked about a question itself; `asked` is the request's word, None for none."""
+        return self._judge.judges_questions(asked)
 
     def open(
         self, prompt: Prompt, passages: Sequence[Passage], *, language: str, tenant: str, judge: bool | None,
@@ -106,16 +114,20 @@ class SecondOpinion:
         """Whether the judge is asked, before the answer is written, if the passages hold it."""
         return self._judge.judges_questions(self._question_judged)
 
-    async def is_answerable(self, question: str, *, deadline: Deadline) -> bool:
-        """Return whether the judge finds the answer in the passages; True where it cannot say."""
+    async def is_answerable(self, question: str, *, margin: float | None = None, deadline: Deadline) -> bool:
+        """Return whether the passages hold the answer, by the judge and by what is known of the search.
+
+        `margin` is how far the log-odds of the search's signs are above their threshold, None where there are none.
+        It decides alone where the judge cannot say; without it nothing speaks against an answer then.
+        """
         try:
             probability = await self._judge.question(
                 question, self._prompt, language=self._language, tenant=self._tenant, deadline=deadline
             )
         except ServiceError as error:
             self._degrade("judge", error, "it was not asked whether the passages hold the answer")
-            return True
-        answerable = probability >= self._judge.settings.question_threshold
+            return margin is None or margin >= 0
+        answerable = are_answered(probability, self._judge.settings.question_threshold, margin=margin)
         opinions_total.labels("question", "yes" if answerable else "no").inc()
         return answerable
 
@@ -159,6 +171,12 @@ class SecondOpinion:
         logger.warning("%s: %s", instead, error)
         self._failed.add(stage)
         self.degradations.append(Degradation(stage, f"{error.message}; {instead}"))
+
+
+def are_answered(probability: float, threshold: float, *, margin: float | None) -> bool:
+    """Return whether passages hold an answer by the judge's probability and the margin of the search's signs."""
+    above = log_odds(probability) - log_odds(threshold)
+    return above + (margin or 0.0) * SIGNS_WEIGHT >= 0
 
 
 def _counted(opinion: _Opinion) -> _Opinion:

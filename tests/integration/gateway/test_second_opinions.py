@@ -181,3 +181,32 @@ async def test_a_question_that_may_be_answered_or_was_not_judged_is_answered(
     assert error is None
     assert text_of(events) == TEXT
     assert [stage for stage, _ in degraded(events)] == (["judge"] if scenario.score_error else [])
+
+
+@pytest.mark.parametrize(("likely", "yes", "reasons"), [
+    (0.2, None, ["BELOW_THRESHOLD"]), (0.2, 0.99, []), (0.2, 0.4, ["JUDGED_UNANSWERABLE"]),
+    (0.04, 0.99, ["BELOW_THRESHOLD"]), (0.9, 0.3, []), (0.3, 0.3, ["JUDGED_UNANSWERABLE"]),
+])
+async def test_the_judge_has_a_word_in_what_the_search_alone_would_refuse(
+    handbook: Database, monkeypatch: pytest.MonkeyPatch, likely: float, yes: float | None, reasons: list[str]
+) -> None:
+    monkeypatch.setattr("services.gateway.assessing.answerability", lambda signs: likely)
+    scenario = Scenario(yes=lambda asked: yes or 0.0)
+    async with gateway(handbook, scenario, answerability_threshold=0.25, judge_questions_threshold=0.5) as served:
+        events, error = await served.ask(QUESTION, judge_question=yes is not None)
+    assert error is None
+    assert [event.refused.reason for event in events if event.HasField("refused")] == reasons
+    assert text_of(events) == ("" if reasons else TEXT)
+
+
+async def test_where_the_judge_fails_the_search_refuses_and_both_are_told(
+    handbook: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.gateway.assessing.answerability", lambda signs: 0.2)
+    scenario = Scenario(score_error=Unavailable("the engine is gone"))
+    async with gateway(handbook, scenario, answerability_threshold=0.25) as served:
+        events, error = await served.ask(QUESTION, judge_question=True)
+    assert error is None
+    assert [event.refused.reason for event in events if event.HasField("refused")] == ["BELOW_THRESHOLD"]
+    assert [stage for stage, _ in degraded(events)] == ["judge"]
+    assert served.scenario.generations == []

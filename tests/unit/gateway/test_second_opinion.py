@@ -334,3 +334,19 @@ async def test_a_question_that_could_not_be_judged_is_answered_and_that_is_told(
     opinion = opinion_of(Models(error=Unavailable("gone")), question=True)
     assert await opinion.is_answerable("Combien ?", deadline=Deadline.after(30))
     assert [each.stage for each in opinion.degradations] == ["judge"]
+
+
+@pytest.mark.parametrize(("yes", "margin", "answerable"), [
+    (0.6, -0.2, True), (0.6, -3.0, False), (0.3, 0.2, False), (0.3, 3.0, True), (0.6, None, True), (0.3, None, False),
+])
+async def test_the_judge_and_the_signs_of_the_search_decide_together(
+    yes: float, margin: float | None, answerable: bool
+) -> None:
+    opinion = opinion_of(Models(yes=yes), question=True)
+    assert await opinion.is_answerable("Combien ?", margin=margin, deadline=Deadline.after(30)) is answerable
+
+
+@pytest.mark.parametrize(("margin", "answerable"), [(None, True), (0.1, True), (-0.1, False)])
+async def test_where_the_judge_cannot_say_the_signs_decide(margin: float | None, answerable: bool) -> None:
+    opinion = opinion_of(Models(error=Unavailable("gone")), question=True)
+    assert await opinion.is_answerable("Combien ?", margin=margin, deadline=Deadline.after(30)) is answerable
