@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import AsyncExitStack
 
-from bench.environment import opened_together, running_stack
+from bench.environment import running_stack
 from bench.measuring import Table, interleave
 from bench.texts import passages
 from bench.vllm_process import vllm
@@ -24,9 +23,10 @@ async def run(*, quick: bool) -> list[Table]:
     table = Table("first token", "ms", higher_is_better=False)
     texts, origin = passages(400)
     prompts = [f"{number} {text[:1200]}" for number, text in enumerate(texts)]
-    async with AsyncExitStack() as opened:
-        stack = running_stack(SOURCIER_STACK_SERVICES="generate", SOURCIER_GENERATE_MODEL=MODEL)
-        addresses, engine = await opened_together(opened, stack, vllm(MODEL))
+    async with (
+        running_stack(SOURCIER_STACK_SERVICES="generate", SOURCIER_GENERATE_MODEL=MODEL) as addresses,
+        vllm(MODEL) as engine,
+    ):
         channel = channels.open_channel(addresses["SOURCIER_GENERATE_URL"])
         stub = generate_pb2_grpc.GenerateServiceStub(channel)
         texts_of: dict[str, str] = {}

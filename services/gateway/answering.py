@@ -281,7 +281,7 @@ class Writer:
             async with (
                 self._peers.generate(
                     self._prompt, self._options.sampling, tenant=self._query.tenant, generation_id=answer_id,
-                    deadline=self._deadline,
+                    deadline=self._deadline, by_sentence=True,
                 ) as parts,
                 aclosing(self.stream(parts)) as streamed,
             ):

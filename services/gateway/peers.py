@@ -181,21 +181,28 @@ class Peers:
         return described.model
 
     def generate(
-        self, prompt: Prompt, options: SamplingOptions, *, tenant: str, generation_id: str, deadline: Deadline
+        self, prompt: Prompt, options: SamplingOptions, *, tenant: str, generation_id: str, deadline: Deadline,
+        by_sentence: bool = False,
     ) -> AbstractAsyncContextManager[AsyncIterator[str | Generation]]:
-        """Stream the language model's text, then how it ended; leaving the context aborts the generation."""
-        return self._generation(prompt, options, tenant=tenant, generation_id=generation_id, deadline=deadline)
+        """Stream the language model's text, then how it ended; leaving the context aborts the generation.
+
+        `by_sentence` is for who has use for whole sentences alone: after the first one text comes in few pieces.
+        """
+        return self._generation(
+            prompt, options, tenant=tenant, generation_id=generation_id, deadline=deadline, by_sentence=by_sentence
+        )
 
     @asynccontextmanager
     async def _generation(
-        self, prompt: Prompt, options: SamplingOptions, *, tenant: str, generation_id: str, deadline: Deadline
+        self, prompt: Prompt, options: SamplingOptions, *, tenant: str, generation_id: str, deadline: Deadline,
+        by_sentence: bool,
     ) -> AsyncIterator[AsyncIterator[str | Generation]]:
         sampling = generate_pb2.Sampling(temperature=options.temperature, tokens_max=options.tokens_max)
         if options.seed is not None:
             sampling.seed = options.seed
         request = generate_pb2.GenerateRequest(
             generation_id=generation_id,
-            messages=_messages(prompt), sampling=sampling, cache_salt=tenant, by_sentence=True,
+            messages=_messages(prompt), sampling=sampling, cache_salt=tenant, by_sentence=by_sentence,
         )
         async with self._generated(request, tenant=tenant, deadline=deadline) as responses:
             yield _texts(responses)

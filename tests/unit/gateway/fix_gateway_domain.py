@@ -101,7 +101,8 @@ class FakePeers:
 
     @asynccontextmanager
     async def generate(
-        self, prompt: Prompt, options: SamplingOptions, *, tenant: str, generation_id: str, deadline: Deadline
+        self, prompt: Prompt, options: SamplingOptions, *, tenant: str, generation_id: str, deadline: Deadline,
+        by_sentence: bool = False,
     ) -> AsyncIterator[AsyncIterator[str | Generation]]:
         """Stream the deltas; `closed` is set when the reader left."""
         self.prompts.append(prompt)
