@@ -26,8 +26,9 @@ from services.index.passages import Passage
 logger = logging.getLogger(__name__)
 
 SIGNS_WEIGHT = 1.0
-"""What a margin of the search's signs counts beside the judge's: about the same, by the questions of
-`python -m eval answerable`."""
+"""What a margin of the search's signs counts beside the judge's. `python -m eval answerable` has what that is worth: a
+judge of 1.5 billion parameters adds nothing to the signs, and loses 1 % of the answerable questions with them, 7 %
+alone."""
 
 _BEFORE_STOP = re.compile(r"\s+(?=[.,](?:\s|$))")
 """What a marker leaves behind: `deux jours [1].`"""
