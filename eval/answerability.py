@@ -35,7 +35,7 @@ from eval.system import System
 from services.chassis.channels import Deadline
 from services.gateway.answerability import answerability
 from services.gateway.answering import DOUBTFUL_MIN
-from services.gateway.judge import question_prompt, yes_probability
+from services.gateway.judge import log_odds, question_prompt, yes_probability
 from services.gateway.messages import FRENCH
 from services.gateway.peers import Limits, Peers, RerankCandidate
 from services.gateway.prompt import build_prompt
@@ -192,7 +192,7 @@ def answerability_table(looks: Sequence[Look]) -> str:
         "late interaction": [look.late_interaction for look in looks],
         "the signs of the search": [logit(look.likely) for look in looks],
         "the judge": [logit(look.judged) for look in looks],
-        "signs and judge, as the gateway joins them": [logit(look.judged) + SIGNS_WEIGHT * logit(look.likely)
+        "signs and judge, as the gateway joins them": [log_odds(look.judged) + SIGNS_WEIGHT * log_odds(look.likely)
                                                        for look in looks],
         "signs and judge, by a regression": _joined(looks),
     }
@@ -215,7 +215,7 @@ def _at_defaults(looks: Sequence[Look]) -> str:
                         for name in ("answerability_threshold", "judge_questions_threshold"))
     refused = {present: [
         look.likely < min(DOUBTFUL_MIN, least)
-        or not are_answered(look.judged, threshold, margin=logit(look.likely) - logit(least))
+        or not are_answered(look.judged, threshold, margin=log_odds(look.likely) - log_odds(least))
         for look in looks if look.present is present
     ] for present in (False, True)}
     gone, there = (sum(refused[present]) / len(refused[present]) for present in (False, True))

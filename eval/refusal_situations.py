@@ -83,9 +83,9 @@ async def own_situations(asker: Asking, dataset: Dataset, *, collection: str) ->
 async def _handbook(asker: Asking, asked: RefusalSets) -> list[Situation]:
     collection = await asker.hold_files(handbook.paths(), name=handbook.COLLECTION)
     situations: list[Situation] = []
-    for entry in handbook.questions():
-        situations += await _asked(asker, [entry.question], source=DEMO_NAME, collection=collection,
-                                   state=PRESENT if entry.answerable else OFF_TOPIC)
+    for state, answerable in ((PRESENT, True), (OFF_TOPIC, False)):
+        texts = [entry.question for entry in handbook.questions() if entry.answerable is answerable]
+        situations += await _asked(asker, texts, source=DEMO_NAME, collection=collection, state=state)
     situations += await _asked(asker, handbook.reworded(), source=f"{DEMO_NAME}, {REWORDED}", collection=collection)
     for language, name in LANGUAGES.items():
         texts = [text for text, spoken in handbook.translated() if spoken == language]
