@@ -127,7 +127,7 @@ class CopiedAnswer:
 
     async def _check_exists(self) -> None:
         """Refuse to wait for an answer that nobody makes."""
-        while await self._log.inquire(tenant=self._tenant, answer_id=self._answer_id) is None:
+        while await self._is_nobodys():
             # It may have been stored to its end between the two looks.
             if await self._log.last(tenant=self._tenant, answer_id=self._answer_id) is not None:
                 return
@@ -135,6 +135,16 @@ class CopiedAnswer:
                 raise not_found(self._answer_id)
             # Its gateway told its reader first, and the broker a moment later.
             await asyncio.sleep(YOUNG_SECONDS / 10)
+
+    async def _is_nobodys(self) -> bool:
+        """Return whether no gateway listens to inquiries about the answer."""
+        try:
+            return await self._log.inquire(tenant=self._tenant, answer_id=self._answer_id) is None
+        except Unavailable:
+            if not self._log.connected:
+                raise
+            # One listens and is too busy to say so: reading on finds out whether it is alive.
+            return False
 
     async def _look(self) -> None:
         """Ask the answer's gateway whether it is there, and end the answer when it has not been for too long."""

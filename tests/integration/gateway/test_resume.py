@@ -12,8 +12,10 @@ import grpc
 import grpc.aio
 import pytest
 
+from services.chassis.errors import Unavailable
 from services.chassis.ids import new_id
 from services.chassis.postgres import Database
+from services.gateway.answer_log import AnswerLog
 from sourcier.gateway.v1 import answer_pb2
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway, read
 from tests.integration.gateway.test_answer_service import QUESTION, check_stream
@@ -106,6 +108,34 @@ async def test_several_readers_at_several_gateways_read_the_same(
     whole = begun + readings[0][0]
     check_stream(whole)
     assert all((events, error) == (whole, None) for events, error in readings[1:])
+
+
+async def test_a_gateway_too_busy_to_say_that_it_makes_an_answer_is_waited_for(
+    handbook: Database, nats_url: str, subject_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = Scenario(deltas=SENTENCE * 5, pace_seconds=0.02)
+    async with replicas(handbook, scenario, nats_url, subject_prefix) as (first, second):
+        call = first.start(QUESTION)
+        begun = await first_events(call, 1)
+        inquiries = 0
+
+        async def unanswered(*args: Any, **fields: Any) -> None:
+            nonlocal inquiries
+            inquiries += 1
+            raise Unavailable("nobody answered")
+
+        async def nothing_stored(*args: Any, **fields: Any) -> AsyncIterator[Any]:
+            for nothing in ():
+                yield nothing
+
+        # The first look finds nothing in the log yet, whose copies come a moment after the events.
+        with monkeypatch.context() as early:
+            early.setattr(AnswerLog, "inquire", unanswered)
+            early.setattr(AnswerLog, "read", nothing_stored)
+            resumed = asyncio.create_task(second.resume(begun[0].answer_id))
+            await until(lambda: inquiries)
+        (rest, error), resumed_to = await asyncio.gather(read(call), resumed)
+    assert (error, resumed_to) == (None, (begun + rest, None))
 
 
 async def test_nobody_resumes_what_is_not_theirs_or_is_not_there(
