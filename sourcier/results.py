@@ -92,68 +92,94 @@ class UploadResult:
 
 async def gather_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> Answer:
     """Read an answer to its end; raise AnswerFailed when it could not be completed."""
-    started, finished = answer_pb2.Started(), answer_pb2.Finished()
-    tokens, replacement, reason, answer_id, rewritten = list[str](), "", "", "", ""
-    citations, sources = list[answer_pb2.Citation](), tuple[answer_pb2.Passage, ...]()
-    degradations, withheld = list[answer_pb2.Degradation](), list[answer_pb2.Withheld]()
-    direct: answer_pb2.DirectAnswer | None = None
-    queries, analysis = list[str](), None
-    narrowed: answer_pb2.Narrowed | None = None
+    gathered = _Gathered()
     async for event in events:
-        answer_id = event.answer_id
+        gathered.take(event)
+    return gathered.answer()
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What the events of an answer said so far."""
+
+    answer_id: str = ""
+    started: answer_pb2.Started = field(default_factory=answer_pb2.Started)
+    finished: answer_pb2.Finished = field(default_factory=answer_pb2.Finished)
+    rewritten: str = ""
+    analysis: answer_pb2.Analysed | None = None
+    narrowed: answer_pb2.Narrowed | None = None
+    direct: answer_pb2.DirectAnswer | None = None
+    queries: list[str] = field(default_factory=list)
+    sources: tuple[answer_pb2.Passage, ...] = ()
+    tokens: list[str] = field(default_factory=list)
+    citations: list[answer_pb2.Citation] = field(default_factory=list)
+    withheld: list[answer_pb2.Withheld] = field(default_factory=list)
+    degradations: list[answer_pb2.Degradation] = field(default_factory=list)
+    replacement: str = ""
+    """What stands in the place of the tokens."""
+    reason: str = ""
+    """Why the answer was refused."""
+
+    def take(self, event: answer_pb2.AskEvent) -> None:
+        """Take in what the next event says; raise AnswerFailed where it says that there will be no answer."""
+        self.answer_id = event.answer_id
         match event.WhichOneof("event"):
             case "started":
-                started = event.started
+                self.started = event.started
             case "rewritten":
-                rewritten = event.rewritten.question
+                self.rewritten = event.rewritten.question
             case "searching":
-                queries.append(event.searching.query)
+                self.queries.append(event.searching.query)
             case "analysed":
-                analysis = event.analysed
+                self.analysis = event.analysed
             case "narrowed":
-                narrowed = event.narrowed
+                self.narrowed = event.narrowed
             case "reranked":
-                sources = tuple(event.reranked.passages)
+                self.sources = tuple(event.reranked.passages)
             case "token":
-                tokens.append(event.token.text)
+                self.tokens.append(event.token.text)
             case "citation":
-                citations.append(event.citation)
+                self.citations.append(event.citation)
             case "refused":
-                replacement, reason = event.refused.text, event.refused.reason
-                citations.clear()
+                self.replacement, self.reason = event.refused.text, event.refused.reason
+                self.citations.clear()
             case "quoted":
-                replacement = event.quoted.text
-                citations = [event.quoted.citation]
+                self.replacement = event.quoted.text
+                self.citations = [event.quoted.citation]
             case "withheld":
-                withheld.append(event.withheld)
+                self.withheld.append(event.withheld)
             case "direct_answer":
-                direct = event.direct_answer
-                replacement = direct.text
+                self.direct = event.direct_answer
+                self.replacement = event.direct_answer.text
             case "degraded":
-                degradations.append(event.degraded)
+                self.degradations.append(event.degraded)
             case "finished":
-                finished = event.finished
+                self.finished = event.finished
             case "failed":
                 raise AnswerFailed(event.failed.message, reason=event.failed.reason)
-    if not finished.outcome:
-        raise AnswerFailed("the answer ended before it was whole", reason="INCOMPLETE")
-    return Answer(
-        text=replacement or "".join(tokens),
-        outcome=_OUTCOMES.get(finished.outcome, "answered"),
-        citations=tuple(citations),
-        sources=sources,
-        reason=reason,
-        durations={each.stage: each.duration.ToTimedelta().total_seconds() for each in finished.durations},
-        degradations=tuple(degradations),
-        withheld=tuple(withheld),
-        usage=finished.usage,
-        model=finished.model,
-        direct=direct,
-        answer_id=answer_id,
-        language=started.language,
-        rewritten=rewritten,
-        message_id=finished.message_id,
-        queries=tuple(queries),
-        analysis=analysis,
-        narrowed=narrowed,
-    )
+
+    def answer(self) -> Answer:
+        """Return the answer; raise AnswerFailed where its end is missing."""
+        finished = self.finished
+        if not finished.outcome:
+            raise AnswerFailed("the answer ended before it was whole", reason="INCOMPLETE")
+        return Answer(
+            text=self.replacement or "".join(self.tokens),
+            outcome=_OUTCOMES.get(finished.outcome, "answered"),
+            citations=tuple(self.citations),
+            sources=self.sources,
+            reason=self.reason,
+            durations={each.stage: each.duration.ToTimedelta().total_seconds() for each in finished.durations},
+            degradations=tuple(self.degradations),
+            withheld=tuple(self.withheld),
+            usage=finished.usage,
+            model=finished.model,
+            direct=self.direct,
+            answer_id=self.answer_id,
+            language=self.started.language,
+            rewritten=self.rewritten,
+            message_id=finished.message_id,
+            queries=tuple(self.queries),
+            analysis=self.analysis,
+            narrowed=self.narrowed,
+        )

@@ -96,22 +96,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             search_seconds_max=settings.search_seconds_max,
             closeness=Closeness(settings.refusal_threshold, settings.refusal_similarity),
         )
-        marking = open_marking(settings.prompt_secret.get_secret_value())
-        direct = DirectAnswers(
-            database, peers, similarity_min=settings.direct_similarity,
-            search_seconds_max=settings.search_seconds_max, sources=settings.validated_sources,
-        )
-        opinions = Opinions(Judge(peers, settings.judging), Entailment(peers, settings.entailing))
-        assessor = Assessor(database, Backgrounds(peers), seconds_max=settings.search_seconds_max)
-        dialogue = Dialogue(
-            Answerer(
-                retriever, peers, marking, direct, opinions,
-                by_tools=ToolAnswerer(retriever, peers, marking, opinions, assessor),
-                analyser=Analyser(peers, database, seconds_max=settings.analyse_seconds_max),
-                assessor=assessor,
-            ),
-            Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue,
-        )
+        dialogue = _dialogue(settings, database, peers, retriever)
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
                    AnswerServer(retriever, dialogue, settings, answers, Agents(database),
                                 RetrievalPlanner(database, settings)), ANSWER_SERVICE_NAME)
@@ -137,6 +122,24 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             ExpiringConversations(database, retention_days=settings.conversation_retention_days)
         ]
         await lifecycle.serve(server, [answers, vectors, *expiring, *await _workers(settings, opened)], stopping)
+
+
+def _dialogue(settings: GatewaySettings, database: Database, peers: Peers, retriever: Retriever) -> Dialogue:
+    """Put together what answers a question of a conversation."""
+    marking = open_marking(settings.prompt_secret.get_secret_value())
+    direct = DirectAnswers(
+        database, peers, similarity_min=settings.direct_similarity,
+        search_seconds_max=settings.search_seconds_max, sources=settings.validated_sources,
+    )
+    opinions = Opinions(Judge(peers, settings.judging), Entailment(peers, settings.entailing))
+    assessor = Assessor(database, Backgrounds(peers), seconds_max=settings.search_seconds_max)
+    answerer = Answerer(
+        retriever, peers, marking, direct, opinions,
+        by_tools=ToolAnswerer(retriever, peers, marking, opinions, assessor),
+        analyser=Analyser(peers, database, seconds_max=settings.analyse_seconds_max),
+        assessor=assessor,
+    )
+    return Dialogue(answerer, Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue)
 
 
 @asynccontextmanager
