@@ -78,8 +78,8 @@ GROUPS: Mapping[str, Mapping[str, Candidate]] = {
 async def run(*, quick: bool) -> list[Table]:
     """Measure each candidate of each group on the same texts: passages for engines, mixed lengths for batches."""
     model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
-    texts, origin = passages(6 if quick else 96)
-    mixed, distribution = long_tailed(16 if quick else 256)
+    texts, origin = passages(4 if quick else 96)
+    mixed, distribution = long_tailed(10 if quick else 256)
     fp32 = _open(Candidate(form="fp32", properties=F32), model, model.variant("fp32"))
     expected = {source: _vectors(fp32, chosen, Candidate())
                 for chosen, source in ((texts, origin), (mixed, distribution))}

@@ -29,7 +29,7 @@ from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
 
 TOKENS_PER_SECOND = 50
 STREAMS = 20
-SECONDS = 4.0
+SECONDS, SECONDS_QUICK = 4.0, 2.0
 ROUNDS = 7
 
 
@@ -47,7 +47,12 @@ async def run(*, quick: bool) -> list[Table]:
                 ways[name] = await opened.enter_async_context(
                     Answers(way, linger_seconds=60, answers_max=1_000, grace_seconds=5)
                 )
-            contestants = {name: partial(_round, name, answers, delay, cost) for name, answers in ways.items()}
+            seconds = SECONDS_QUICK if quick else SECONDS
+            contestants = {
+                name: partial(_round, name, _Scripted(answers, seconds),  # type: ignore[abstract]  # only Ask is called
+                              delay, cost)
+                for name, answers in ways.items()
+            }
             await interleave(delay, contestants, rounds=1 if quick else ROUNDS)
     for contestant in ways:
         cost.samples[contestant] = cost.samples[contestant][1:]  # the round that does not count
@@ -58,10 +63,10 @@ async def run(*, quick: bool) -> list[Table]:
     return [delay, cost]
 
 
-async def _round(name: str, answers: Answers | None, delay: Table, cost: Table) -> float:
+async def _round(name: str, scripted: _Scripted, delay: Table, cost: Table) -> float:
     process = psutil.Process()
     async with Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=1_000) as server:
-        server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server, _Scripted(answers),  # type: ignore[abstract]  # only Ask is called
+        server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server, scripted,
                    "sourcier.gateway.v1.AnswerService")
         await server.start()
         channel = open_channel(f"127.0.0.1:{server.port}")
@@ -87,26 +92,26 @@ async def _read(stub: Any, share: float) -> list[float]:
     return delays
 
 
-async def _tokens(_: str) -> AsyncGenerator[Event, None]:
-    for _number in range(int(SECONDS * TOKENS_PER_SECOND)):
-        await asyncio.sleep(1 / TOKENS_PER_SECOND)
-        yield Token(f"{time.perf_counter():.6f}")
-    yield Finished(Outcome.ANSWERED, {})
-
-
 class _Scripted(answer_pb2_grpc.AnswerServiceServicer):
-    def __init__(self, answers: Answers | None) -> None:
+    def __init__(self, answers: Answers | None, seconds: float) -> None:
         self._answers = answers
+        self._tokens = int(seconds * TOKENS_PER_SECOND)
 
     async def Ask(  # noqa: N802 - named by the contract
         self, request: answer_pb2.AskRequest, context: Any
     ) -> AsyncIterator[answer_pb2.AskResponse]:
         if self._answers is None:
             stream = EventStream("straight")
-            async for event in _tokens(""):
+            async for event in self._made(""):
                 yield answer_pb2.AskResponse(event=stream.event(event))
             return
-        answer = self._answers.start(_tokens, tenant="default")
+        answer = self._answers.start(self._made, tenant="default")
         async with aclosing(answer.read(after_sequence=0)) as events:
             async for each in events:
                 yield answer_pb2.AskResponse(event=each)
+
+    async def _made(self, _: str) -> AsyncGenerator[Event, None]:
+        for _number in range(self._tokens):
+            await asyncio.sleep(1 / TOKENS_PER_SECOND)
+            yield Token(f"{time.perf_counter():.6f}")
+        yield Finished(Outcome.ANSWERED, {})
