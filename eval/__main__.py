@@ -14,6 +14,7 @@ from eval.analyses import measure_analyses
 from eval.answerability import measure_answerability
 from eval.answers import PARTS, AnswerRun, measure_answers
 from eval.attack_runs import measure_attacks
+from eval.catalogue import EVALUATIONS, EVERYTHING
 from eval.codes import measure_codes
 from eval.enriching import measure_enriching
 from eval.faq_closeness import measure_closeness
@@ -25,10 +26,12 @@ from eval.refusals import RefusalRun, measure_offline, measure_through
 from eval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
 from eval.retrieval_plot import plot_retrieval
 from eval.sentences import measure_sentences
+from eval.several import list_all, run_all
 from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
 from eval.tool_calls import measure_tool_calls
 from sourcier import SourcierError
 
+SHARED_DATA = Path("..") / "shared" / "data"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "QUALITY.md"
 
 
@@ -216,6 +219,35 @@ def faq(data: Path, questions: int, model: str, engine: str, report: bool) -> No
         datasets.load(data), questions=questions, model=model, engine=engine,
         document=DOCUMENT if report else None, command=_command(),
     )
+
+
+class _Names(click.ParamType[list[str]]):
+    """Names of evaluations with commas between them, or `all`."""
+
+    name = "NAME,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        """Return the names, each once and in the catalogue's order."""
+        asked = set(str(value).replace(",", " ").split())
+        unknown = sorted(asked - EVALUATIONS.keys() - {EVERYTHING})
+        if unknown or not asked:
+            self.fail(f"unknown: {', '.join(unknown) or 'nothing named'}; the evaluations are {EVERYTHING}, "
+                      f"{', '.join(EVALUATIONS)}", param, ctx)
+        return [name for name in EVALUATIONS if EVERYTHING in asked or name in asked]
+
+
+@main.command()
+@click.option("--only", type=_Names(), default=EVERYTHING, show_default=True, help="Run these alone.")
+@click.option("--data-root", type=click.Path(path_type=Path, file_okay=False), default=SHARED_DATA, show_default=True,
+              help="The folder with retrieval/ and documents/.")
+@click.option("--report/--no-report", default=False, help="Write complete runs into docs/QUALITY.md.")
+@click.option("--list", "listed", is_flag=True, help="Show the names, and how long each takes.")
+def several(only: list[str], data_root: Path, report: bool, listed: bool) -> None:
+    """Run several evaluations, one after the other, and compare what they found with eval/baseline.json."""
+    if listed:
+        click.echo(list_all())
+    else:
+        run_all(only, data=data_root, report=report)
 
 
 @main.command(name="gates")

@@ -27,7 +27,6 @@ from services.index.question_terms import question_words
 from services.index.search import SearchResult
 from services.ingest.chunking.configuration import ChunkingConfiguration
 from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.dispatch import parse
 from services.ingest.parsing.source import Source
 
 FUSION = Fusion(heads=CANDIDATE_HEADS)
@@ -159,4 +158,7 @@ def _passages(dataset: Dataset, corpus: EncodedCorpus, titles: Sequence[str]) ->
 
 
 def _read(path: Path) -> ParsedDocument:
+    # Two seconds, and what transformers says of itself, that the other evaluations do without.
+    from services.ingest.parsing.dispatch import parse
+
     return parse(Source(path, path.name))
