@@ -6,14 +6,14 @@ from datetime import datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from services.index.collections import Collection
+from services.index.collections import Collection, Held
 from services.index.documents import Document
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.ingest.v1 import ingest_pb2
 
 
-def collection_message(collection: Collection) -> knowledge_pb2.Collection:
-    """Return a collection as a message."""
+def collection_message(collection: Collection, held: Held) -> knowledge_pb2.Collection:
+    """Return a collection, and how much it holds, as a message."""
     chunking = collection.chunking
     return knowledge_pb2.Collection(
         collection_id=collection.collection_id, name=collection.name, space_id=collection.space_id,
@@ -21,7 +21,7 @@ def collection_message(collection: Collection) -> knowledge_pb2.Collection:
             method=chunking.method, unit=chunking.unit, target=chunking.target, overlap=chunking.overlap,
             maximum=chunking.maximum,
         ),
-        document_count=collection.document_count, chunk_count=collection.chunk_count,
+        document_count=held.documents, chunk_count=held.chunks,
         created_at=timestamp(collection.created_at), retention_days=collection.retention_days,
         retrieval=knowledge_pb2.RetrievalSettings(**collection.retrieval.said),
     )

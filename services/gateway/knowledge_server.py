@@ -50,7 +50,8 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         await self._ask(context, self._peers.ingest.CreateCollection, internal_creation(request))
         async with self._database.transaction(tenant=tenant, read_only=True) as connection:
             created = await collections.get_collection(connection, tenant=tenant, name=request.name)
-        return knowledge_pb2.CreateCollectionResponse(collection=collection_message(created))
+            (held,) = await collections.count_held(connection, tenant=tenant, of=[created])
+        return knowledge_pb2.CreateCollectionResponse(collection=collection_message(created, held))
 
     async def ListCollections(
         self, request: knowledge_pb2.ListCollectionsRequest, context: Context
@@ -61,8 +62,9 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             page = await collections.list_collections(
                 connection, tenant=tenant, page_size=request.page_size, page_token=request.page_token
             )
+            held = await collections.count_held(connection, tenant=tenant, of=page.items)
         return knowledge_pb2.ListCollectionsResponse(
-            collections=map(collection_message, page.items), next_page_token=page.next_page_token
+            collections=map(collection_message, page.items, held), next_page_token=page.next_page_token
         )
 
     async def DeleteCollection(
@@ -88,8 +90,9 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         )
         async with self._database.transaction(tenant=tenant, read_only=True) as connection:
             updated = await collections.get_collection(connection, tenant=tenant, name=request.name)
+            (held,) = await collections.count_held(connection, tenant=tenant, of=[updated])
         return knowledge_pb2.UpdateCollectionResponse(
-            collection=collection_message(updated), outdated_count=response.outdated_count
+            collection=collection_message(updated, held), outdated_count=response.outdated_count
         )
 
     async def UploadDocument(

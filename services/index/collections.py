@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -37,7 +38,7 @@ class Chunking:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection and what it holds."""
+    """A collection; what it holds is counted by `count_held`, which reads all its documents."""
 
     collection_id: str
     tenant: str
@@ -49,10 +50,16 @@ class Collection:
     created_at: datetime
     retention_days: int = 0
     """Days a document is kept after it was indexed last; 0 keeps it until it is deleted."""
-    document_count: int = 0
-    chunk_count: int = 0
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     """How its passages are searched for, where a request does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What can be found in a collection."""
+
+    documents: int = 0
+    chunks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +121,19 @@ async def get_collection(connection: Connection, *, tenant: str, name: str) -> C
 async def list_collections(
     connection: Connection, *, tenant: str, page_size: int = 0, page_token: str = ""
 ) -> Page[Collection]:
-    """List the tenant's collections in the order they were created, with their counts."""
+    """List the tenant's collections in the order they were created."""
     page_size = pagination.check_page_size(page_size)
     after = pagination.read_page_token(page_token, start=pagination.FIRST_KEY)
     found = await _select(connection, tenant=tenant, name=None, after=after, limit=page_size + 1)
     return pagination.make_page(found, page_size=page_size, key=lambda collection: collection.collection_id)
+
+
+async def count_held(connection: Connection, *, tenant: str, of: Sequence[Collection]) -> list[Held]:
+    """Return what can be found in each collection, in their order; takes as long as they have documents."""
+    ids = [collection.collection_id for collection in of]
+    cursor = await connection.execute(COUNT_HELD, {"tenant": tenant, "collection_ids": ids})
+    held = {collection_id: Held(documents, chunks) async for collection_id, documents, chunks in cursor}
+    return [held.get(collection_id, Held()) for collection_id in ids]
 
 
 async def retrieval_of(connection: Connection, *, tenant: str, name: str) -> RetrievalSettings:
@@ -256,7 +271,7 @@ async def _select(
 def _collection(
     collection_id: str, tenant: str, number: int, name: str, space_id: str, lane: str, created_at: datetime, *rest: Any
 ) -> Collection:
-    *chunking, retention_days, retrieval, document_count, chunk_count = rest
+    *chunking, retention_days, retrieval = rest
     return Collection(
         collection_id=collection_id,
         tenant=tenant,
@@ -267,8 +282,6 @@ def _collection(
         chunking=Chunking(*chunking),
         created_at=created_at,
         retention_days=retention_days,
-        document_count=document_count,
-        chunk_count=chunk_count,
         retrieval=RetrievalSettings.stored(retrieval),
     )
 
@@ -285,21 +298,20 @@ on conflict (tenant, name) do nothing
 
 SELECT = """
 select collection_id, tenant, number, name, space_id, lane, created_at,
-       chunking_method, chunking_unit, chunking_target, chunking_overlap, chunking_maximum, retention_days, retrieval,
-       held.documents, held.chunks
-from collections as collection
-cross join lateral (
-    select count(*)::int as documents, coalesce(sum(chunk_count), 0)::int as chunks
-    from documents
-    where documents.tenant = %(tenant)s
-      and documents.collection_id = collection.collection_id
-      and current_version is not null
-) as held
+       chunking_method, chunking_unit, chunking_target, chunking_overlap, chunking_maximum, retention_days, retrieval
+from collections
 where tenant = %(tenant)s
   and (%(name)s::text is null or name = %(name)s)
   and collection_id > %(after)s
 order by collection_id
 limit %(limit)s
+"""
+
+COUNT_HELD = """
+select collection_id, count(*)::int, coalesce(sum(chunk_count), 0)::int
+from documents
+where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[]) and current_version is not null
+group by collection_id
 """
 
 SELECT_RETRIEVAL = "select retrieval from collections where tenant = %(tenant)s and name = %(name)s"

@@ -24,7 +24,7 @@ from document_versions as version
 join documents as document using (document_id)
 join collections as collection on collection.collection_id = version.collection_id
 join embedding_spaces as space on space.space_id = version.space_id
-where version.tenant = %(tenant)s and version.version_id = %(version_id)s
+where version.version_id = %(version_id)s
 """
 
 # Counts a batch that is new; of one that was staged before there is no row to count.

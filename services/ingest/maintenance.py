@@ -1,5 +1,5 @@
-"""What the index needs beside the commit path: document frequencies added up, HNSW built where scans get long, and
-what nobody needs any more swept away."""
+"""What the index needs beside the commit path: document frequencies added up, statistics of tables that grow, HNSW built
+where scans get long, and what nobody needs any more swept away."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from services.chassis.errors import ServiceError
 from services.chassis.lifecycle import first_of
 from services.chassis.objects import ObjectStore
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import frequencies, manifests, spaces, sweeping
+from services.index import frequencies, manifests, planner_statistics, spaces, sweeping
 from services.ingest.removal import Removal
 from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, artefacts_prefix
 
@@ -26,6 +26,8 @@ INDEX_SECONDS = 60.0
 SWEEP_SECONDS = 60.0
 SWEEP_LIMIT = 100
 MANIFEST_SECONDS = 10.0
+MANIFEST_SHARE = 0.02
+"""Most of the time that manifests may take: each look reads every document, and hashes what changed."""
 MANIFEST_LIMIT = 100
 OVER_SECONDS = 3600.0
 """How long an overtaken version's files are kept: longer than a message about it can be under way."""
@@ -49,7 +51,7 @@ class Maintenance:
         self._removal = removal
         self._indexed_at = time.monotonic()
         self._swept_at = 0.0
-        self._recorded_at = 0.0
+        self._manifests_due_at = 0.0
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Maintain until told to stop."""
@@ -59,6 +61,7 @@ class Maintenance:
                 while await self._refresh() and not stopping.is_set():
                     pass
                 refreshed = time.monotonic() - began
+                await planner_statistics.refresh(self._database)
                 await self._build_indexes()
                 await self._record_manifests()
                 await self._sweep(stopping)
@@ -82,13 +85,15 @@ class Maintenance:
             logger.info("HNSW index built", extra={"partition": partition})
 
     async def _record_manifests(self) -> None:
-        if time.monotonic() - self._recorded_at < MANIFEST_SECONDS:
+        began = time.monotonic()
+        if began < self._manifests_due_at:
             return
-        self._recorded_at = time.monotonic()
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
             await manifests.record_changed(
                 connection, parser_version=PARSER_AND_ARTEFACT_VERSION, limit=MANIFEST_LIMIT
             )
+        ended = time.monotonic()
+        self._manifests_due_at = ended + max(MANIFEST_SECONDS, (ended - began) / MANIFEST_SHARE)
 
     async def _sweep(self, stopping: asyncio.Event) -> None:
         if time.monotonic() - self._swept_at < SWEEP_SECONDS:

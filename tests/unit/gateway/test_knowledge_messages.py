@@ -15,7 +15,7 @@ from services.gateway.knowledge_messages import (
     internal_header,
     job_from_internal,
 )
-from services.index.collections import Chunking, Collection
+from services.index.collections import Chunking, Collection, Held
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.ingest.v1 import ingest_pb2
 
@@ -92,4 +92,5 @@ def test_how_long_documents_are_kept_is_told() -> None:
         collection_id="c", tenant="acme", number=1, name="lois", space_id="s", lane="bulk",
         chunking=Chunking("hybrid", "tokens", 256, 32, 384), created_at=datetime.now(UTC), retention_days=30,
     )
-    assert collection_message(collection).retention_days == 30
+    message = collection_message(collection, Held(documents=2, chunks=5))
+    assert (message.retention_days, message.document_count, message.chunk_count) == (30, 2, 5)

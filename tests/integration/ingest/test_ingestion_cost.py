@@ -1,0 +1,48 @@
+"""What a document costs the index does not depend on how many there are: counted in rows that are read, not in time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
+from services.index import planner_statistics
+from sourcier.ingest.v1 import ingest_pb2
+from tests.integration.ingest.conftest import Serve
+
+DOCUMENTS = 300
+SUBMITTED_AT_ONCE = 10
+ROWS_MAX = 40
+"""Rows of one table that a document may have read: its own version, batches and job, several times. A statement that
+reads all documents for each one reads 150 on the average."""
+ROWS_READ = """
+select relname, seq_tup_read + coalesce(idx_tup_fetch, 0)
+from pg_stat_user_tables
+where schemaname = current_schema()
+"""
+
+
+async def test_a_document_reads_as_much_of_the_index_whatever_it_holds(
+    serve: Serve, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing analyses the tables meanwhile: what is planned for empty ones must do for full ones."""
+    async def nothing(database: Database) -> list[str]:
+        return []
+
+    monkeypatch.setattr(planner_statistics, "refresh", nothing)
+    async with serve() as service:
+        async def ingest(number: int) -> None:
+            text = f"Le document {number} parle du sujet {number}."
+            submitted = await service.submit(text, filename=f"{number}.md")
+            assert (await service.finished(submitted.job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+
+        for first in range(0, DOCUMENTS, SUBMITTED_AT_ONCE):
+            await asyncio.gather(*map(ingest, range(first, first + SUBMITTED_AT_ONCE)))
+    # The service's sessions have ended, and have told what they read.
+    async with Database(DatabaseSettings(url=database_url)) as database:
+        async with database.transaction(tenant=ALL_TENANTS) as connection:
+            cursor = await connection.execute(ROWS_READ)
+            read = {str(table): int(rows) / DOCUMENTS for table, rows in await cursor.fetchall()}
+    assert read["document_versions"] > 1, "what was read is counted"
+    assert {table: round(rows) for table, rows in read.items() if rows > ROWS_MAX} == {}
