@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
-from contextvars import Context
 from typing import Any, Generic, TypeVar
 
 R = TypeVar("R")
@@ -62,7 +61,7 @@ class _Held:
     The task then gets its CancelledError when the future is done.
     """
 
-    __slots__ = ("_asyncio_future_blocking", "_future", "_on_cancel", "asked")
+    __slots__ = ("_asyncio_future_blocking", "_future", "_on_cancel", "add_done_callback", "asked", "get_loop")
 
     def __init__(self, future: asyncio.Future[Any], on_cancel: Callable[[], object] | None) -> None:
         # A future says so to the task that it was handed to, and is handed to none.
@@ -70,14 +69,11 @@ class _Held:
         self._asyncio_future_blocking = True
         self._future = future
         self._on_cancel = on_cancel
+        # The future's own, for a method here would be one more call for each message.
+        self.add_done_callback = future.add_done_callback
+        self.get_loop = future.get_loop
         self.asked = False
         """Whether the task was cancelled."""
-
-    def add_done_callback(self, callback: Callable[..., object], *, context: Context | None = None) -> None:
-        self._future.add_done_callback(callback, context=context)
-
-    def get_loop(self) -> asyncio.AbstractEventLoop:
-        return self._future.get_loop()
 
     def cancel(self, msg: object = None) -> bool:
         """Leave the future alone, and have the task notice when it is done."""
