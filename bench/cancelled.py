@@ -1,8 +1,8 @@
 """Memory over many streams that their clients cancel: half of them before the first token, half in the middle.
 
 gRPC's Python leaks both (grpc #43360, #43462) where they are not ended as `services/chassis/unbroken.py` says. A client
-that cancels looks like one whose line broke, so that each answer goes on for a second without a reader, is then stopped,
-and its generation aborted.
+that cancels looks like one whose line broke, so that each answer goes on for a second without a reader, is then
+stopped, and its generation aborted.
 """
 
 from __future__ import annotations
