@@ -17,6 +17,7 @@ from grpc_status import rpc_status
 
 from services.chassis import errors, telemetry
 from services.chassis.serving import MESSAGE_BYTES_MAX, TENANT_KEY, seconds_left
+from services.chassis.unbroken import Unbroken
 
 R = TypeVar("R")
 
@@ -155,11 +156,15 @@ async def stream(
 ) -> AsyncIterator[AsyncIterator[Any]]:
     """Open a server stream within the deadline; it is cancelled on the way out, whatever happens."""
     opened = method(request, timeout=deadline.remaining(cap_seconds), metadata=metadata(tenant))
+    messages = aiter(opened)
 
     async def responses() -> AsyncIterator[Any]:
         try:
-            async for response in opened:
-                yield response
+            while True:
+                # A reading that is cancelled is never freed (grpc #43360); the call is, and ends it.
+                yield await Unbroken(anext(messages), on_cancel=opened.cancel)
+        except StopAsyncIteration:
+            return
         except grpc.aio.AioRpcError as error:
             raise translate(error, peer=peer) from error
         except asyncio.CancelledError:
@@ -172,8 +177,9 @@ async def stream(
     try:
         yield responses()
     finally:
-        # An abandoned call is never collected (grpc #43462).
+        # An abandoned call is never collected (grpc #43462), and a generator in the middle holds its call.
         opened.cancel()
+        await messages.aclose()
 
 
 def translate(error: grpc.aio.AioRpcError, *, peer: str) -> errors.ServiceError:

@@ -29,6 +29,7 @@ from services.chassis.errors import (
     Unavailable,
 )
 from services.chassis.tenants import checked_tenant
+from services.chassis.unbroken import Unbroken
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,9 @@ STREAM_DEADLINE_SECONDS = 3600.0
 
 LINGER_SECONDS, LINGER_IDLE_SECONDS = 30.0, 0.5
 """How long what a refused sender still sends is read and dropped, in all and while nothing comes."""
+
+GONE_SECONDS = 1.0
+"""How long a call without a request waits for the news that its caller is gone."""
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
@@ -166,9 +170,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return handler
         request_id = _metadata_value(handler_call_details.invocation_metadata, telemetry.REQUEST_ID_KEY)
         if handler.response_streaming:
-            make = grpc.stream_stream_rpc_method_handler if handler.request_streaming else (
-                grpc.unary_stream_rpc_method_handler)
-            wrapped = _stream_handler(handler.stream_stream or handler.unary_stream, method, request_id)
+            # Whether a client sends one message or more is the same on the line; one alone we read ourselves.
+            make = grpc.stream_stream_rpc_method_handler
+            wrapped = _stream_handler(
+                handler.stream_stream or handler.unary_stream, method, request_id,
+                one_request=not handler.request_streaming,
+            )
         else:
             make = grpc.stream_unary_rpc_method_handler if handler.request_streaming else (
                 grpc.unary_unary_rpc_method_handler)
@@ -223,18 +230,36 @@ async def _next(iterator: AsyncIterator[Any]) -> None:
             await asyncio.sleep(0.01)
 
 
-def _stream_handler(behavior: Callable[..., Any], method: str, request_id: str) -> Callable[..., Any]:
+def _stream_handler(
+    behavior: Callable[..., Any], method: str, request_id: str, *, one_request: bool
+) -> Callable[..., Any]:
     # A coroutine that writes, not a generator: when a call is cancelled while it sends, grpc.aio leaves a generator to
     # the garbage collector, which ends the work late and in another context.
-    async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> None:
         with telemetry.request(request_id):
             async with _Call(method, context):
                 async with asyncio.timeout(_default_seconds(context, STREAM_DEADLINE_SECONDS)):
+                    request = await _accepted(context) if one_request else requests
                     async with aclosing(behavior(request, context)) as responses:
                         async for response in responses:
                             await context.write(response)
 
     return handle
+
+
+async def _accepted(context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+    """Return the one request of a stream of responses, and tell the caller that it is there.
+
+    gRPC's own reading keeps its memory when the caller is gone by then, and a caller keeps that of waiting for metadata
+    when it leaves before they came (grpc #43360).
+    """
+    request = await Unbroken(context.read())
+    if request is grpc.aio.EOF:
+        # A caller that is gone: this is about to be cancelled.
+        await asyncio.sleep(GONE_SECONDS)
+        raise InvalidArgument("the call ended without a request; send one")
+    await context.send_initial_metadata(())
+    return request
 
 
 def _default_seconds(context: grpc.aio.ServicerContext[Any, Any], default: float) -> float | None:
