@@ -165,7 +165,7 @@ select set_config('hnsw.iterative_scan', 'off', true), set_config('hnsw.ef_searc
 """
 
 # The filters stand outside, so that the places count what does not meet them, too. So do the collections, which share
-# the tenant's index.
+# the tenant's index. In the order of their distance, so that no more are looked up than are wanted.
 NEAREST_MATCHING = """
 with near as materialized (
     select chunk_id, document_id, collection_id, tenant, embedding <=> %(vector)b as distance
@@ -173,14 +173,11 @@ with near as materialized (
     where tenant = %(tenant)s
     order by embedding <=> %(vector)b
     limit %(candidates)s
-),
-placed as materialized (
-    select *, row_number() over (order by distance) as place from near
 )
 select chunk_id, distance, place
-from placed
+from (select *, row_number() over (order by distance) as place from near) as placed
 where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[]) {condition}
-order by place
+order by distance
 limit %(limit)s
 """
 
