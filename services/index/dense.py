@@ -61,13 +61,14 @@ async def search_dense(
     candidates = candidates_of(limit, passages=scope.passages, matching=scope.matching)
     too_narrow = candidates > HNSW_CANDIDATES_MAX and scope.matching <= EXACT_FILTERED_ROWS_MAX
     if exact or too_narrow or scope.matching <= EXACT_ROWS_MAX:
-        return await _scan(connection, scope, values)
+        return await _fetch(connection, scope, EXACT, values)
     candidates = min(candidates, HNSW_CANDIDATES_MAX)
     if scope.filters.empty:
         return await _iterate(connection, scope, values, candidates=candidates)
     near = await _nearest_matching(connection, scope, values, candidates=candidates)
     if near.far and scope.matching <= EXACT_FAR_ROWS_MAX:
-        return await _scan(connection, scope, values)
+        # By document: of this many, a third of the pages are read, and by one process.
+        return await _fetch(connection, scope, EXACT, values, condition=scope.scanned_condition)
     if near.far and candidates < HNSW_CANDIDATES_MAX:
         candidates = HNSW_CANDIDATES_MAX
         near = await _nearest_matching(connection, scope, values, candidates=candidates)
@@ -93,7 +94,7 @@ async def _iterate(
         await connection.execute(CONFIGURE_HNSW, (str(candidates),))
         hits = await _fetch(connection, scope, APPROXIMATE, values)
     if len(hits) < min(values["limit"], scope.matching):
-        return await _scan(connection, scope, values)
+        return await _fetch(connection, scope, EXACT, values)
     return _marked(hits, far=far)
 
 
@@ -127,10 +128,6 @@ def candidates_of(limit: int, *, passages: int = 0, matching: int = 0) -> int:
 
 def _marked(hits: list[Hit], *, far: bool) -> list[Hit]:
     return [replace(hit, incomplete=True) for hit in hits] if far else hits
-
-
-async def _scan(connection: Connection, scope: Scope, values: dict[str, Any]) -> list[Hit]:
-    return await _fetch(connection, scope, EXACT, values, condition=scope.scanned_condition)
 
 
 async def _fetch(

@@ -51,7 +51,7 @@ class Scope:
 
     @property
     def scanned_condition(self) -> str:
-        """The same, for a statement that reads every row that meets it."""
+        """The same, for a statement that reads every row that meets it, document by document."""
         named = self.matching_documents is not None
         return self.filters.condition(documents="named" if named else "listed", units=self.has_units)
 
