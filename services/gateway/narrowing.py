@@ -11,6 +11,7 @@ from prometheus_client import Counter
 from services.chassis import telemetry
 from services.gateway.events import Degradation, Narrowed, RankedPassage
 from services.gateway.messages import messages_for
+from services.index.search import SearchResult
 
 logger = logging.getLogger(__name__)
 
@@ -60,3 +61,14 @@ def undetected(reason: str, message: str) -> Degradation:
     telemetry.degradations_total.labels(STAGE, reason).inc()
     logger.warning("the categories could not be looked up, everything is searched: %s", message)
     return Degradation(STAGE, f"{message}; categories were not looked for, everything was searched")
+
+
+def left_out(results: Sequence[SearchResult]) -> Degradation | None:
+    """Return what is said where what the filters leave lies far from the question, and is too much to compare whole."""
+    if not any(result.incomplete for result in results):
+        return None
+    telemetry.degradations_total.labels("dense", "MATCHES_FAR").inc()
+    logger.warning("what the filters leave lies far from the question and is too much to compare each: closer passages "
+                   "may have been left out")
+    return Degradation("dense", "what the filters leave lies far from the question and is too much to compare each; "
+                       "closer passages may have been left out: narrow the filters, or search with exact")

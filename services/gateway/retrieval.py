@@ -19,7 +19,7 @@ from services.gateway.agents import AskedAgent
 from services.gateway.categories import named_categories
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, Event, Narrowed, RankedPassage, Reranked, Retrieved
-from services.gateway.narrowing import Closeness, narrowed, undetected
+from services.gateway.narrowing import Closeness, left_out, narrowed, undetected
 from services.gateway.near_duplicates import Wordings, distinct, read_meanwhile
 from services.gateway.neighbours import with_neighbours
 from services.gateway.peers import Peers, RerankCandidate
@@ -243,7 +243,8 @@ class Retriever:
     ) -> Found:
         embedding, results = await self.retrieve(query, coming, stopwatch=stopwatch, deadline=deadline)
         found = len(results)
-        degradations: tuple[Degradation, ...] = ()
+        bounded = left_out(results)
+        degradations = () if bounded is None else (bounded,)
         if query.validated and embedding is not None:
             with stopwatch.measure("embed"):
                 validated, unread = await read_validated(
@@ -251,7 +252,7 @@ class Retriever:
                     collection=query.collection, with_similarity=query.mode is not Mode.LEXICAL,
                 )
             results = [*results, *validated]
-            degradations = () if unread is None else (unread,)
+            degradations = degradations if unread is None else (*degradations, unread)
         passages = tuple(RankedPassage(result) for result in results)
         if query.mode is not Mode.RERANKED or embedding is None:
             return Found(passages, found, degradations, embedding=embedding)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from psycopg.types.json import Jsonb
 
@@ -17,6 +17,10 @@ from services.chassis.errors import InvalidArgument
 DOCUMENTS_MAX = 1_000
 METADATA_KEYS_MAX = 20
 CHUNK_TYPES_MAX = 20
+
+Documents = Literal["found", "named", "listed"]
+"""How a statement tells a filter's documents: by a query of its own, by names given to it, or by a list it makes first.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,21 +55,23 @@ class Filters:
         """Return whether every passage meets the conditions."""
         return not (self.document_ids or self.categories or self.metadata or self.chunk_types)
 
-    def condition(self, *, named: bool = False) -> str:
+    def condition(self, *, documents: Documents = "found", units: bool = True) -> str:
         """What a statement adds on rows with a `document_id` and a `chunk_id`, with the values of `parameters`.
 
-        `named`: the documents that meet the conditions are `matching_documents`, and need not be found.
+        `units`: whether units of the collections answer, whose categories count, too.
         """
         if self.empty:
             return ""
-        return self.narrowed("chunk_id", named=named) + (CHUNK_TYPES_CONDITION if self.chunk_types else "")
+        narrowed = self.narrowed("chunk_id", documents=documents, units=units)
+        return narrowed + (CHUNK_TYPES_CONDITION if self.chunk_types else "")
 
-    def narrowed(self, key: str, *, named: bool = False) -> str:
+    def narrowed(self, key: str, *, documents: Documents = "found", units: bool = True) -> str:
         """What is added on rows with a `document_id` and a `key` that units have too, `chunk_id` or `unit_id`."""
         if self.empty:
             return ""
-        documents = NAMED_CONDITION if named else MATCHING_CONDITION
-        return documents + (CATEGORY_CONDITION.format(key=key) if self.categories else "")
+        # Without units a document's category is that of all its chunks.
+        by_category = self.categories and units
+        return DOCUMENT_CONDITIONS[documents] + (CATEGORY_CONDITION.format(key=key) if by_category else "")
 
     def parameters(self, collection_ids: Sequence[str] = ()) -> dict[str, Any]:
         """Return the values of `CONDITIONS`, and of `MATCHING_CONDITION` within collections."""
@@ -128,6 +134,18 @@ NAMED_CONDITION = """
   and document_id = any(%(matching_documents)s::uuid[])
 """
 """The same, with the documents named."""
+
+LISTED_CONDITION = f"""
+  and document_id = any(array(
+      select document_id from documents
+      where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[]) and {CONDITIONS}
+  ))
+"""
+"""The same, for statements that read all that matches: by document, where the planner read every row of the tenant."""
+
+DOCUMENT_CONDITIONS: Mapping[Documents, str] = {
+    "found": MATCHING_CONDITION, "named": NAMED_CONDITION, "listed": LISTED_CONDITION,
+}
 
 CATEGORY_CONDITION = f"""
   and (

@@ -46,7 +46,14 @@ class Scope:
     @property
     def condition(self) -> str:
         """What a statement adds on rows with a `document_id` and a `chunk_id`, with the values of `parameters`."""
-        return self.filters.condition(named=self.matching_documents is not None)
+        named = self.matching_documents is not None
+        return self.filters.condition(documents="named" if named else "found", units=self.has_units)
+
+    @property
+    def scanned_condition(self) -> str:
+        """The same, for a statement that reads every row that meets it, document by document."""
+        named = self.matching_documents is not None
+        return self.filters.condition(documents="named" if named else "listed", units=self.has_units)
 
     @property
     def parameters(self) -> dict[str, Any]:

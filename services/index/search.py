@@ -59,6 +59,8 @@ class SearchResult:
     """BM25; None where lexical search did not find it."""
     unit: UnitMatch | None = None
     """What is known of the passage, and by which of it it was found; None where nothing is known."""
+    incomplete: bool = False
+    """Whether dense search may have left out closer passages than it found (`Hit.incomplete`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,6 +259,7 @@ async def _results(
     """Return the passages in the order of `scores`, each with what found it."""
     similarities = {hit.chunk_id: hit.score for hit in dense_hits}
     lexical_scores = {hit.chunk_id: hit.score for hit in lexical_hits}
+    incomplete = any(hit.incomplete for hit in dense_hits)
     if not scores:
         return []
     tenant, chunk_ids = request.tenant, list(scores)
@@ -271,6 +274,7 @@ async def _results(
             similarity=similarities.get(passage.chunk_id),
             lexical_score=lexical_scores.get(passage.chunk_id),
             unit=units.get(passage.chunk_id),
+            incomplete=incomplete,
         )
         for passage in found
     ]

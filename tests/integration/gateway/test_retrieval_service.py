@@ -15,7 +15,7 @@ from services.chassis.errors import ResourceExhausted
 from services.chassis.postgres import Database
 from services.gateway.retrieval_options import RetrievalOptions, RetrievalPlanner
 from services.gateway.settings import GatewaySettings
-from services.index import collections
+from services.index import collections, dense
 from services.index.retrieval_settings import RetrievalSettings
 from sourcier.gateway.v1 import answer_pb2
 from tests.integration.gateway.conftest import EXPENSES, TELEWORK
@@ -208,6 +208,25 @@ async def test_a_narrowed_search_that_finds_nothing_close_is_widened_visibly(
     assert events[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_ANSWERED
     assert counted._value.get() == before + 2
     assert "everything was searched" in caplog.text
+
+
+async def test_what_filters_leave_too_far_and_too_much_to_compare_is_told(
+    handbook: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = telemetry.degradations_total.labels("dense", "MATCHES_FAR")
+    before = counted._value.get()
+    # As with more passages than can be compared; of so few, no tenth is near.
+    for bound in ("EXACT_ROWS_MAX", "EXACT_FILTERED_ROWS_MAX", "EXACT_FAR_ROWS_MAX"):
+        monkeypatch.setattr(dense, bound, 0)
+    async with gateway(handbook, Scenario()) as served:
+        everything = await served.search(QUESTION)
+        narrowed = await served.search(QUESTION, limit=1, candidates=1, filter={"categories": ["finance"]})
+        events, _ = await served.ask(QUESTION, passages=1, candidates=1, filter={"categories": ["finance"]})
+    assert not everything.degradations
+    assert [(each.stage, "closer passages" in each.reason) for each in narrowed.degradations] == [("dense", True)]
+    assert [event.degraded.stage for event in events if event.HasField("degraded")][:1] == ["dense"]
+    assert counted._value.get() == before + 2
+    assert "lies far from the question" in caplog.text
 
 
 async def test_a_result_carries_all_that_is_known_of_its_passage(handbook: Database) -> None:
