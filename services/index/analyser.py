@@ -84,7 +84,8 @@ def _stem(word: str, language: str) -> str:
     # A stemmer is not to be shared between threads, and costs more to make than a thousand stems.
     stemmer = getattr(_stemmers, language, None)
     if stemmer is None:
-        stemmer = Stemmer.Stemmer(ALGORITHMS[language])
+        # Its memory of 10,000 words, one in each thread, is slower than stemming, and `passage_stems` has its own.
+        stemmer = Stemmer.Stemmer(ALGORITHMS[language], maxCacheSize=0)
         setattr(_stemmers, language, stemmer)
     stem: str = stemmer.stemWord(word[:STEM_CHARACTERS_MAX])
     return stem

@@ -1,5 +1,5 @@
-"""What the index needs beside the commit path: document frequencies added up, statistics of tables that grow, HNSW built
-where scans get long, and what nobody needs any more swept away."""
+"""What the index needs beside the commit path: document frequencies added up, statistics of tables that grow, HNSW
+built where scans get long, and what nobody needs any more swept away."""
 
 from __future__ import annotations
 

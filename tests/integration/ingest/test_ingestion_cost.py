@@ -40,9 +40,11 @@ async def test_a_document_reads_as_much_of_the_index_whatever_it_holds(
         for first in range(0, DOCUMENTS, SUBMITTED_AT_ONCE):
             await asyncio.gather(*map(ingest, range(first, first + SUBMITTED_AT_ONCE)))
     # The service's sessions have ended, and have told what they read.
-    async with Database(DatabaseSettings(url=database_url)) as database:
-        async with database.transaction(tenant=ALL_TENANTS) as connection:
-            cursor = await connection.execute(ROWS_READ)
-            read = {str(table): int(rows) / DOCUMENTS for table, rows in await cursor.fetchall()}
+    async with (
+        Database(DatabaseSettings(url=database_url)) as database,
+        database.transaction(tenant=ALL_TENANTS) as connection,
+    ):
+        cursor = await connection.execute(ROWS_READ)
+        read = {str(table): int(rows) / DOCUMENTS for table, rows in await cursor.fetchall()}
     assert read["document_versions"] > 1, "what was read is counted"
     assert {table: round(rows) for table, rows in read.items() if rows > ROWS_MAX} == {}
