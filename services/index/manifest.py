@@ -76,9 +76,15 @@ async def claim(connection: Connection, *, limit: int, lease_seconds: float) -> 
         return await cursor.fetchall()
 
 
-async def renew(connection: Connection, claims: Sequence[str], *, lease_seconds: float) -> None:
-    """Hold claims for so long from now on."""
-    await connection.execute(RENEW, {"claims": list(claims), "lease_seconds": lease_seconds})
+async def renew(connection: Connection, held: Sequence[ClaimedObject], *, lease_seconds: float) -> None:
+    """Hold claims for so long from now on; those that were lost stay lost."""
+    await connection.execute(RENEW, {
+        "tenants": [claimed.tenant for claimed in held],
+        "buckets": [claimed.bucket for claimed in held],
+        "keys": [claimed.key for claimed in held],
+        "claims": [claimed.claim for claimed in held],
+        "lease_seconds": lease_seconds,
+    })
 
 
 async def holds(connection: Connection, claimed: ClaimedObject) -> bool:
@@ -185,8 +191,12 @@ where (objects.tenant, objects.bucket, objects.key) = (due.tenant, due.bucket, d
 returning objects.tenant, objects.bucket, objects.key, lane, claim, hint_no, attempts, etag, document_id, hinted_at
 """
 
+# By the objects' keys: claims have no index, and the manifest may have millions of rows.
 RENEW = """
-update objects set not_before = now() + make_interval(secs => %(lease_seconds)s) where claim = any(%(claims)s::uuid[])
+update objects set not_before = now() + make_interval(secs => %(lease_seconds)s)
+from unnest(%(tenants)s::text[], %(buckets)s::text[], %(keys)s::text[], %(claims)s::uuid[])
+    as held (tenant, bucket, key, claim)
+where (objects.tenant, objects.bucket, objects.key, objects.claim) = (held.tenant, held.bucket, held.key, held.claim)
 """
 
 _CLAIMED = "tenant = %(tenant)s and bucket = %(bucket)s and key = %(key)s and claim = %(claim)s"

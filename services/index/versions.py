@@ -328,11 +328,22 @@ from released
 order by place, created_at
 """
 
-OLDEST = """
-select lane, extract(epoch from now() - min(created_at))
-from document_versions
-where state in ('accepted', 'released')
-group by lane
+# By tenant and lane, as above; a state is named, for the index holds no other.
+_OLDEST_OF = """
+        select created_at
+        from document_versions as version
+        where version.tenant = tenants.tenant and version.lane = lane.name and state = '{state}'
+        order by created_at
+        limit 1
+"""
+OLDEST = f"""
+select lane.name, extract(epoch from now() - min(least(accepted.created_at, released.created_at)))
+from tenants
+cross join (values ('interactive'), ('bulk')) as lane (name)
+left join lateral ({_OLDEST_OF.format(state='accepted')}) as accepted on true
+left join lateral ({_OLDEST_OF.format(state='released')}) as released on true
+where accepted.created_at is not null or released.created_at is not null
+group by lane.name
 """
 
 RELEASE_AGAIN = f"""

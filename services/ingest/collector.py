@@ -68,7 +68,8 @@ class Collector:
         self._relay = relay
         self._slots = slots
         self._woken = asyncio.Event()
-        self._in_hand: set[str] = set()
+        self._in_hand: dict[str, ClaimedObject] = {}
+        """By their claims."""
 
     def wake(self) -> None:
         """Say that rows may be marked."""
@@ -101,7 +102,7 @@ class Collector:
             logger.warning("collector: %s", error)
             claimed = []
         if claimed:
-            self._in_hand.add(claimed[0].claim)
+            self._in_hand[claimed[0].claim] = claimed[0]
             return claimed[0]
         await first_of(self._woken, stopping, seconds=LOOK_SECONDS)
         return None
@@ -113,7 +114,7 @@ class Collector:
                 continue
             try:
                 async with self._database.transaction(tenant=ALL_TENANTS) as connection:
-                    await manifest.renew(connection, tuple(self._in_hand), lease_seconds=LEASE_SECONDS)
+                    await manifest.renew(connection, tuple(self._in_hand.values()), lease_seconds=LEASE_SECONDS)
             except ServiceError as error:
                 logger.warning("claims not renewed: %s", error)
 
@@ -122,7 +123,7 @@ class Collector:
             with telemetry.request(new_id()):
                 await self._collect_one(claimed)
         finally:
-            self._in_hand.discard(claimed.claim)
+            self._in_hand.pop(claimed.claim, None)
 
     async def _collect_one(self, claimed: ClaimedObject) -> None:
         rule = self._buckets.rules.of(claimed.bucket, claimed.key)

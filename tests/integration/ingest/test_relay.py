@@ -10,7 +10,7 @@ from services.chassis import subjects
 from services.chassis.errors import ResourceExhausted
 from services.chassis.ids import new_id
 from services.chassis.postgres import ALL_TENANTS
-from services.index import outbox
+from services.index import outbox, versions
 from services.ingest.relay import Relay
 from sourcier.events.v1 import events_pb2
 from tests.integration.ingest.conftest import Serve
@@ -57,6 +57,28 @@ async def test_a_place_that_gets_free_is_taken(serve: Serve) -> None:
         async with service.database.transaction(tenant=ALL_TENANTS) as connection:
             await connection.execute("update document_versions set state = 'failed' where state = 'released'")
         assert await service.relay._dispatch() == 1
+
+
+async def test_the_lag_is_that_of_the_oldest_of_each_lane(serve: Serve) -> None:
+    async with serve(stages="", in_flight_max=1) as service:
+        async def waiting() -> dict[str, float]:
+            async with service.database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
+                return await versions.oldest_under_way(connection)
+
+        assert await waiting() == {}
+        await upload(service, 2)
+        await upload(service, 1, lane="interactive")
+        await service.relay._dispatch()
+        async with service.database.transaction(tenant=ALL_TENANTS) as connection:
+            await connection.execute("""update document_versions set created_at = now() - interval '1 hour'
+                                        where lane = 'bulk' and state = 'accepted'""")
+        lag = await waiting()
+        assert lag.keys() == {"bulk", "interactive"}
+        assert lag["bulk"] == pytest.approx(3600, abs=60)
+        assert lag["interactive"] < 60
+        async with service.database.transaction(tenant=ALL_TENANTS) as connection:
+            await connection.execute("update document_versions set state = 'committed' where lane = 'bulk'")
+        assert (await waiting()).keys() == {"interactive"}
 
 
 async def test_what_is_released_says_all_that_the_first_stage_needs(serve: Serve) -> None:
