@@ -13,9 +13,10 @@ from tests.integration.ingest.conftest import Serve
 
 DOCUMENTS = 300
 SUBMITTED_AT_ONCE = 10
-ROWS_MAX = 40
-"""Rows of one table that a document may have read: its own version, batches and job, several times. A statement that
-reads all documents for each one reads 150 on the average."""
+ROWS_MAX = 80
+"""Rows of one table that a document may have read: its own version, batches and job, several times, and what looks by the
+clock finds, more of it where a machine is slow; some 30 here. A statement that reads all documents reads 150 on the
+average."""
 ROWS_READ = """
 select relname, seq_tup_read + coalesce(idx_tup_fetch, 0)
 from pg_stat_user_tables
