@@ -85,7 +85,7 @@ BENCHMARKS = {
     ),
     "cancelled": Benchmark(
         module="bench.cancelled", about="memory over many streams that their clients cancel", page="streaming",
-        models=(), quick_seconds=6, seconds=700,
+        models=(), quick_seconds=6, seconds=300,
     ),
     "scale": Benchmark(
         module="bench.scale", about="search at 10,000, 100,000 and 1,000,000 chunks", page="scale",
