@@ -12,7 +12,7 @@ from typing import Any
 
 from services.chassis.errors import NotFound, SpaceMismatch
 from services.chassis.postgres import Connection
-from services.index.filters import CONDITIONS, UNITS_OF_CATEGORY, Filters
+from services.index.filters import CONDITIONS, UNITS_OF_CATEGORY, Documents, Filters
 from services.index.retrieval_settings import NOTHING_SAID, RetrievalSettings
 
 NAMED_DOCUMENTS_MAX = 1_000
@@ -46,14 +46,17 @@ class Scope:
     @property
     def condition(self) -> str:
         """What a statement adds on rows with a `document_id` and a `chunk_id`, with the values of `parameters`."""
-        named = self.matching_documents is not None
-        return self.filters.condition(documents="named" if named else "found", units=self.has_units)
+        return self._condition("found")
 
     @property
     def scanned_condition(self) -> str:
         """The same, for a statement that reads every row that meets it, document by document."""
-        named = self.matching_documents is not None
-        return self.filters.condition(documents="named" if named else "listed", units=self.has_units)
+        return self._condition("listed")
+
+    def _condition(self, unnamed: Documents) -> str:
+        """Return it with the documents named where they are known, and told in the way given where they are not."""
+        known = self.matching_documents is not None
+        return self.filters.condition(documents="named" if known else unnamed, units=self.has_units)
 
     @property
     def parameters(self) -> dict[str, Any]:
