@@ -95,19 +95,22 @@ async def _measure(
     name: str, candidates: Mapping[str, Candidate], model: Model, texts: list[str], source: str,
     expected: FloatArray, *, quick: bool,
 ) -> Table:
-    """Fill one group's table beside what fp32 makes of the texts.
+    """Fill one group's table beside what fp32 makes of the texts; what makes something else is not timed.
 
     A form that is not there is made first, but for a quick run, which leaves it out.
     """
     table = Table(f"engines: {name}", "tokens/s")
     contestants: dict[str, Callable[[], Awaitable[float]]] = {}
+    broken: list[str] = []
     for title, candidate in candidates.items():
         path = await _file(candidate.form, model, make=not quick)
         if path is None:
             continue
         encoder = _open(candidate, model, path)
         cosines = (expected * _vectors(encoder, texts, candidate)).sum(axis=1)
-        assert cosines.min() > COSINE_MIN, f"{title}: least cosine with fp32 {cosines.min():.3f}"
+        if cosines.min() < COSINE_MIN:
+            broken.append(f"{title} (least cosine with fp32 {cosines.min():.3f})")
+            continue
         table.notes[title] = f"cosine with fp32: mean {cosines.mean():.4f}, least {cosines.min():.4f}"
         contestants[title] = _rate(encoder, texts, candidate)
     if quick:
@@ -118,6 +121,8 @@ async def _measure(
         await interleave(table, contestants, rounds=5)
     first = next(iter(contestants))
     table.notes[first] += f"; {len(texts)} texts, {source}, {CORES} threads"
+    if broken:
+        table.notes[first] += f"; not timed, for the vectors are others: {', '.join(broken)}"
     return table
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
-from services.chassis.lifecycle import loop_factory
+from services.chassis.lifecycle import freeze_start_up, loop_factory
 from services.chassis.serving import Server, tenant_of
 from services.gateway.answer_log import AnswerLog
 from services.gateway.answers import Answers
@@ -78,6 +78,7 @@ async def serve(generate_url: str, nats_url: str) -> None:
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server, TokenRelay(answers, peers),  # type: ignore[abstract]  # only Ask is called
                    "sourcier.gateway.v1.AnswerService")
         await server.start()
+        freeze_start_up()
         print(server.port, flush=True)
         await asyncio.Event().wait()
 
