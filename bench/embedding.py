@@ -38,8 +38,8 @@ async def run(*, quick: bool) -> list[Table]:
     """Measure tokens a second on the same texts, model and threads, and the time of one short question."""
     model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
     prefix = model.manifest.passage_prefix
-    piaf, origin = passages(16 if quick else 96)
-    mixed, distribution = long_tailed(28 if quick else 192)
+    piaf, origin = passages(16 if quick else 192)
+    mixed, distribution = long_tailed(28 if quick else 384)
     asked = questions(SHORT_TEXTS * (2 if quick else 7))
     lists = {"piaf": [prefix + text for text in piaf], "mixed": [prefix + text for text in mixed]} | {
         f"questions {number}": [model.manifest.query_prefix + text for text in part]
