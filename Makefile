@@ -54,9 +54,10 @@ models: ## Fill the model store: make models [MODELS="name …"].
 	@$(RUN) -m models fetch $(or $(MODELS),$$($(RUN) -m services.stack models))
 
 eval: ## Measure quality through the running services: make eval [DATA=folder] [QUESTIONS=n], or ONLY=name,… or ONLY=all; LIST=1 shows the names.
+	$(if $(and $(ONLY),$(QUESTIONS)),$(error QUESTIONS=$(QUESTIONS) bounds retrieval alone, which is make eval without ONLY; leave one of them out))
 	@$(INSTALL) services dev export
 	@$(RUN) -m models fetch multilingual-e5-small
-	@$(RUN) -m eval $(if $(LIST)$(ONLY),several $(if $(LIST),--list,--only "$(ONLY)" $(if $(PUBLISH),--report)),\
+	@$(RUN) -m eval $(if $(LIST)$(ONLY),several $(if $(LIST),--list,--only "$(ONLY)" $(if $(DATA),--data-root "$(DATA)") $(if $(PUBLISH),--report)),\
 	  retrieval --data "$(or $(DATA),../shared/data/retrieval/piaf-shared)" $(if $(QUESTIONS),--questions $(QUESTIONS)))
 
 bench: ## Measure speed beside peers: make bench [ONLY=name,…] [QUICK=1] [PUBLISH=1]; LIST=1 shows the names.

@@ -101,9 +101,8 @@ class Asker:
         )
         deadline = Deadline.after(CALL_SECONDS_MAX)
         async with self._retriever.embedding_of(query, deadline=deadline) as coming:
-            embedding, results = await self._retriever.retrieve(
-                query, coming, stopwatch=Stopwatch(), deadline=deadline
-            )
+            found = await self._retriever.retrieve(query, coming, stopwatch=Stopwatch(), deadline=deadline)
+        embedding, results = found.embedding, found.results
         assert embedding is not None
         ranked, degradation = await self._retriever.rank(
             query, embedding, results, stopwatch=Stopwatch(), deadline=deadline

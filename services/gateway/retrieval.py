@@ -101,6 +101,17 @@ class Query:
 
 
 @dataclass(frozen=True)
+class Candidates:
+    """What a search found, before anything is ranked."""
+
+    results: list[SearchResult]
+    embedding: QueryEmbedding | None
+    """None where the question was not embedded."""
+    bounded: Degradation | None
+    """Why closer passages may be missing, if they may."""
+
+
+@dataclass(frozen=True)
 class Found:
     """What a search came to."""
 
@@ -241,10 +252,9 @@ class Retriever:
     async def _candidates(
         self, query: Query, coming: ComingEmbedding, *, stopwatch: Stopwatch, deadline: Deadline
     ) -> Found:
-        embedding, results = await self.retrieve(query, coming, stopwatch=stopwatch, deadline=deadline)
-        found = len(results)
-        bounded = left_out(results)
-        degradations = () if bounded is None else (bounded,)
+        retrieved = await self.retrieve(query, coming, stopwatch=stopwatch, deadline=deadline)
+        embedding, results, found = retrieved.embedding, retrieved.results, len(retrieved.results)
+        degradations = () if retrieved.bounded is None else (retrieved.bounded,)
         if query.validated and embedding is not None:
             with stopwatch.measure("embed"):
                 validated, unread = await read_validated(
@@ -291,7 +301,7 @@ class Retriever:
 
     async def retrieve(
         self, query: Query, coming: ComingEmbedding, *, stopwatch: Stopwatch, deadline: Deadline
-    ) -> tuple[QueryEmbedding | None, list[SearchResult]]:
+    ) -> Candidates:
         """Embed the question and search; lexical search alone needs no vector."""
         reranked = query.mode is Mode.RERANKED
         request = SearchRequest(
@@ -301,9 +311,11 @@ class Retriever:
         )
         threshold = self._result_threshold if query.result_threshold is None else query.result_threshold
         embedding, found = await self._embed_and_search(query, request, coming, stopwatch=stopwatch, deadline=deadline)
-        return embedding, [
-            result for result in found if result.similarity is None or result.similarity >= threshold
-        ]
+        return Candidates(
+            [result for result in found if result.similarity is None or result.similarity >= threshold], embedding,
+            # Told of the search, whatever the threshold leaves of it: nothing close enough may be what it missed.
+            left_out(found),
+        )
 
     async def _embed_and_search(
         self, query: Query, request: SearchRequest, coming: ComingEmbedding, *, stopwatch: Stopwatch,

@@ -221,11 +221,17 @@ async def test_what_filters_leave_too_far_and_too_much_to_compare_is_told(
     async with gateway(handbook, Scenario()) as served:
         everything = await served.search(QUESTION)
         narrowed = await served.search(QUESTION, limit=1, candidates=1, filter={"categories": ["finance"]})
+        emptied = await served.search(
+            QUESTION, limit=1, mode=answer_pb2.SEARCH_MODE_DENSE, filter={"categories": ["finance"]},
+            result_threshold=1.0,
+        )
         events, _ = await served.ask(QUESTION, passages=1, candidates=1, filter={"categories": ["finance"]})
     assert not everything.degradations
-    assert [(each.stage, "closer passages" in each.reason) for each in narrowed.degradations] == [("dense", True)]
+    assert not emptied.passages
+    for found in (narrowed, emptied):
+        assert [(each.stage, "closer passages" in each.reason) for each in found.degradations] == [("dense", True)]
     assert [event.degraded.stage for event in events if event.HasField("degraded")][:1] == ["dense"]
-    assert counted._value.get() == before + 2
+    assert counted._value.get() == before + 3
     assert "lies far from the question" in caplog.text
 
 
