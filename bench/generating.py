@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 
@@ -16,6 +17,8 @@ from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 MODEL = os.environ.get("SOURCIER_BENCH_LANGUAGE_MODEL", "smollm2-135m-instruct")
 SYSTEM = "Tu réponds uniquement à partir des extraits."
 TOKENS_MAX = 8
+PAUSE_SECONDS = 0.2
+"""Before each turn, so that nothing of the other engine is at work any more."""
 
 
 async def run(*, quick: bool) -> list[Table]:
@@ -35,12 +38,14 @@ async def run(*, quick: bool) -> list[Table]:
 
         async def by_service() -> float:
             prompt = next(for_service)
+            await asyncio.sleep(PAUSE_SECONDS)
             milliseconds, text = await _first_token(stub, prompt)
             assert texts_of.setdefault(prompt, text) == text, "the two answer otherwise"
             return milliseconds
 
         async def by_engine() -> float:
             prompt = next(for_engine)
+            await asyncio.sleep(PAUSE_SECONDS)
             found = await engine.generate(_messages(prompt), tokens_max=TOKENS_MAX)
             assert texts_of.setdefault(prompt, found["text"]) == found["text"], "the two answer otherwise"
             return float(found["first_ms"])

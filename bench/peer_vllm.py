@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from services.chassis.models import ModelStore, default_root
-from services.generate.settings import GenerateSettings, engine_environment
+from services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
+from services.generate.vllm_core import bind_to_parent
 from services.generate.vllm_engine import VllmOptions, engine_arguments
 from services.generate.weights import locate
 
@@ -25,7 +26,12 @@ from services.generate.weights import locate
 async def main(asked: dict[str, Any]) -> None:
     """Open the engine, then answer line by line."""
     settings = GenerateSettings(engine="vllm", model=asked["model"])
-    os.environ.update(engine_environment(settings, from_hub=False))
+    environment = engine_environment(settings, from_hub=False)
+    if asked.get("defaults"):
+        environment.pop(RESERVED_CORES, None)
+    else:
+        bind_to_parent()
+    os.environ.update(environment)
     from vllm import AsyncEngineArgs
     from vllm.v1.engine.async_llm import AsyncLLM
 

@@ -1,8 +1,8 @@
-"""Say where the time goes: `python -m bench.profiling query|ingest [--seconds N] [--publish]`.
+"""Say where the time goes: `python -m bench.profiling query|ingest [--seconds N] [--before FILE] [--publish]`.
 
 Runs a stack, works it with one client and then with several, and writes a page with the time by stage, the processor
-time by process and what the processes were doing, with a flame graph for each service. `--publish` puts it into
-docs/PERFORMANCE.md, too.
+time by process and what the processes were doing, with a flame graph for each service. `--before` names the
+`profile.json` of an earlier run to compare with, and `--publish` puts the page into docs/PERFORMANCE.md, too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from bench.figures import day, described, escaped, number
 from bench.flames import flame_graph
 from bench.loads import LOADS
 from bench.measuring import percentile
+from bench.profile_figures import FILE_NAME, Figures
 from bench.profiles import Profile, profile
 from bench.publishing import DOCS, MAIN, PAGES
 from bench.results import RESULTS, now
@@ -40,7 +41,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20.0,
                         help="how long each of three parts takes: one client, several, several watched")
     parser.add_argument("--publish", action="store_true", help="put the profile into docs/PERFORMANCE.md, too")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="an earlier run's profile.json, to compare with")
     arguments = parser.parse_args()
+    try:
+        before = None if arguments.before is None else Figures.read(arguments.before)
+    except ValueError as error:
+        parser.error(f"--before: {error}")
+    if before is not None and before.kind != arguments.kind:
+        parser.error(f"--before: {arguments.before} is a profile of {before.kind}, not of {arguments.kind}")
     if not 2 <= arguments.seconds <= 600:
         parser.error(f"--seconds is {arguments.seconds:g}; use 2 to 600")
     started = now()
@@ -54,16 +62,18 @@ def main() -> int:
     origin = f"{day(started)} · {described(machine())} · `{command}`"
     folder = RESULTS / f"profile-{arguments.kind}-{time.strftime('%Y-%m-%dT%H%M%S')}"
     page = folder / "profile.md"
-    write_block(page, f"profile-{arguments.kind}", text(found, origin, _graphs(found, folder)), title="Profile")
+    write_block(page, f"profile-{arguments.kind}", text(found, origin, _graphs(found, folder), before), title="Profile")
+    Figures.of(found, origin).write(folder / FILE_NAME)
     print(page.read_text("utf-8") + f"\nwritten: {folder}")
     if arguments.publish:
         graphs = {service: f"{PAGES}/{path}" for service, path in _graphs(found, DOCS / PAGES).items()}
-        write_block(DOCS / MAIN, f"profile-{arguments.kind}", text(found, origin, graphs), title="Performance")
+        write_block(DOCS / MAIN, f"profile-{arguments.kind}", text(found, origin, graphs, before),
+                    title="Performance")
         print(f"published: {DOCS / MAIN}")
     return 0
 
 
-def text(found: Profile, origin: str, graphs: Mapping[str, str]) -> str:
+def text(found: Profile, origin: str, graphs: Mapping[str, str], before: Figures | None = None) -> str:
     """Return the profile as Markdown; `graphs` are the addresses of flame graphs by service."""
     alone, busy = (done.units / done.seconds for done in (found.alone, found.busy))
     parts = [
@@ -77,6 +87,9 @@ def text(found: Profile, origin: str, graphs: Mapping[str, str]) -> str:
         f"**Processor time, {found.clients} clients** (ms for each {found.unit}, and cores kept busy)",
         markdown_table(_processor(found)),
     ]
+    if before is not None:
+        rows = Figures.of(found, origin).beside(before)
+        parts[2:2] = [f"**Before and after.** Before: {before.origin}", markdown_table(rows)]
     if found.problem:
         parts.append(f"Without stacks: {found.problem}")
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -16,6 +17,9 @@ from services.generate.old_names import read_old_names
 from services.generate.providers import Provider, ProviderName, SchemaForm, SeedField, TokensField, provider_of
 
 EngineName = Literal["vllm", "openai", "scripted"]
+
+RESERVED_CORES = "VLLM_CPU_NUM_OF_RESERVED_CPU"
+SMALL_MACHINE_CORES_MAX = 4
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _NEEDED_FIELDS = frozenset({"model", "messages", "stream", "tools"})
@@ -44,7 +48,7 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     bulk_yields_max: int = Field(default=2, ge=0, le=100)
     """How often such a generation, once begun, is broken off for one that somebody waits for, and begun anew; never at
     an endpoint, which charges for what is thrown away."""
-    messages_per_second_max: int = Field(default=8_000, ge=100, le=1_000_000)
+    messages_per_second_max: int = Field(default=11_000, ge=100, le=1_000_000)
     """Beyond so many messages of all streams together, tokens are gathered into fewer; a stream at ease never waits."""
     stall_seconds: float = Field(default=60.0, gt=0, le=3600)
     """Without any progress for so long while generations are in hand, the engine is taken for dead."""
@@ -65,7 +69,8 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     """vLLM: tokens guessed ahead from the prompt's own words, each checked by the model; 0 guesses none.
     With guesses vLLM tells no probabilities, so that the gateway's judge of sentences has nobody to ask."""
     threads_bind: str = Field(default="auto", pattern=r"^(auto|nobind|[0-9,|-]+)$")
-    """vLLM on a CPU: the cores its threads are bound to, as `0-7`; `auto` chooses, `nobind` leaves it to the system."""
+    """vLLM on a CPU: the cores its threads are bound to, as `0-7`; `auto` takes each up to four, and all but one of
+    more; `nobind` leaves it to the system."""
 
     openai_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
     """Base URL of an OpenAI-compatible endpoint, as `https://api.example.com/v1`."""
@@ -191,6 +196,18 @@ def engine_environment(settings: GenerateSettings, *, from_hub: bool) -> dict[st
         # A fork would copy this process with its threads.
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
         "VLLM_CPU_OMP_THREADS_BIND": settings.threads_bind,
+        **_reserved_cores(os.environ, cores=len(os.sched_getaffinity(0))),
         "TOKENIZERS_PARALLELISM": "false",
         **({} if from_hub else {"HF_HUB_OFFLINE": "1"}),
     }
+
+
+def _reserved_cores(environment: Mapping[str, str], *, cores: int) -> dict[str, str]:
+    """Return how many cores vLLM leaves out when it chooses the model's itself: none on a small machine.
+
+    Its own default is one, for a process of its own that would be busy all the time and sleeps here
+    (`vllm_waiting`). Of two cores that is half of the model's speed; of many it is worth having for everything else.
+    """
+    if RESERVED_CORES in environment or cores > SMALL_MACHINE_CORES_MAX:
+        return {}
+    return {RESERVED_CORES: "0"}

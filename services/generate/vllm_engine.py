@@ -260,6 +260,7 @@ def engine_arguments(
         "block_size": CPU_BLOCK_TOKENS if on_cpu else None,
         "kv_cache_memory_bytes": int(options.kv_cache_gib * GIB) or None,
         "speculative_config": _prompt_lookup(options.speculative_tokens),
+        "worker_extension_cls": "services.generate.vllm_worker.Extension" if on_cpu else "",
         "trust_remote_code": False,
         # Only our own statistics: vLLM's would cost time at each step, and their names are not ours.
         "disable_log_stats": True,

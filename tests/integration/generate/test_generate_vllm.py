@@ -254,6 +254,22 @@ async def test_a_cancelled_call_is_aborted_inside_the_engine(vllm: VllmService) 
     assert await asyncio.to_thread(vllm.metric, "sourcier_generations_in_hand") == 0
 
 
+async def test_the_processes_sleep_while_they_wait_for_one_another(vllm: VllmService) -> None:
+    def seconds(name: str) -> float:
+        times = [child.cpu_times() for child in vllm.children() if child.cmdline()[:1] == [name]]
+        assert times, f"no process is called {name}"
+        return sum(each.user + each.system for each in times)
+
+    core, worker = "VLLM::EngineCore", "VLLM::Worker"
+    before = seconds(core), seconds(worker)
+    await answer(vllm.generate(ask(STORY, tokens_max=100)))
+    answered = seconds(core), seconds(worker)
+    # vLLM's own way is two thirds of the worker's time in the core, and a second of the worker's after the answer.
+    assert answered[0] - before[0] < 0.3 * (answered[1] - before[1])
+    await asyncio.sleep(0.8)
+    assert seconds(worker) - answered[1] < 0.4
+
+
 async def test_more_than_may_wait_are_refused_at_once(vllm: VllmService) -> None:
     calls = [vllm.generate(ask(STORY, tokens_max=500)) for _ in range(5)]
     reads = [asyncio.ensure_future(call.read()) for call in calls]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from services.chassis import settings as chassis_settings
 from services.chassis.errors import ModelInvalid
 from services.chassis.models import ModelStore
 from services.generate.processor import cpu_flags, fastest_dtype
-from services.generate.settings import GenerateSettings, engine_environment
+from services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
 from services.generate.vllm_engine import VllmOptions, engine_arguments
 from services.generate.weights import locate
 
@@ -62,6 +63,16 @@ def test_the_key_is_never_printed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_vllm_goes_online_only_for_a_hub_id() -> None:
     assert engine_environment(GenerateSettings(), from_hub=False)["HF_HUB_OFFLINE"] == "1"
     assert "HF_HUB_OFFLINE" not in engine_environment(GenerateSettings(), from_hub=True)
+
+
+def test_a_small_machine_gives_every_core_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(cores: int) -> str | None:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+        return engine_environment(GenerateSettings(), from_hub=False).get(RESERVED_CORES)
+
+    assert (chosen(2), chosen(4), chosen(8)) == ("0", "0", None)
+    monkeypatch.setenv(RESERVED_CORES, "1")
+    assert chosen(2) is None, "what the environment says is left alone"
 
 
 def test_bfloat16_is_for_processors_that_compute_in_it(tmp_path: Path) -> None:
