@@ -37,7 +37,7 @@ class Benchmark:
 BENCHMARKS = {
     "embedding": Benchmark(
         module="bench.embedding", about="tokens embedded a second, beside sentence-transformers and bare onnxruntime",
-        page="embedding", environments=("export", "bench"), quick_seconds=51, seconds=300,
+        page="embedding", environments=("export", "bench"), quick_seconds=51, seconds=400,
     ),
     "ingestion": Benchmark(
         module="bench.ingestion", about="files to rows that can be found, beside LlamaIndex and Haystack",
@@ -45,7 +45,7 @@ BENCHMARKS = {
     ),
     "stages": Benchmark(
         module="bench.stages", about="what a chunk costs beside the model, by stage", page="ingestion",
-        environments=("export",), quick_seconds=26,
+        environments=("export",), quick_seconds=26, seconds=60,
     ),
     "growth": Benchmark(
         module="bench.growth", about="ingestion without a model as the index grows, and each service's memory",
@@ -53,7 +53,7 @@ BENCHMARKS = {
     ),
     "freshness": Benchmark(
         module="bench.freshness", about="from a changed object to its text being found", page="freshness",
-        environments=("export",), quick_seconds=12, seconds=90,
+        environments=("export",), quick_seconds=12, seconds=40,
     ),
     "search": Benchmark(
         module="bench.searching", about="`Search` by stage", page="search-path", environments=("export",),
@@ -61,7 +61,7 @@ BENCHMARKS = {
     ),
     "generate": Benchmark(
         module="bench.generating", about="the first token, beside vLLM called directly", page="generation",
-        environments=("export", "generate"), models=(SMOLLM2,), quick_seconds=60,
+        environments=("export", "generate"), models=(SMOLLM2,), quick_seconds=60, seconds=100,
     ),
     "resume": Benchmark(
         module="bench.resuming", about="what it costs that an answer outlives its connection", page="answers",
@@ -69,7 +69,7 @@ BENCHMARKS = {
     ),
     "direct": Benchmark(
         module="bench.direct", about="answers from an agent's FAQ, without a language model", page="answers",
-        environments=("export",), quick_seconds=18, seconds=420,
+        environments=("export",), quick_seconds=18, seconds=210,
     ),
     "startup": Benchmark(
         module="bench.startup", about="until the stack is ready, what it takes idle, and until a command answers",
@@ -81,7 +81,7 @@ BENCHMARKS = {
     ),
     "streaming-ask": Benchmark(
         module="bench.streaming_ask", about="what `Ask` adds to the tokens of an answer, its check included",
-        page="streaming", environments=("export",), quick_seconds=49, seconds=240,
+        page="streaming", environments=("export",), quick_seconds=49, seconds=340,
     ),
     "cancelled": Benchmark(
         module="bench.cancelled", about="memory over many streams that their clients cancel", page="streaming",
@@ -97,6 +97,6 @@ BENCHMARKS = {
     ),
     "generation-settings": Benchmark(
         module="bench.generation_settings", about="the service's settings of vLLM beside vLLM's defaults",
-        page="generation", environments=("export", "generate"), models=(SMOLLM2, QWEN), quick_seconds=75, seconds=900,
+        page="generation", environments=("export", "generate"), models=(SMOLLM2, QWEN), quick_seconds=75, seconds=700,
     ),
 }
