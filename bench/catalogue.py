@@ -57,7 +57,7 @@ BENCHMARKS = {
     ),
     "search": Benchmark(
         module="bench.searching", about="`Search` by stage", page="search-path", environments=("export",),
-        quick_seconds=28,
+        quick_seconds=21,
     ),
     "generate": Benchmark(
         module="bench.generating", about="the first token, beside vLLM called directly", page="generation",
@@ -65,7 +65,7 @@ BENCHMARKS = {
     ),
     "resume": Benchmark(
         module="bench.resuming", about="what it costs that an answer outlives its connection", page="answers",
-        models=(), quick_seconds=26, seconds=120,
+        models=(), quick_seconds=13, seconds=110,
     ),
     "direct": Benchmark(
         module="bench.direct", about="answers from an agent's FAQ, without a language model", page="answers",
@@ -93,7 +93,7 @@ BENCHMARKS = {
     ),
     "engines": Benchmark(
         module="bench.engines", about="ways to run the embedding model, one changed at a time", page="embedding",
-        environments=("export",), quick_seconds=48, seconds=600,
+        environments=("export",), quick_seconds=38, seconds=550,
     ),
     "generation-settings": Benchmark(
         module="bench.generation_settings", about="the service's settings of vLLM beside vLLM's defaults",
