@@ -1,9 +1,16 @@
-"""What this machine's processor can do, as the system names it."""
+"""What this machine's processor can do, as the system names it, and how much of it is ours."""
 
 from __future__ import annotations
 
+import math
+import os
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+
+CGROUPS = Path("/sys/fs/cgroup")
+OWN_CGROUPS = Path("/proc/self/cgroup")
 
 
 def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
@@ -14,3 +21,41 @@ def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
         return frozenset()
     line = re.search(r"^(?:flags|Features)\s*:\s*(.*)$", text, flags=re.MULTILINE)
     return frozenset(line[1].split()) if line else frozenset()
+
+
+def usable_cores(*, cgroups: Path = CGROUPS, own: Path = OWN_CGROUPS) -> int:
+    """Return how many cores this process can keep busy: those that it may run on, or fewer by a container's quota.
+
+    A quota is time, not cores (Linux, control groups v1 and v2): with a thread for each core of a large machine, a
+    container of two would spend its time at once and then stand still, several times a second.
+    """
+    cores = len(os.sched_getaffinity(0))
+    return max(1, min(cores, math.ceil(min(_quotas(cgroups, own), default=cores))))
+
+
+def _quotas(cgroups: Path, own: Path) -> Iterator[float]:
+    """Yield the cores' worth of time that the control groups of this process allow, its parents' included."""
+    try:
+        entries = [line.split(":", 2) for line in own.read_text().splitlines()]
+    except OSError:
+        return
+    for _, controllers, path in entries:
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        mounted = cgroups / controllers if controllers else cgroups
+        group = Path(path)
+        # Where a container sees its own group as the root, the path is another's, and the root alone is there.
+        for folder in (mounted / each.relative_to("/") for each in (group, *group.parents)):
+            with suppress(OSError, ValueError):
+                yield _quota(folder, unified=not controllers)
+
+
+def _quota(folder: Path, *, unified: bool) -> float:
+    """Return a control group's cores; raise `OSError` or `ValueError` where it sets none."""
+    if unified:
+        quota, period = (folder / "cpu.max").read_text().split()
+    else:
+        quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+    if float(quota) <= 0:
+        raise ValueError("no quota")
+    return float(quota) / float(period)

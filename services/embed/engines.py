@@ -17,7 +17,7 @@ import numpy as np
 
 from services.chassis.errors import FailedPrecondition
 from services.chassis.models import NULL_PRECISION, Model
-from services.chassis.processor import cpu_flags
+from services.chassis.processor import cpu_flags, usable_cores
 from services.chassis.telemetry import degradations_total
 from services.embed.encoder import FloatArray, InferenceEngine, IntArray
 from services.embed.null_engine import open_null_engine
@@ -33,7 +33,7 @@ ENGINES = ("openvino-int8", "onnxruntime-int8", "onnxruntime-fp32")
 
 def open_engine(model: Model, *, name: str, threads: int, streams: int) -> InferenceEngine:
     """Load the model's graph; `auto` takes the first engine of the table that the model and the machine have."""
-    cores = threads or len(os.sched_getaffinity(0))
+    cores = threads or usable_cores()
     if NULL_PRECISION in (name, model.manifest.precision):
         return open_null_engine(model, name=name, streams=streams or cores)
     if name == "auto":

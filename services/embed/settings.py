@@ -20,7 +20,7 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
     """How the model is run; `auto` chooses by the processor and by what the model store holds. `null` computes nothing,
     for benchmarks and tests, and is refused but for the space of `model@null`."""
     threads: int = Field(default=0, ge=0, le=256)
-    """Threads for inference, all streams together; 0 takes every core."""
+    """Threads for inference, all streams together; 0 takes every core, or as many as a container's quota is worth."""
     streams: int = Field(default=0, ge=0, le=64)
     """Batches computed at the same time, each on its share of the threads; 0 chooses."""
     batch_tokens_max: int = Field(default=1024, ge=512, le=65_536)

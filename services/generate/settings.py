@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
+from services.chassis.processor import usable_cores
 from services.chassis.settings import ModelSettings, ServiceSettings, settings_config
 from services.generate.old_names import read_old_names
 from services.generate.providers import Provider, ProviderName, SchemaForm, SeedField, TokensField, provider_of
@@ -69,8 +70,8 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     """vLLM: tokens guessed ahead from the prompt's own words, each checked by the model; 0 guesses none.
     With guesses vLLM tells no probabilities, so that the gateway's judge of sentences has nobody to ask."""
     threads_bind: str = Field(default="auto", pattern=r"^(auto|nobind|[0-9,|-]+)$")
-    """vLLM on a CPU: the cores its threads are bound to, as `0-7`; `auto` takes each up to four, and all but one of
-    more; `nobind` leaves it to the system."""
+    """vLLM on a CPU: the cores its threads are bound to, as `0-7`; `auto` takes each up to four, all but one of more,
+    and none in particular where a container has a quota; `nobind` leaves it to the system."""
 
     openai_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
     """Base URL of an OpenAI-compatible endpoint, as `https://api.example.com/v1`."""
@@ -195,19 +196,22 @@ def engine_environment(settings: GenerateSettings, *, from_hub: bool) -> dict[st
         "VLLM_CONFIGURE_LOGGING": "0",
         # A fork would copy this process with its threads.
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
-        "VLLM_CPU_OMP_THREADS_BIND": settings.threads_bind,
-        **_reserved_cores(os.environ, cores=len(os.sched_getaffinity(0))),
+        **_threads(settings.threads_bind, os.environ, cores=len(os.sched_getaffinity(0)), usable=usable_cores()),
         "TOKENIZERS_PARALLELISM": "false",
         **({} if from_hub else {"HF_HUB_OFFLINE": "1"}),
     }
 
 
-def _reserved_cores(environment: Mapping[str, str], *, cores: int) -> dict[str, str]:
-    """Return how many cores vLLM leaves out when it chooses the model's itself: none on a small machine.
+def _threads(bind: str, environment: Mapping[str, str], *, cores: int, usable: int) -> dict[str, str]:
+    """Return what vLLM is told of the model's threads; what the environment says itself is left alone.
 
-    Its own default is one, for a process of its own that would be busy all the time and sleeps here
-    (`vllm_waiting`). Of two cores that is half of the model's speed; of many it is worth having for everything else.
+    On a small machine `auto` takes every core. vLLM's own choice leaves one to a process that would be busy all the
+    time, and that sleeps here (`vllm_waiting`): of two cores that is half of the model's speed, of many it is worth
+    having for everything else. In a container whose quota is less than its machine, threads are as many as that is
+    worth, and bound to no cores, which are other containers' as well.
     """
-    if RESERVED_CORES in environment or cores > SMALL_MACHINE_CORES_MAX:
-        return {}
-    return {RESERVED_CORES: "0"}
+    if bind == "auto" and usable < cores:
+        threads = environment.get("OMP_NUM_THREADS", str(usable))
+        return {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": threads}
+    reserved = {} if RESERVED_CORES in environment or cores > SMALL_MACHINE_CORES_MAX else {RESERVED_CORES: "0"}
+    return {"VLLM_CPU_OMP_THREADS_BIND": bind, **reserved}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import AsyncExitStack
 
 from services.chassis import lifecycle
 from services.chassis.lifecycle import Stopping
 from services.chassis.models import ModelStore
+from services.chassis.processor import usable_cores
 from services.chassis.serving import Server
 from services.rerank.entailment import EntailmentModel
 from services.rerank.executor import EntailmentExecutor, RankExecutor
@@ -45,7 +45,7 @@ async def open_entailment(
 
 async def main(settings: RerankSettings, stopping: Stopping) -> None:
     """Open what the service needs, in order, and serve until told to stop."""
-    threads = settings.threads or len(os.sched_getaffinity(0))
+    threads = settings.threads or usable_cores()
     ranker = open_ranker(settings, threads=threads)
     async with (
         RankExecutor(ranker, threads=1 if settings.model else threads, waiting_max=settings.waiting_max,

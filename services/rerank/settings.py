@@ -17,7 +17,7 @@ class RerankSettings(ServiceSettings, ModelSettings):
     entailment_model: str = ""
     """A model of natural language inference in the model store, which checks sentences of answers; empty for none."""
     threads: int = Field(default=0, ge=0, le=256)
-    """Threads for inference; 0 takes every core."""
+    """Threads for inference; 0 takes every core, or as many as a container's quota is worth."""
     candidates_max: int = Field(default=100, ge=1, le=1000)
     """Most candidates in one request."""
     waiting_max: int = Field(default=64, ge=1, le=10_000)

@@ -12,6 +12,7 @@ import pytest
 from services.chassis import settings as chassis_settings
 from services.chassis.errors import ModelInvalid
 from services.chassis.models import ModelStore
+from services.generate import settings
 from services.generate.processor import cpu_flags, fastest_dtype
 from services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
 from services.generate.vllm_engine import VllmOptions, engine_arguments
@@ -65,14 +66,33 @@ def test_vllm_goes_online_only_for_a_hub_id() -> None:
     assert "HF_HUB_OFFLINE" not in engine_environment(GenerateSettings(), from_hub=True)
 
 
-def test_a_small_machine_gives_every_core_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    def chosen(cores: int) -> str | None:
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
-        return engine_environment(GenerateSettings(), from_hub=False).get(RESERVED_CORES)
+@pytest.mark.parametrize(("cores", "usable", "told"), [
+    (2, 2, {"VLLM_CPU_OMP_THREADS_BIND": "auto", RESERVED_CORES: "0"}),
+    (4, 4, {"VLLM_CPU_OMP_THREADS_BIND": "auto", RESERVED_CORES: "0"}),
+    (8, 8, {"VLLM_CPU_OMP_THREADS_BIND": "auto"}),
+    (64, 2, {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "2"}),
+])
+def test_a_small_machine_and_a_quota_are_used_whole(
+    monkeypatch: pytest.MonkeyPatch, cores: int, usable: int, told: dict[str, str]
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+    monkeypatch.setattr(settings, "usable_cores", lambda: usable)
+    for name in (RESERVED_CORES, "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    environment = engine_environment(GenerateSettings(), from_hub=False)
+    assert {name: value for name, value in environment.items() if "CPU" in name or "OMP" in name} == told
 
-    assert (chosen(2), chosen(4), chosen(8)) == ("0", "0", None)
+
+def test_what_the_environment_says_of_cores_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(settings, "usable_cores", lambda: 2)
     monkeypatch.setenv(RESERVED_CORES, "1")
-    assert chosen(2) is None, "what the environment says is left alone"
+    assert RESERVED_CORES not in engine_environment(GenerateSettings(), from_hub=False)
+    monkeypatch.setattr(settings, "usable_cores", lambda: 1)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert engine_environment(GenerateSettings(), from_hub=False)["OMP_NUM_THREADS"] == "3"
+    bound = GenerateSettings(threads_bind="0-1")
+    assert engine_environment(bound, from_hub=False)["VLLM_CPU_OMP_THREADS_BIND"] == "0-1"
 
 
 def test_bfloat16_is_for_processors_that_compute_in_it(tmp_path: Path) -> None:
