@@ -19,7 +19,7 @@ from services.gateway.events import Degradation, RankedPassage, Usage
 from services.gateway.peers import Generation, RerankCandidate, SamplingOptions
 from services.gateway.prompt import Prompt
 from services.gateway.question_vector import ComingEmbedding
-from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
+from services.gateway.retrieval import Candidates, Mode, Query, Retriever, Stopwatch
 from services.index.filters import Filters
 from services.index.passages import Passage
 from services.index.search import SearchResult
@@ -138,11 +138,11 @@ class FakeRetriever(Retriever):
 
     async def retrieve(
         self, query: Query, coming: ComingEmbedding, *, stopwatch: Stopwatch, deadline: Deadline
-    ) -> tuple[QueryEmbedding | None, list[SearchResult]]:
+    ) -> Candidates:
         """Return the results."""
         if self.error is not None:
             raise self.error
-        return EMBEDDING, list(self.results)
+        return Candidates(list(self.results), EMBEDDING, None)
 
     async def rank(
         self, query: Query, embedding: QueryEmbedding, results: list[SearchResult], *, stopwatch: Stopwatch,
