@@ -1,21 +1,26 @@
-"""Steady loads for profiles: searches by so many clients, or files ingested one collection after the other."""
+"""Steady loads for profiles: searches by so many clients, files ingested one collection after the other, or notes."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from bench.generated import documents
 from bench.texts import questions, sheets
+from services.chassis.models import NULL_PRECISION
 from sourcier.client import Client
 
 UPLOADS_AT_ONCE = 8
 ROUND_FILES = 12
+ROUND_NOTES = 400
+NOTES_MAX = 100_000
+LOOK_SECONDS = 0.25
 
 
 @dataclass
@@ -108,7 +113,53 @@ class Ingestion:
         return await _repeat(one, clients=clients, seconds=seconds)
 
 
-LOADS: dict[str, Callable[[Client], Load]] = {"query": Queries, "ingest": Ingestion}
+class Notes:
+    """Documents of one to three chunks without a model: what a document costs whatever its length."""
+
+    unit = "chunk"
+    described = f"rounds of {ROUND_NOTES} generated documents of one to three chunks in the lane for bulk, no model"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._source = documents(NOTES_MAX)
+        self._number = itertools.count()
+
+    async def prepare(self) -> None:
+        """Ingest one round."""
+        await self.run(clients=1, seconds=1)
+
+    async def run(self, *, clients: int, seconds: float) -> Done:
+        """Ingest round after round, a new collection each; the last one is finished."""
+        async def one(done: Done) -> None:
+            name = f"notes-{next(self._number)}"
+            await self._client.create_collection(name)
+            started = time.perf_counter()
+            slots = asyncio.Semaphore(UPLOADS_AT_ONCE)
+            notes = itertools.islice(self._source, ROUND_NOTES)
+            await asyncio.gather(*(self._send(slots, note, collection=name) for note in notes))
+            chunks = await self._chunks(name)
+            done.units += chunks
+            done.add(f"round of {ROUND_NOTES} notes", 1000 * (time.perf_counter() - started))
+
+        return await _repeat(one, clients=clients, seconds=seconds)
+
+    async def _send(self, slots: asyncio.Semaphore, note: tuple[str, bytes], *, collection: str) -> None:
+        async with slots:
+            name, content = note
+            await self._client.upload(content, filename=name, collection=collection, lane="bulk")
+
+    async def _chunks(self, name: str) -> int:
+        """Return how many chunks there are once all documents of a round are committed."""
+        while True:
+            async for collection in self._client.collections():
+                if collection.name == name and collection.document_count == ROUND_NOTES:
+                    return collection.chunk_count
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+LOADS: dict[str, Callable[[Client], Load]] = {"query": Queries, "ingest": Ingestion, "notes": Notes}
+STACKS: dict[str, Mapping[str, str]] = {"notes": {"SOURCIER_EMBED_MODEL": f"multilingual-e5-small@{NULL_PRECISION}"}}
+"""Settings of the stack for a load that wants others than the defaults."""
 
 
 async def ingest(client: Client, files: list[Path], *, collection: str) -> int:

@@ -13,7 +13,7 @@ import psutil
 
 from bench import metrics, sampling
 from bench.environment import running_stack
-from bench.loads import Done, opened
+from bench.loads import STACKS, Done, opened
 from bench.sampling import NoSamples, Stacks
 
 SERVICES = ("gateway", "embed", "rerank", "ingest")
@@ -57,7 +57,8 @@ class Profile:
 async def profile(kind: str, *, seconds: float) -> Profile:
     """Run a stack, work it for three times so many seconds, and return where the time went."""
     listening = metrics.endpoints(SERVICES)
-    async with running_stack(SOURCIER_STACK_SERVICES=",".join(SERVICES), **listening) as addresses:
+    settings = {"SOURCIER_STACK_SERVICES": ",".join(SERVICES), **STACKS.get(kind, {}), **listening}
+    async with running_stack(**settings) as addresses:
         processes = _processes(Path(addresses["SOURCIER_DATA_DIR"]))
         async with opened(kind, addresses["SOURCIER_GATEWAY_URL"]) as load:
             print("the stack is ready; filling and warming it …", flush=True)

@@ -48,14 +48,25 @@ class LateInteractionRanker:
         if total_weight <= 0:
             return scores
         _, dimension = question.vectors.shape
-        rows = [_rows(candidate, dimension) for candidate in candidates]
-        places = [place for place, codes in enumerate(rows) if len(codes)]
-        if not places:
+        # Equal passages are scored once: a product rounds a row by where among the others it stands, and the order of
+        # two whose scores should be the same would change with whatever else was found.
+        places_of: dict[bytes, list[int]] = {}
+        passages: list[ByteArray] = []
+        for place, candidate in enumerate(candidates):
+            rows = _rows(candidate, dimension)
+            if not len(rows):
+                continue
+            places = places_of.setdefault(candidate.token_codes, [])
+            if not places:
+                passages.append(rows)
+            places.append(place)
+        if not passages:
             return scores
-        best = _best([rows[place] for place in places], question.vectors, block=self._block(dimension))
+        best = _best(passages, question.vectors, block=self._block(dimension))
         # With signs s = 2b − 1, q·s = 2 q·b − Σq: the bits are used as they are, no matrix of signs is made.
         cosines = (2.0 * best - question.vectors.sum(axis=1)) / np.sqrt(dimension)
-        scores[places] = cosines @ question.weights / total_weight
+        for places, score in zip(places_of.values(), cosines @ question.weights / total_weight, strict=True):
+            scores[places] = score
         return scores
 
     def _block(self, dimension: int) -> FloatArray:

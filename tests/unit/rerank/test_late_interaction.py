@@ -97,10 +97,16 @@ def test_codes_that_are_no_rows_of_the_space_are_refused() -> None:
     assert refused.value.field == "candidates.token_codes"
 
 
-def test_equal_passages_have_equal_scores() -> None:
-    asked, one = question(4, 384, 8), candidate(20, 384, 8)
-    scores = RANKER.score(asked, [one, candidate(20, 384, 9), one, one])
-    assert scores[0] == scores[2] == scores[3]
+@pytest.mark.parametrize("tokens", [1, 4, 11, 17])
+@pytest.mark.parametrize("rows", [1, 20, 300])
+def test_equal_passages_have_equal_scores(tokens: int, rows: int) -> None:
+    asked, one, empty = question(tokens, 384, 8), candidate(rows, 384, 8), candidate(0, 384, 8)
+    others = [candidate(count, 384, count) for count in (21, 2, 37, BLOCK_ROWS)]
+    scores = RANKER.score(asked, [one, *others[:2], one, empty, *others[2:], one])
+    assert scores[0] == scores[3] == scores[-1]
+    expected = [reference(asked, entry) for entry in (one, *others)]
+    np.testing.assert_allclose(scores[[0, 1, 2, 5, 6]], expected, atol=1e-5)
+    assert scores[4] == NO_OVERLAP
 
 
 def test_a_passage_is_scored_over_all_blocks_that_it_reaches_into() -> None:
