@@ -25,16 +25,16 @@ CORES = len(os.sched_getaffinity(0))
 
 def machine() -> dict[str, Any]:
     """Return processor, cores, memory, flags that matter, versions and commit."""
-    flags: set[str] = set()
+    entries: dict[str, str] = {}
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         for line in file:
-            if line.startswith(("flags", "Features")):
-                flags = set(line.split(":", 1)[1].split())
-                break
+            name, _, value = line.partition(":")
+            entries.setdefault(name.strip(), value.strip())
+    flags = set(entries.get("flags", entries.get("Features", "")).split())
     commit = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=10"], cwd=ROOT, capture_output=True,
                             text=True, check=False).stdout.strip()
     return {
-        "architecture": platform.machine(), "cores": CORES,
+        "architecture": platform.machine(), "processor": entries.get("model name", ""), "cores": CORES,
         "memory_gib": round(psutil.virtual_memory().total / 2**30),
         "flags": sorted(flags & {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp"}),
         "versions": {"python": platform.python_version(),

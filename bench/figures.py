@@ -89,8 +89,9 @@ def described(machine: Mapping[str, Any]) -> str:
     flags = f" ({', '.join(machine['flags'])})" if machine.get("flags") else ""
     versions = ", ".join(f"{name} {version}" for name, version in machine.get("versions", {}).items())
     memory = f", {machine['memory_gib']} GiB" if "memory_gib" in machine else ""
-    return (f"{machine.get('architecture', '?')}, {machine.get('cores', '?')} cores{flags}{memory} · {versions} · "
-            f"commit {machine.get('commit', 'unknown')}")
+    processor = f", {machine['processor']}" if machine.get("processor") else ""
+    return (f"{machine.get('architecture', '?')}{processor}, {machine.get('cores', '?')} cores{flags}{memory} · "
+            f"{versions} · commit {machine.get('commit', 'unknown')}")
 
 
 def day(started: str) -> str:

@@ -64,7 +64,7 @@ class Texts:
 
     def __init__(self, folder: Path) -> None:
         names = graph_inputs(folder / "model.onnx")
-        encodings = calibration_encodings(folder, passage_prefix=PASSAGE_PREFIX, tokens_max=TOKENS_MAX)
+        encodings = calibration_encodings(folder, prefix=PASSAGE_PREFIX, tokens_max=TOKENS_MAX)
         self._inputs = iter([model_inputs(encoding, names=names) for encoding in encodings])
 
     def get_next(self) -> Any:

@@ -4,14 +4,21 @@ PyTorch exports scaled dot-product attention as (q · s)(k · s)ᵀ with s = d^-
 shapes at each call. Between a projection and its product those multiplications keep a quantiser from moving up to the
 projection, and an engine from making one step of transposition, products and softmax. In the weights they cost nothing.
 It also writes the mask out for each token that looks, though which tokens are hidden is the same for all of them.
+
+Of attention's two products NNCF makes integers of the first alone. The second, of weights and values, is as large.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+WEIGHT_STEPS, VALUE_STEPS = 255, 127
+"""Attention's weights lie between 0 and 1 and become 8 bits without a sign, values 8 bits with one."""
 
 
 def fold_attention_scale(model: Any) -> int:
@@ -64,6 +71,64 @@ def share_attention_mask(model: Any) -> bool:
         _drop_unread(graph)
         return True
     return False
+
+
+def quantise_weighted_sums(model: Any, inputs: Sequence[dict[str, npt.NDArray[np.int64]]]) -> int:
+    """Quantise both sides of the product of attention's weights and values; return in how many layers.
+
+    A layer's values are scaled by the largest that the `inputs` lead to, where their projection ends, so that an engine
+    keeps nothing else of them. A graph of another form is left as it is.
+    """
+    import onnx
+
+    graph = model.graph
+    producers = {output: node for node in graph.node for output in node.output}
+    readers = Counter(name for node in graph.node for name in node.input)
+    found: dict[str, str] = {}
+    for product in [node for node in graph.node if node.op_type == "MatMul"]:
+        weights = _producer(product.input[0], "Softmax", producers)
+        transpose = _producer(product.input[1], "Transpose", producers)
+        reshape = transpose and _producer(transpose.input[0], "Reshape", producers)
+        values = reshape and _producer(reshape.input[0], "Add", producers)
+        # What somebody else reads, too, may need to be exact there; a shape is the same in any precision.
+        if weights is not None and values and readers[weights.output[0]] == 1:
+            found[weights.output[0]] = values.output[0]
+    largest = _largest(model, list(found.values()), inputs) if found else {}
+    for weights_name, values_name in found.items():
+        _insert_quantiser(graph, weights_name, scale=1 / WEIGHT_STEPS, kind=onnx.TensorProto.UINT8)
+        _insert_quantiser(graph, values_name, scale=largest[values_name] / VALUE_STEPS, kind=onnx.TensorProto.INT8)
+    return len(found)
+
+
+def _largest(
+    model: Any, names: Sequence[str], inputs: Sequence[dict[str, npt.NDArray[np.int64]]]
+) -> dict[str, float]:
+    """Return the largest absolute of each value over all inputs."""
+    import onnx
+    import onnxruntime
+
+    watched = onnx.ModelProto()
+    watched.CopyFrom(model)
+    watched.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    session = onnxruntime.InferenceSession(watched.SerializeToString(), providers=["CPUExecutionProvider"])
+    seen = [[float(np.abs(value).max()) for value in session.run(list(names), each)] for each in inputs]
+    return dict(zip(names, np.max(seen, axis=0).tolist(), strict=True))
+
+
+def _insert_quantiser(graph: Any, name: str, *, scale: float, kind: int) -> None:
+    """Let all readers of a value read it quantised and dequantised, one scale for all of it and zero at zero."""
+    from onnx import helper
+
+    scales, zeros, whole, rounded = (f"{name}_{part}" for part in ("scale", "zero_point", "quantised", "dequantised"))
+    graph.initializer.append(helper.make_tensor(scales, 1, [], [scale]))
+    graph.initializer.append(helper.make_tensor(zeros, kind, [], [0]))
+    for reader in graph.node:
+        for place, read in enumerate(reader.input):
+            if read == name:
+                reader.input[place] = rounded
+    place = next(place for place, node in enumerate(graph.node) if name in node.output) + 1
+    graph.node.insert(place, helper.make_node("DequantizeLinear", [whole, scales, zeros], [rounded], name=rounded))
+    graph.node.insert(place, helper.make_node("QuantizeLinear", [name, scales, zeros], [whole], name=whole))
 
 
 def _is_read_element_wise(name: str, graph: Any) -> bool:

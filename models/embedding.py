@@ -106,7 +106,7 @@ def token_mean(folder: Path, *, passage_prefix: str, tokens_max: int) -> Floats:
     names = [entry.name for entry in session.get_inputs()]
     total: Any = 0.0
     count = 0
-    for encoding in calibration_encodings(folder, passage_prefix=passage_prefix, tokens_max=tokens_max):
+    for encoding in calibration_encodings(folder, prefix=passage_prefix, tokens_max=tokens_max):
         (states,) = session.run(["last_hidden_state"], model_inputs(encoding, names=names))
         kept = [
             index for index, (offsets, special) in enumerate(
@@ -119,14 +119,14 @@ def token_mean(folder: Path, *, passage_prefix: str, tokens_max: int) -> Floats:
     return mean
 
 
-def calibration_encodings(folder: Path, *, passage_prefix: str, tokens_max: int) -> list[Any]:
+def calibration_encodings(folder: Path, *, prefix: str, tokens_max: int) -> list[Any]:
     """Return the calibration texts as the model's tokens, cut where the model reads no further."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(tokens_max)
-    return [tokenizer.encode(passage_prefix + paragraph) for paragraph in calibration.paragraphs()]
+    return [tokenizer.encode(prefix + paragraph) for paragraph in calibration.paragraphs()]
 
 
 def model_inputs(encoding: Any, *, names: list[str]) -> dict[str, npt.NDArray[np.int64]]:

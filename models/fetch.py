@@ -90,7 +90,7 @@ class Fetcher:
             if recipe.int8:
                 with self.progress.step("quantising to int8"):
                     self.export.run("models.quantisation", target, "--passage-prefix", recipe.passage_prefix,
-                                    log=scratch / "int8.log")
+                                    "--query-prefix", recipe.query_prefix, log=scratch / "int8.log")
         elif recipe.kind == "cross-encoder":
             with self.progress.step("exporting to ONNX"):
                 self.export.run("models.cross_encoder", weights, "--target", target, log=scratch / "export.log")
