@@ -19,24 +19,22 @@ from typing import Any
 
 import psutil
 
+from services.chassis.processor import cpu_flags, cpu_name
+
 ROOT = Path(__file__).parents[1]
 CORES = len(os.sched_getaffinity(0))
+FLAGS = {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp"}
+"""What a processor can do that its speed here depends on."""
 
 
 def machine() -> dict[str, Any]:
     """Return processor, cores, memory, flags that matter, versions and commit."""
-    entries: dict[str, str] = {}
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-        for line in file:
-            name, _, value = line.partition(":")
-            entries.setdefault(name.strip(), value.strip())
-    flags = set(entries.get("flags", entries.get("Features", "")).split())
     commit = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=10"], cwd=ROOT, capture_output=True,
                             text=True, check=False).stdout.strip()
     return {
-        "architecture": platform.machine(), "processor": entries.get("model name", ""), "cores": CORES,
+        "architecture": platform.machine(), "processor": cpu_name(), "cores": CORES,
         "memory_gib": round(psutil.virtual_memory().total / 2**30),
-        "flags": sorted(flags & {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp"}),
+        "flags": sorted(cpu_flags() & FLAGS),
         "versions": {"python": platform.python_version(),
                      **{name: metadata.version(name) for name in ("onnxruntime", "openvino", "grpcio")}},
         "commit": commit or "unknown",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from bench.embedding import MODEL
 from bench.generated import documents
 from bench.texts import questions, sheets
 from services.chassis.models import NULL_PRECISION
@@ -158,7 +159,7 @@ class Notes:
 
 
 LOADS: dict[str, Callable[[Client], Load]] = {"query": Queries, "ingest": Ingestion, "notes": Notes}
-STACKS: dict[str, Mapping[str, str]] = {"notes": {"SOURCIER_EMBED_MODEL": f"multilingual-e5-small@{NULL_PRECISION}"}}
+STACKS: dict[str, Mapping[str, str]] = {"notes": {"SOURCIER_EMBED_MODEL": f"{MODEL}@{NULL_PRECISION}"}}
 """Settings of the stack for a load that wants others than the defaults."""
 
 

@@ -16,6 +16,7 @@ from eval.blocks import write_block as write_block
 from eval.datasets import Dataset
 from eval.measures import MEASURES, Estimate, estimate, measure
 from eval.searching import MODES, Ranking
+from services.chassis.processor import cpu_flags
 
 COLUMNS = {"ndcg@10": "nDCG@10", "recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr@20": "MRR@20"}
 NAMES = {"dense": "dense", "lexical": "full text", "fused": "fused", "reranked": "re-ranked"}
@@ -80,18 +81,10 @@ def _cell(value: Estimate) -> str:
 
 
 def _machine() -> str:
-    flags: set[str] = set()
-    model = platform.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() in {"flags", "Features"}:
-                flags.update(value.split())
-    except OSError:
-        pass
+    flags = cpu_flags()
     cores = len(os.sched_getaffinity(0))
     features = ", ".join(feature for feature in FEATURES if feature in flags)
-    return f"{model}, {cores} cores{f' ({features})' if features else ''}"
+    return f"{platform.machine()}, {cores} cores{f' ({features})' if features else ''}"
 
 
 def _commit() -> str:

@@ -9,18 +9,28 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+CPUINFO = Path("/proc/cpuinfo")
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
 
 
-def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
+def cpu_flags(cpuinfo: Path = CPUINFO) -> frozenset[str]:
     """Return the processor's features; none where the system does not tell."""
+    return frozenset(_told(cpuinfo, "flags|Features").split())
+
+
+def cpu_name(cpuinfo: Path = CPUINFO) -> str:
+    """Return the processor's name; nothing where the system does not tell."""
+    return _told(cpuinfo, "model name")
+
+
+def _told(cpuinfo: Path, names: str) -> str:
     try:
         text = cpuinfo.read_text(encoding="ascii", errors="replace")
     except OSError:
-        return frozenset()
-    line = re.search(r"^(?:flags|Features)\s*:\s*(.*)$", text, flags=re.MULTILINE)
-    return frozenset(line[1].split()) if line else frozenset()
+        return ""
+    line = re.search(rf"^(?:{names})[ \t]*:(.*)$", text, flags=re.MULTILINE)
+    return line[1].strip() if line else ""
 
 
 def usable_cores(*, cgroups: Path = CGROUPS, own: Path = OWN_CGROUPS) -> int:
