@@ -10,7 +10,8 @@ import asyncio
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import psycopg
@@ -22,7 +23,7 @@ from bench.generated import documents
 from bench.measuring import Curve, Table
 from bench.processes import usage
 from services.chassis.models import NULL_PRECISION
-from services.chassis.postgres import Database, DatabaseSettings
+from services.chassis.postgres import Connection, Database, DatabaseSettings
 from services.index import spaces
 from sourcier.client import Client
 
@@ -84,8 +85,10 @@ async def run(*, quick: bool) -> list[Table]:
         async with Client(addresses["SOURCIER_GATEWAY_URL"]) as client:
             await client.create_collection(COLLECTION)
             load = _Load(client, addresses, listening, documents(DOCUMENTS_MAX + bounds.live_documents))
-            growth = await load.grow(DOCUMENTS_MAX, window=bounds.window, seconds=bounds.seconds)
-            rows, build_seconds = await load.chunks(), await _build_index(addresses)
+            # The service builds no index meanwhile: not even at the load's end, when the one here is about to be timed.
+            async with _sole_builder(addresses) as builder:
+                growth = await load.grow(DOCUMENTS_MAX, window=bounds.window, seconds=bounds.seconds)
+                rows, build_seconds = await load.chunks(), await _build_index(builder)
             live = await load.grow(bounds.live_documents, window=bounds.live_documents, seconds=bounds.seconds)
     return [growth_table(growth), _index_table(growth, live, rows=rows, build_seconds=build_seconds),
             _processor_table(growth), _memory_table(growth), _leaks_table(growth)]
@@ -156,12 +159,20 @@ class _Load:
             seen_documents, seen_chunks, seen_at = self._committed, chunks, time.perf_counter()
 
 
-async def _build_index(addresses: Mapping[str, str]) -> float:
+@asynccontextmanager
+async def _sole_builder(addresses: Mapping[str, str]) -> AsyncIterator[Connection]:
+    async with (
+        Database(DatabaseSettings(url=addresses["SOURCIER_POSTGRES_URL"])) as database,
+        spaces.sole_builder(database) as connection,
+    ):
+        assert connection is not None, "the service builds an index before there is anything"
+        yield connection
+
+
+async def _build_index(builder: Connection) -> float:
     started = time.perf_counter()
-    async with Database(DatabaseSettings(url=addresses["SOURCIER_POSTGRES_URL"])) as database:
-        async with database.autocommit(tenant="*") as connection:
-            await connection.execute("analyze")
-        built = await spaces.build_indexes(database, rows_min=0)
+    await builder.execute("analyze")
+    built = await spaces.build_missing(builder, rows_min=0)
     assert built, "no index was built"
     return time.perf_counter() - started
 

@@ -6,7 +6,6 @@ Each answer is kept as it comes: a run that is cut off goes on when it is run ag
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from eval import corpus, direct, gates, handbook, report
 from eval.datasets import Dataset, Question
 from eval.direct import Looked
 from eval.gates import Figure
+from eval.json_lines import read_rows
 from eval.kept import Kept
 from eval.measures import estimate
 from eval.retrieval import RESULTS, Progress
@@ -311,8 +311,7 @@ def figures(judged: Sequence[Judged], looked: Sequence[Looked], *, command: str)
 async def follow_ups(client: Client, kept: Kept, *, kept_only: bool = False) -> list[dict[str, str]]:
     """Ask each follow-up question in its conversation, those that are kept left out; return what it was made."""
     made = []
-    for line in FOLLOW_UPS.read_text("utf-8").splitlines():
-        case = json.loads(line)
+    for case in read_rows(FOLLOW_UPS):
         key = f"follow-up: {case['history']}: {case['question']}"
         found = kept.get(key)
         if found is None:

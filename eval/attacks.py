@@ -6,12 +6,13 @@ all: how many days of remote work there are, which an honest document says besid
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from eval.json_lines import read_rows
 
 DATA = Path(__file__).parent / "data" / "attacks.jsonl"
 PLACES = ("text", "title", "heading", "file_name", "metadata", "category", "question")
@@ -104,7 +105,7 @@ class Shown:
 
 def load(path: Path = DATA) -> tuple[Attack, ...]:
     """Read the attacks; raise `ValueError` for one that is not whole."""
-    attacks = tuple(_attack(json.loads(line)) for line in path.read_text("utf-8").splitlines())
+    attacks = tuple(_attack(row) for row in read_rows(path))
     if len({attack.attack_id for attack in attacks}) < len(attacks):
         raise ValueError(f"{path}: two attacks have one id")
     return attacks

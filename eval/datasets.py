@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from eval.json_lines import read_rows
 
 
 class DatasetInvalid(Exception):
@@ -65,23 +65,17 @@ def load(folder: Path) -> Dataset:
     """Read `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`; raise `DatasetInvalid` where they are not there."""
     try:
         passages = tuple(
-            Passage(row["_id"], row.get("title", ""), row["text"]) for row in _rows(folder / "corpus.jsonl")
+            Passage(row["_id"], row.get("title", ""), row["text"]) for row in read_rows(folder / "corpus.jsonl")
             if row["text"].strip()
         )
         judgements = _judgements(folder / "qrels.tsv", known={passage.passage_id for passage in passages})
         questions = tuple(
             Question(row["_id"], row["text"], judgements[row["_id"]], tuple(row.get("metadata", {}).get("answers", ())))
-            for row in _rows(folder / "queries.jsonl") if row["_id"] in judgements
+            for row in read_rows(folder / "queries.jsonl") if row["_id"] in judgements
         )
     except FileNotFoundError as error:
         raise DatasetInvalid(f"{folder} holds no retrieval set: {error.filename} is missing") from error
     return Dataset(folder.name, passages, questions)
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
 
 
 def _judgements(path: Path, *, known: set[str]) -> dict[str, dict[str, int]]:

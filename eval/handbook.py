@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.corpus import ingest_files
+from eval.json_lines import read_rows
 from sourcier import Client
 
 DEMO = Path(__file__).parents[1] / "demo"
@@ -40,13 +41,12 @@ def questions() -> list[HandbookQuestion]:
 
 def translated() -> list[tuple[str, str]]:
     """Return the questions with an answer in other languages than the documents', each with its language."""
-    rows = [json.loads(line) for line in TRANSLATED.read_text("utf-8").splitlines()]
-    return [(row["question"], row["language"]) for row in rows]
+    return [(row["question"], row["language"]) for row in read_rows(TRANSLATED)]
 
 
 def reworded() -> list[str]:
     """Return the questions with an answer as people ask them who have not read the documents, three of each."""
-    return [json.loads(line)["question"] for line in REWORDED.read_text("utf-8").splitlines()]
+    return [row["question"] for row in read_rows(REWORDED)]
 
 
 def paths() -> list[Path]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from eval.datasets import Passage
+from eval.json_lines import read_rows
 from eval.sentence_sets import Sentence
 
 SENTENCES = Path(__file__).parent / "data" / "handwritten.jsonl"
@@ -23,8 +23,7 @@ _SECTION = re.compile(r"^(#{1,2}) (.+)$", re.MULTILINE)
 def handwritten(passages: dict[tuple[str, str], Passage]) -> Iterator[Sentence]:
     """Give the sentences, each with the passage that holds its section."""
     others = [*passages.values()]
-    for line in SENTENCES.read_text("utf-8").splitlines():
-        row = json.loads(line)
+    for row in read_rows(SENTENCES):
         passage = passages[row["document"], row["section"]]
         kind = IN_ENGLISH if row.get("language") == "en" else HAND_WRITTEN if row["supported"] else INVENTED
         yield Sentence(kind, row["sentence"], passage.passage_id, f"{row['document']} {row['section']}")
@@ -38,7 +37,7 @@ def handwritten(passages: dict[tuple[str, str], Passage]) -> Iterator[Sentence]:
 def handbook_passages() -> dict[tuple[str, str], Passage]:
     """Return the demo's passages by document and section; a section is named by how its heading begins."""
     found: dict[tuple[str, str], Passage] = {}
-    wanted = [json.loads(line) for line in SENTENCES.read_text("utf-8").splitlines()]
+    wanted = [*read_rows(SENTENCES)]
     for document in dict.fromkeys(row["document"] for row in wanted):
         path = next(
             folder / f"{document}.md" for folder in (DEMO / "sources", DEMO / "documents")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.calibration import is_reported
+from eval.json_lines import read_rows
 from eval.sentences import Checked
 
 
@@ -40,8 +40,10 @@ class Asked:
 
 def read(path: Path) -> list[Asked]:
     """Read what a run kept."""
-    rows = (json.loads(line) for line in path.read_text("utf-8").splitlines())
-    return [Asked(**{**row, "checked": Checked(**row["checked"]), "sources": tuple(row["sources"])}) for row in rows]
+    return [
+        Asked(**{**row, "checked": Checked(**row["checked"]), "sources": tuple(row["sources"])})
+        for row in read_rows(path)
+    ]
 
 
 def by_kind(asked: Sequence[Asked]) -> dict[str, list[Asked]]:

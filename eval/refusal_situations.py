@@ -6,7 +6,6 @@ thousands. So each of them is asked what it answers, in its language and in othe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from eval import handbook, sheets
 from eval.asking import Asking
 from eval.datasets import Dataset
+from eval.json_lines import read_rows
 from eval.retrieval import Progress
 from eval.situations import OFF_TOPIC, PRESENT, Corpus, Situation, across, ask_all, off_topic, situations_of
 
@@ -145,8 +145,7 @@ def _texts(dataset: Dataset, at_most: int | None) -> list[str]:
 
 
 def _everyday() -> list[tuple[str, str]]:
-    rows = [json.loads(line) for line in EVERYDAY.read_text("utf-8").splitlines()]
-    return [(row["question"], row["domain"]) for row in rows]
+    return [(row["question"], row["domain"]) for row in read_rows(EVERYDAY)]
 
 
 def _far_everyday() -> list[str]:

@@ -19,6 +19,7 @@ from eval import gates, report
 from eval.asking import Asking, open_asker
 from eval.calibration import is_reported
 from eval.encoding import OfflineEncoder
+from eval.json_lines import read_rows
 from eval.offline_asking import OfflineAsker
 from eval.refusal_sample import figures, sample_figures, write_sample
 from eval.refusal_situations import DEMO_NAME, REWORDED, RefusalSets, collect
@@ -73,7 +74,7 @@ async def measure_refusals(run: RefusalRun, asker: Asking, *, engine: str, descr
     RESULTS.mkdir(exist_ok=True)
     kept = RESULTS / f"situations-{run.asked.dataset.name}-{engine}.jsonl"
     if run.again and kept.exists():
-        situations = [_situation(json.loads(line)) for line in kept.read_text("utf-8").splitlines()]
+        situations = [_situation(row) for row in read_rows(kept)]
     else:
         situations = await collect(run.asked, asker)
         kept.write_text("".join(json.dumps(asdict(each), ensure_ascii=False) + "\n" for each in situations), "utf-8")

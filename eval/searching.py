@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from eval.datasets import Question
+from eval.json_lines import read_rows
 from sourcier import Client
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.options import SearchModeName
@@ -76,13 +77,11 @@ def read(results: Path) -> Iterator[Ranking]:
     """Yield the rankings of a file; none where there is no file."""
     if not results.exists():
         return
-    with results.open(encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            yield Ranking(
-                row["question"], row["mode"], tuple(row["passages"]), tuple(row["scores"]), tuple(row["rerank_scores"]),
-                row["durations"],
-            )
+    for row in read_rows(results):
+        yield Ranking(
+            row["question"], row["mode"], tuple(row["passages"]), tuple(row["scores"]), tuple(row["rerank_scores"]),
+            row["durations"],
+        )
 
 
 def _ranking(

@@ -6,9 +6,10 @@ not spare what people ask.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
+
+from eval.json_lines import read_rows
 
 QUESTIONS = Path(__file__).parent / "data" / "sheets.jsonl"
 NAME = "sheets"
@@ -26,7 +27,7 @@ class SheetQuestion:
 
 def questions() -> list[SheetQuestion]:
     """Return the questions: in French as the sheets are, then in other languages."""
-    return [SheetQuestion(**json.loads(line)) for line in QUESTIONS.read_text("utf-8").splitlines()]
+    return [SheetQuestion(**row) for row in read_rows(QUESTIONS)]
 
 
 def paths(folder: Path) -> list[Path]:

@@ -171,17 +171,25 @@ class Database:
                 return connection
 
     @asynccontextmanager
-    async def autocommit(self, *, tenant: str) -> AsyncIterator[Connection]:
-        """Lend a connection outside of any transaction, for statements that refuse to run inside one."""
+    async def autocommit(self, *, tenant: str, timeouts: bool = True) -> AsyncIterator[Connection]:
+        """Lend a connection outside of any transaction, for statements that refuse to run inside one.
+
+        Without `timeouts` they take as long as they take, and wait as long for others: building an index concurrently
+        ends with waiting for every older transaction, and what was built is lost where that is given up.
+        """
         check_tenant_name(tenant)
         with translated_errors():
             async with self._pool.connection() as connection:
                 await connection.execute(SET_TENANT_FOR_SESSION, (tenant,))
                 try:
+                    if not timeouts:
+                        await connection.execute(SET_TIMEOUTS, {"statement_timeout": "0", "lock_timeout": "0"})
                     yield connection
                 finally:
                     if not connection.closed:
                         await connection.execute(SET_TENANT_FOR_SESSION, ("",))
+                        if not timeouts:
+                            await connection.execute(SET_TIMEOUTS, self._timeouts())
 
     @property
     def has_room(self) -> bool:
@@ -201,12 +209,18 @@ class Database:
             CONFIGURE_SESSION,
             {
                 "search_path": f"{settings.schema}, public",
-                "statement_timeout": f"{settings.statement_timeout_seconds * 1000:.0f}",
-                "lock_timeout": f"{settings.lock_timeout_seconds * 1000:.0f}",
                 "idle_timeout": f"{settings.idle_transaction_timeout_seconds * 1000:.0f}",
+                **self._timeouts(),
             },
         )
         await register_types(connection)
+
+    def _timeouts(self) -> dict[str, str]:
+        """Return how long a statement may take and wait for a lock, in ms as PostgreSQL reads it."""
+        return {
+            "statement_timeout": f"{self.settings.statement_timeout_seconds * 1000:.0f}",
+            "lock_timeout": f"{self.settings.lock_timeout_seconds * 1000:.0f}",
+        }
 
     async def _refuse_unbound_role(self) -> None:
         async with self._pool.connection() as connection:
@@ -228,6 +242,10 @@ select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('en
 """
 PLAN_EACH = "select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true)"
 SET_TENANT_FOR_SESSION = "select set_config('sourcier.tenant', %s, false)"
+SET_TIMEOUTS = """
+select set_config('statement_timeout', %(statement_timeout)s, false),
+       set_config('lock_timeout', %(lock_timeout)s, false)
+"""
 ROLE_IS_UNBOUND = "select rolsuper or rolbypassrls from pg_roles where rolname = current_user"
 # Generic plans know neither the tenant's partition nor a question's selectivity; compiling costs more than it saves.
 CONFIGURE_SESSION = """

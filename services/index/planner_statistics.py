@@ -22,7 +22,7 @@ async def refresh(database: Database, *, rows_min: int = ROWS_MIN) -> list[str]:
     autovacuum's to look at. A table that another process analyses or alters at the moment is left to it, and one that
     this role does not own to its owner.
     """
-    async with database.autocommit(tenant=ALL_TENANTS) as connection:
+    async with database.autocommit(tenant=ALL_TENANTS, timeouts=False) as connection:
         cursor = await connection.execute(GROWN, {"rows_min": rows_min})
         names = [str(name) for (name,) in await cursor.fetchall()]
         for name in names:

@@ -111,10 +111,16 @@ async def drop_retired_tables(connection: Connection) -> list[str]:
 
 
 async def lacks_index(connection: Connection, *, vectors_table: str, tenant: str, rows_min: int) -> bool:
-    """Return whether a tenant's part of a space is large and has no HNSW index yet; its size is counted anew."""
-    partition = f"{vectors_table}_{tenant}"
-    await connection.execute(sql.SQL("analyze {partition}").format(partition=sql.Identifier(partition)))
-    cursor = await connection.execute(LACKS_INDEX, {"partition": partition, "rows_min": rows_min})
+    """Return whether a tenant's part of a space is large and has no HNSW index yet.
+
+    Its size is told to the planner, by which indexes are built, unless somebody analyses it or builds its index.
+    """
+    partition = sql.Identifier(f"{vectors_table}_{tenant}")
+    await connection.execute(sql.SQL("analyze (skip_locked) {partition}").format(partition=partition))
+    lacks_index = sql.SQL(LACKS_INDEX).format(
+        partition=partition, name=sql.Literal(f"{vectors_table}_{tenant}"), rows_min=sql.Literal(rows_min)
+    )
+    cursor = await connection.execute(lacks_index)
     row = await cursor.fetchone()
     return bool(row and row[0])
 
@@ -214,12 +220,10 @@ where state = 'retired' and retired_at < now() - make_interval(secs => %(kept_se
 DROP_TABLE = "drop table if exists {table}"
 
 LACKS_INDEX = """
-select reltuples > %(rows_min)s and not exists (
+select exists (select from {partition} offset {rows_min}) and not exists (
     select from pg_index
     join pg_class as index on index.oid = indexrelid
     join pg_am on pg_am.oid = index.relam
-    where indrelid = partition.oid and amname = 'hnsw' and indisvalid
+    where indrelid = to_regclass(quote_ident({name})) and amname = 'hnsw' and indisvalid
 )
-from pg_class as partition
-where partition.oid = to_regclass(quote_ident(%(partition)s))
 """

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -16,7 +17,7 @@ from psycopg.errors import DiskFull, OutOfMemory
 from psycopg.rows import class_row
 
 from services.chassis.errors import NotFound, SpaceMismatch
-from services.chassis.postgres import Connection, Database
+from services.chassis.postgres import ALL_TENANTS, Connection, Database
 
 logger = logging.getLogger(__name__)
 
@@ -164,33 +165,56 @@ async def build_indexes(
     """Give an HNSW index to each partition of over `rows_min` rows that has none; return their names.
 
     A partition of up to `deferred_rows_max` rows that is being loaded is left for later: adding a row to an index costs
-    several times what building it afterwards does (ADR 16). Built concurrently: neither searches nor commits wait. One
-    process builds at a time, the others return at once. The server is asked for as much memory as the graph takes, up
-    to `memory_bytes_max`.
+    several times what building it afterwards does (ADR 16). Built concurrently: neither searches nor commits wait, and
+    the build waits at its end for transactions that began before it. One process builds at a time, the others return
+    at once. The server is asked for as much memory as the graph takes, up to `memory_bytes_max`.
     """
+    async with sole_builder(database) as connection:
+        if connection is None:
+            return []
+        return await build_missing(
+            connection, rows_min=rows_min, deferred_rows_max=deferred_rows_max, memory_bytes_max=memory_bytes_max
+        )
+
+
+async def build_missing(
+    connection: Connection, *, rows_min: int = EXACT_ROWS_MAX, deferred_rows_max: int = 0,
+    memory_bytes_max: int = BUILD_MEMORY_BYTES_MAX,
+) -> list[str]:
+    """Do as `build_indexes` does, on the sole builder's connection."""
     built: list[str] = []
-    async with database.autocommit(tenant="*") as connection:
+    try:
+        cursor = await connection.execute(PARTITIONS_WITHOUT_INDEX, {
+            "rows_min": rows_min, "deferred_rows_max": deferred_rows_max, "load_documents_min": LOAD_DOCUMENTS_MIN
+        })
+        for partition, rows, dimension in await cursor.fetchall():
+            memory = min(build_memory(rows=int(rows), dimension=dimension), memory_bytes_max)
+            logger.info("building an HNSW index", extra={
+                "partition": partition, "rows": int(rows), "memory_bytes": memory,
+            })
+            await connection.execute(SET_BUILD_MEMORY, (f"{memory // 1024}kB",))
+            await _build_index(connection, partition)
+            built.append(partition)
+    finally:
+        if not connection.closed:
+            await connection.execute("reset maintenance_work_mem")
+    return built
+
+
+@asynccontextmanager
+async def sole_builder(database: Database) -> AsyncIterator[Connection | None]:
+    """Lend a connection without timeouts while no other process builds indexes of vectors; None where one does."""
+    async with database.autocommit(tenant=ALL_TENANTS, timeouts=False) as connection:
         cursor = await connection.execute(TRY_LOCK, ("sourcier.hnsw",))
         locked = await cursor.fetchone()
         if locked is None or not locked[0]:
-            return built
+            yield None
+            return
         try:
-            await connection.execute("set statement_timeout = 0")
-            cursor = await connection.execute(PARTITIONS_WITHOUT_INDEX, {
-                "rows_min": rows_min, "deferred_rows_max": deferred_rows_max, "load_documents_min": LOAD_DOCUMENTS_MIN
-            })
-            for partition, rows, dimension in await cursor.fetchall():
-                memory = min(build_memory(rows=int(rows), dimension=dimension), memory_bytes_max)
-                await connection.execute(SET_BUILD_MEMORY, (f"{memory // 1024}kB",))
-                await _build_index(connection, partition)
-                built.append(partition)
+            yield connection
         finally:
             if not connection.closed:
-                await connection.execute("reset maintenance_work_mem")
-                timeout = f"{database.settings.statement_timeout_seconds * 1000:.0f}"
-                await connection.execute("select set_config('statement_timeout', %s, false)", (timeout,))
                 await connection.execute(UNLOCK, ("sourcier.hnsw",))
-    return built
 
 
 def build_memory(*, rows: int, dimension: int) -> int:

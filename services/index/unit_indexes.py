@@ -28,24 +28,18 @@ async def build_unit_indexes(database: Database, *, rows_min: int = EXACT_ROWS_M
         cursor = await connection.execute(SELECT_INDEXES)
         there = {str(name) for (name,) in await cursor.fetchall()}
     made: list[str] = []
-    async with database.autocommit(tenant=ALL_TENANTS) as connection:
-        try:
-            await connection.execute("set statement_timeout = 0")
-            for name in sorted(there - kept):
-                # Of a set that is gone, or left behind by a build that was cut off.
-                await connection.execute(sql.SQL(DROP).format(index=sql.Identifier(name)))
-            for build_id, space_id, dimension in large:
-                name = index_name(build_id, space_id)
-                await connection.execute(sql.SQL(CREATE).format(
-                    index=sql.Identifier(name), dimension=sql.Literal(dimension), build=sql.Literal(build_id),
-                    space=sql.Literal(space_id),
-                ))
-                await connection.execute(NOTE, {"build_id": build_id, "space_id": space_id})
-                made.append(name)
-        finally:
-            if not connection.closed:
-                timeout = f"{database.settings.statement_timeout_seconds * 1000:.0f}"
-                await connection.execute("select set_config('statement_timeout', %s, false)", (timeout,))
+    async with database.autocommit(tenant=ALL_TENANTS, timeouts=False) as connection:
+        for name in sorted(there - kept):
+            # Of a set that is gone, or left behind by a build that was cut off.
+            await connection.execute(sql.SQL(DROP).format(index=sql.Identifier(name)))
+        for build_id, space_id, dimension in large:
+            name = index_name(build_id, space_id)
+            await connection.execute(sql.SQL(CREATE).format(
+                index=sql.Identifier(name), dimension=sql.Literal(dimension), build=sql.Literal(build_id),
+                space=sql.Literal(space_id),
+            ))
+            await connection.execute(NOTE, {"build_id": build_id, "space_id": space_id})
+            made.append(name)
     return made
 
 

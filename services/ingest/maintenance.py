@@ -1,5 +1,5 @@
-"""What the index needs beside the commit path: document frequencies added up, statistics of tables that grow, HNSW
-built where scans get long, and what nobody needs any more swept away."""
+"""What the index needs beside the commit path: document frequencies added up, statistics of tables that grow, and what
+nobody needs any more swept away."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from services.chassis.errors import ServiceError
 from services.chassis.lifecycle import first_of
 from services.chassis.objects import ObjectStore
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import frequencies, manifests, planner_statistics, spaces, sweeping
+from services.index import frequencies, manifests, planner_statistics, sweeping
 from services.ingest.removal import Removal
 from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, artefacts_prefix
 
@@ -22,7 +22,6 @@ REFRESH_SECONDS = 1.0
 REFRESH_SHARE = 0.02
 """Most of the time that refreshes may take, as long as they are `REFRESH_SECONDS_MAX` apart at most."""
 REFRESH_SECONDS_MAX = 10.0
-INDEX_SECONDS = 60.0
 SWEEP_SECONDS = 60.0
 SWEEP_LIMIT = 100
 MANIFEST_SECONDS = 10.0
@@ -40,16 +39,10 @@ class Maintenance:
 
     name = "maintenance"
 
-    def __init__(
-        self, database: Database, objects: ObjectStore, removal: Removal, *,
-        deferred_rows_max: int = spaces.DEFERRED_ROWS_MAX, index_memory_bytes_max: int = spaces.BUILD_MEMORY_BYTES_MAX,
-    ) -> None:
+    def __init__(self, database: Database, objects: ObjectStore, removal: Removal) -> None:
         self._database = database
-        self._deferred_rows_max = deferred_rows_max
-        self._index_memory_bytes_max = index_memory_bytes_max
         self._objects = objects
         self._removal = removal
-        self._indexed_at = time.monotonic()
         self._swept_at = 0.0
         self._manifests_due_at = 0.0
 
@@ -62,7 +55,6 @@ class Maintenance:
                     pass
                 refreshed = time.monotonic() - began
                 await planner_statistics.refresh(self._database)
-                await self._build_indexes()
                 await self._record_manifests()
                 await self._sweep(stopping)
             except ServiceError as error:
@@ -74,15 +66,6 @@ class Maintenance:
     async def _refresh(self) -> int:
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
             return await frequencies.refresh(connection)
-
-    async def _build_indexes(self) -> None:
-        if time.monotonic() - self._indexed_at < INDEX_SECONDS:
-            return
-        self._indexed_at = time.monotonic()
-        for partition in await spaces.build_indexes(
-            self._database, deferred_rows_max=self._deferred_rows_max, memory_bytes_max=self._index_memory_bytes_max
-        ):
-            logger.info("HNSW index built", extra={"partition": partition})
 
     async def _record_manifests(self) -> None:
         began = time.monotonic()

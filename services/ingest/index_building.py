@@ -1,0 +1,58 @@
+"""HNSW indexes built where scans get long, beside the other upkeep: one of a million vectors takes half an hour."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from services.chassis.errors import ServiceError
+from services.chassis.postgres import Database
+from services.index import spaces
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 60.0
+
+
+class IndexBuilding:
+    """Runs in every process that indexes; one of them builds at a time."""
+
+    name = "index building"
+
+    def __init__(
+        self, database: Database, *, deferred_rows_max: int = spaces.DEFERRED_ROWS_MAX,
+        memory_bytes_max: int = spaces.BUILD_MEMORY_BYTES_MAX, rows_min: int = spaces.EXACT_ROWS_MAX,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._database = database
+        self._deferred_rows_max = deferred_rows_max
+        self._memory_bytes_max = memory_bytes_max
+        self._rows_min = rows_min
+        self._look_seconds = look_seconds
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Build until told to stop, then give up what is half built: no grace is long enough for it."""
+        building = asyncio.create_task(self._build_for_ever(), name=self.name)
+        told = asyncio.create_task(stopping.wait())
+        try:
+            await asyncio.wait((building, told), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            told.cancel()
+            building.cancel()
+            await asyncio.wait((building,))
+        if not building.cancelled():
+            building.result()
+
+    async def _build_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._look_seconds)
+            try:
+                built = await spaces.build_indexes(
+                    self._database, rows_min=self._rows_min, deferred_rows_max=self._deferred_rows_max,
+                    memory_bytes_max=self._memory_bytes_max,
+                )
+            except ServiceError as error:
+                logger.warning("index building: %s", error)
+                continue
+            for partition in built:
+                logger.info("HNSW index built", extra={"partition": partition})
