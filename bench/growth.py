@@ -89,7 +89,7 @@ async def run(*, quick: bool) -> list[Table]:
             async with _sole_builder(addresses) as builder:
                 growth = await load.grow(DOCUMENTS_MAX, window=bounds.window, seconds=bounds.seconds)
                 rows, build_seconds = await load.chunks(), await _build_index(builder)
-            live = await load.grow(bounds.live_documents, window=bounds.live_documents, seconds=bounds.seconds)
+            live = await load.grow(bounds.live_documents, window=bounds.live_documents // 2, seconds=bounds.seconds)
     return [growth_table(growth), _index_table(growth, live, rows=rows, build_seconds=build_seconds),
             _processor_table(growth), _memory_table(growth), _leaks_table(growth)]
 

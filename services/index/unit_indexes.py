@@ -10,15 +10,20 @@ import hashlib
 
 from psycopg import sql
 
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index.spaces import EXACT_ROWS_MAX, HNSW_BUILD_CANDIDATES, HNSW_LINKS
+from services.chassis.postgres import ALL_TENANTS, Connection, Database
+from services.index.spaces import EXACT_ROWS_MAX, HNSW_BUILD_CANDIDATES, HNSW_LINKS, sole_builder
 
 
 async def build_unit_indexes(database: Database, *, rows_min: int = EXACT_ROWS_MAX) -> list[str]:
     """Make the indexes that sets have outgrown scans for, and remove those of sets that are gone; return those made.
 
-    The caller sees to it that one process does so at a time.
+    One process builds at a time, the others return at once.
     """
+    async with sole_builder(database) as connection:
+        return [] if connection is None else await _build(database, connection, rows_min=rows_min)
+
+
+async def _build(database: Database, builder: Connection, *, rows_min: int) -> list[str]:
     async with database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
         cursor = await connection.execute(SELECT_LARGE, {"rows_min": rows_min})
         large = [(str(build_id), str(space_id), int(dimension)) for build_id, space_id, dimension
@@ -28,18 +33,17 @@ async def build_unit_indexes(database: Database, *, rows_min: int = EXACT_ROWS_M
         cursor = await connection.execute(SELECT_INDEXES)
         there = {str(name) for (name,) in await cursor.fetchall()}
     made: list[str] = []
-    async with database.autocommit(tenant=ALL_TENANTS, timeouts=False) as connection:
-        for name in sorted(there - kept):
-            # Of a set that is gone, or left behind by a build that was cut off.
-            await connection.execute(sql.SQL(DROP).format(index=sql.Identifier(name)))
-        for build_id, space_id, dimension in large:
-            name = index_name(build_id, space_id)
-            await connection.execute(sql.SQL(CREATE).format(
-                index=sql.Identifier(name), dimension=sql.Literal(dimension), build=sql.Literal(build_id),
-                space=sql.Literal(space_id),
-            ))
-            await connection.execute(NOTE, {"build_id": build_id, "space_id": space_id})
-            made.append(name)
+    for name in sorted(there - kept):
+        # Of a set that is gone, or left behind by a build that was cut off.
+        await builder.execute(sql.SQL(DROP).format(index=sql.Identifier(name)))
+    for build_id, space_id, dimension in large:
+        name = index_name(build_id, space_id)
+        await builder.execute(sql.SQL(CREATE).format(
+            index=sql.Identifier(name), dimension=sql.Literal(dimension), build=sql.Literal(build_id),
+            space=sql.Literal(space_id),
+        ))
+        await builder.execute(NOTE, {"build_id": build_id, "space_id": space_id})
+        made.append(name)
     return made
 
 

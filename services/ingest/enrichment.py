@@ -21,7 +21,7 @@ from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import first_of
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import outbox, spaces, unit_builds, unit_indexes, unit_points, unit_work
+from services.index import outbox, spaces, unit_builds, unit_points, unit_work
 from services.index.outbox import OutboxMessage
 from services.index.unit_points import MissingPoint, PointVector
 from services.index.unit_work import ReleasedUnit
@@ -34,7 +34,6 @@ from sourcier.events.v1 import events_pb2
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-INDEX_SECONDS = 60.0
 PLAN_DOCUMENTS = 64
 RELEASE_LIMIT = 64
 VECTOR_UNITS = 16
@@ -61,7 +60,6 @@ class Enrichment:
         self._in_flight_max = in_flight_max
         self._stalled_seconds = stalled_seconds
         self._woken = asyncio.Event()
-        self._indexed_at = time.monotonic()
 
     def wake(self) -> None:
         """Say that there may be work now."""
@@ -89,7 +87,6 @@ class Enrichment:
             try:
                 moved = await self._begin() + await self._plan() + await self._release() + await self._make_vectors()
                 moved += await self._switch() + await self._clear()
-                await self._build_indexes()
             finally:
                 if not connection.closed:
                     await connection.execute(spaces.UNLOCK, (".enrichment",))
@@ -224,12 +221,6 @@ class Enrichment:
     async def _clear(self) -> int:
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
             return await unit_builds.clear_retired(connection, limit=CLEAR_LIMIT)
-
-    async def _build_indexes(self) -> None:
-        if time.monotonic() - self._indexed_at > INDEX_SECONDS:
-            self._indexed_at = time.monotonic()
-            for name in await unit_indexes.build_unit_indexes(self._database):
-                logger.info("HNSW index of knowledge units built", extra={"index": name})
 
 
 def fitted(point: MissingPoint, tokens: Tokens) -> str:

@@ -12,6 +12,7 @@ from services.ingest.bucket_rules import BucketRules
 from services.ingest.collector import Collector
 from services.ingest.counted_spaces import CountedSpace, CountedSpaces
 from services.ingest.enriching.peers import EnrichingPeers
+from services.ingest.index_building import IndexBuilding
 from services.ingest.intake import Intake
 from services.ingest.progress import Progress
 from services.ingest.recent import RecentOriginals
@@ -47,6 +48,7 @@ class Parts:
     buckets: SourceBuckets
     collector: Collector
     reconciler: Reconciler
+    index_building: IndexBuilding
     space_builder: SpaceBuilder
     enriching: EnrichingPeers | None
     """Who makes knowledge units; None where nobody does."""
@@ -80,15 +82,17 @@ def assemble(
     collector = Collector(
         database, objects, buckets, intake, removal, relay, slots=settings.collect_slots
     )
+    index_building = IndexBuilding(
+        database, deferred_rows_max=settings.hnsw_deferred_rows_max, memory_bytes_max=settings.index_memory_bytes_max
+    )
     return Parts(
         settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers, tokens=tokens,
         space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
         removal=removal,
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,
         reconciler=Reconciler(database, buckets, collector, relay, every_seconds=settings.reconcile_seconds),
-        space_builder=SpaceBuilder(
-            database, jetstream, spaces, index_memory_bytes_max=settings.index_memory_bytes_max
-        ), enriching=enriching,
+        index_building=index_building, space_builder=SpaceBuilder(database, jetstream, spaces, index_building),
+        enriching=enriching,
     )
 
 

@@ -25,6 +25,7 @@ from services.index.space_upkeep import OpenBuild
 from services.ingest.chunk_stage import batched, with_contexts
 from services.ingest.chunking.chunks import Chunk
 from services.ingest.counted_spaces import CountedSpace, CountedSpaces
+from services.ingest.index_building import IndexBuilding
 from services.ingest.messages import version_message
 from sourcier.events.v1 import events_pb2
 
@@ -64,11 +65,10 @@ class SpaceBuilder:
     name = "space-builder"
 
     def __init__(
-        self, database: Database, jetstream: JetStream, counted: CountedSpaces, *,
-        index_memory_bytes_max: int = spaces.BUILD_MEMORY_BYTES_MAX,
+        self, database: Database, jetstream: JetStream, counted: CountedSpaces, index_building: IndexBuilding
     ) -> None:
         self._database = database
-        self._index_memory_bytes_max = index_memory_bytes_max
+        self._index_building = index_building
         self._jetstream = jetstream
         self._counted = counted
         self._woken = asyncio.Event()
@@ -135,10 +135,7 @@ class SpaceBuilder:
                 connection, vectors_table=build.vectors_table, tenant=build.tenant, rows_min=spaces.EXACT_ROWS_MAX
             )
         if large:
-            # Whoever builds indexes at the moment may have this one in hand; a moment later it is looked at again.
-            await spaces.build_indexes(
-                self._database, rows_min=spaces.EXACT_ROWS_MAX, memory_bytes_max=self._index_memory_bytes_max
-            )
+            self._index_building.ask()  # and look again a moment later
             return
         async with self._database.transaction(tenant=build.tenant) as connection:
             if await space_upkeep.finish_building(connection, build_id=build.build_id):

@@ -8,7 +8,6 @@ from services.ingest.enrich_stage import EnrichStage
 from services.ingest.enriching.peers import EnrichingPeers
 from services.ingest.enrichment import Enrichment
 from services.ingest.failure_stage import FailureStage
-from services.ingest.index_building import IndexBuilding
 from services.ingest.index_stage import IndexStage
 from services.ingest.maintenance import Maintenance
 from services.ingest.notification_stage import NotificationStage
@@ -42,11 +41,8 @@ def pipeline(parts: Parts) -> list[Worker]:
     if "index" in stages:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)
         workers.append(index.consumer(slots=settings.index_slots))
-        index_building = IndexBuilding(
-            database, deferred_rows_max=settings.hnsw_deferred_rows_max,
-            memory_bytes_max=settings.index_memory_bytes_max,
-        )
-        workers += [Maintenance(database, parts.objects, parts.removal), index_building, parts.space_builder]
+        maintenance = Maintenance(database, parts.objects, parts.removal)
+        workers += [maintenance, parts.index_building, parts.space_builder]
     if "enrich" in stages and parts.enriching is not None:
         workers += _enriching(parts, parts.enriching)
     return workers

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import psycopg
+import pytest
 import pytest_asyncio
 
 from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
@@ -85,10 +86,11 @@ async def test_a_connection_has_its_timeouts_again_after_a_build(impatient: Data
 
 
 async def test_a_process_that_stops_gives_up_a_build_and_the_next_one_makes_it(
-    database: Database, impatient: Database, database_url: str
+    database: Database, impatient: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopping = asyncio.Event()
-    worker = IndexBuilding(impatient, rows_min=10, deferred_rows_max=0, look_seconds=0.01)
+    monkeypatch.setattr(spaces, "EXACT_ROWS_MAX", 10)
+    worker = IndexBuilding(impatient, deferred_rows_max=0, look_seconds=0.01)
     async with older_transaction(database_url):
         running = asyncio.create_task(worker.run(stopping))
         await until_waiting(database, running)
