@@ -18,7 +18,7 @@ import Stemmer
 
 from services.index.language import detect_words
 from services.index.stop_words import STOP_WORDS, fold
-from services.index.words import split_words
+from services.index.words import WORDS_MAX, split_words
 
 ALGORITHMS = {"fr": "french", "en": "english"}
 LANGUAGES = tuple(ALGORITHMS)
@@ -63,7 +63,7 @@ def analyse_question(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(stem for word in words for stem in question_stems(word, language)))
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=WORDS_MAX)
 def passage_stems(word: str, language: str) -> tuple[str, ...]:
     """Return the stems a passage is found by: accents folded after stemming, and before for those typed without."""
     languages = (language,) if language else LANGUAGES
