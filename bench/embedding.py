@@ -38,8 +38,8 @@ async def run(*, quick: bool) -> list[Table]:
     """Measure tokens a second on the same texts, model and threads, and the time of one short question."""
     model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
     prefix = model.manifest.passage_prefix
-    piaf, origin = passages(16 if quick else 192)
-    mixed, distribution = long_tailed(28 if quick else 384)
+    piaf, origin = passages(12 if quick else 192)
+    mixed, distribution = long_tailed(20 if quick else 384)
     asked = questions(SHORT_TEXTS * (2 if quick else 7))
     lists = {"piaf": [prefix + text for text in piaf], "mixed": [prefix + text for text in mixed]} | {
         f"questions {number}": [model.manifest.query_prefix + text for text in part]
@@ -60,7 +60,7 @@ async def run(*, quick: bool) -> list[Table]:
         await peers.check(lists, {"piaf": [await same.by_grpc(piaf), await default.by_grpc(piaf)],
                                   "mixed": [await default.by_grpc(mixed)]})
         await peers.choose_batch_sizes(lists, quick=quick)
-        rounds = 2 if quick else 3
+        rounds = 1 if quick else 3
         return [
             await _passages(piaf, origin, bare, same, default, peers, rounds=rounds),
             await _mixed(mixed, distribution, bare, default, peers, rounds=rounds),

@@ -51,7 +51,7 @@ async def run(*, quick: bool) -> list[Table]:
             return float(found["first_ms"])
 
         try:
-            await interleave(table, {"Generate": by_service, "vLLM directly": by_engine}, rounds=5 if quick else 30)
+            await interleave(table, {"Generate": by_service, "vLLM directly": by_engine}, rounds=3 if quick else 30)
         finally:
             await channel.close()
     table.notes["Generate"] = f"{MODEL}, prompts of {origin}"

@@ -36,6 +36,7 @@ class Interrupted(Exception):
 def run_all(names: Sequence[str], path: Path, run: Run) -> bool:
     """Run the benchmarks, results into `path`; return whether all were run, else somebody interrupted."""
     started = time.monotonic()
+    preparation = Preparation()
     with _interruptible():
         for number, name in enumerate(names, start=1):
             benchmark = BENCHMARKS[name]
@@ -43,7 +44,7 @@ def run_all(names: Sequence[str], path: Path, run: Run) -> bool:
             _say(f"\n[{number}/{len(names)}] {name}: {benchmark.about}; takes about {_minutes(expected)}")
             began = time.monotonic()
             try:
-                prepare(benchmark)
+                preparation.make(benchmark)
                 _run_child(name, path, run)
             except PreparationError as error:
                 _fail(path, name, run, began, str(error))
@@ -55,21 +56,31 @@ def run_all(names: Sequence[str], path: Path, run: Run) -> bool:
     return True
 
 
-def prepare(benchmark: Benchmark) -> None:
-    """Make the environments and models that a benchmark needs, and no others; raise `PreparationError`."""
-    commands = []
-    if benchmark.environments:
-        commands.append((sys.executable, str(INSTALL), *benchmark.environments))
-    if benchmark.models:
-        commands.append((sys.executable, "-m", "models", "fetch", *benchmark.models))
-    for command in commands:
-        ended = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        lines = [line.strip() for line in ended.stdout.splitlines() if line.strip()]
-        if ended.returncode:
-            _say("\n".join(lines))
-            said = [line for line in lines if "error" in line.lower()] or lines[-1:] or ["it said nothing"]
-            raise PreparationError(f"`{' '.join(Path(part).name for part in command[1:])}` failed: {said[0]}"[:400])
+class Preparation:
+    """Makes what benchmarks need, each thing once in a run: a store reads weights whole when it is asked for them."""
+
+    def __init__(self) -> None:
+        self._done: set[tuple[str, str]] = set()
+
+    def make(self, benchmark: Benchmark) -> None:
+        """Make the environments and models that a benchmark needs, and no others; raise `PreparationError`."""
+        self._make("environment", benchmark.environments, str(INSTALL))
+        self._make("model", benchmark.models, "-m", "models", "fetch")
+
+    def _make(self, kind: str, wanted: Sequence[str], *command: str) -> None:
+        if missing := [name for name in wanted if (kind, name) not in self._done]:
+            _succeed((sys.executable, *command, *missing))
+            self._done.update((kind, name) for name in missing)
+
+
+def _succeed(command: Sequence[str]) -> None:
+    ended = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    lines = [line.strip() for line in ended.stdout.splitlines() if line.strip()]
+    if ended.returncode:
+        _say("\n".join(lines))
+        said = [line for line in lines if "error" in line.lower()] or lines[-1:] or ["it said nothing"]
+        raise PreparationError(f"`{' '.join(Path(part).name for part in command[1:])}` failed: {said[0]}"[:400])
 
 
 def _run_child(name: str, path: Path, run: Run) -> None:

@@ -46,7 +46,7 @@ async def run(*, quick: bool) -> list[Table]:
     files, origin = sheets()
     async with running_stack(**NULL_STACK, **listening) as addresses:
         async with Client(addresses["SOURCIER_GATEWAY_URL"]) as client:
-            for number in range(4 if quick else 8):
+            for number in range(3 if quick else 8):
                 await client.create_collection(f"edition{number}")
                 with tempfile.TemporaryDirectory() as folder:
                     copies = edition(files, Path(folder), number)
@@ -66,7 +66,7 @@ async def run(*, quick: bool) -> list[Table]:
                     stages.add(stage, 1000 * (now[name] - told.get(name, 0.0)) / chunks)
     wall.notes["everything but the model"] = f"{len(files)} files of {origin}, {chunks} chunks, no HNSW"
     wall.limit("everything but the model", at_most=2.0)
-    return [wall, parts, stages, _bare(rounds=2 if quick else 5)]
+    return [wall, parts, stages, _bare(rounds=1 if quick else 5)]
 
 
 def _bare(*, rounds: int) -> Table:

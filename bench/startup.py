@@ -23,7 +23,7 @@ SERVICES = "ingest,embed,rerank,gateway"
 READY_SECONDS_MAX, IDLE_MEGABYTES_MAX = 12.0, 1200.0
 HELP_MS_MAX, CALL_MS_MAX = 150.0, 400.0
 LATER = "later start"
-SETTLE_SECONDS = 5.0
+SETTLE_SECONDS, SETTLE_SECONDS_QUICK = 5.0, 2.0
 MEGABYTE = 1e6
 
 
@@ -44,6 +44,7 @@ async def run(*, quick: bool) -> list[Table]:
     used = Table("idle memory after the demo's documents were ingested", "MB", higher_is_better=False)
     commands = Table("commands, from the shell's fork to the exit", "ms", higher_is_better=False)
     rounds = 1 if quick else 5
+    settle_seconds = SETTLE_SECONDS_QUICK if quick else SETTLE_SECONDS
     for number in range(rounds):
         async with _folder() as environment:
             # The first start makes the database's cluster, its tables and the store's volumes.
@@ -51,12 +52,12 @@ async def run(*, quick: bool) -> list[Table]:
                 started = time.perf_counter()
                 async with _stack(environment):
                     ready.add(name, time.perf_counter() - started)
-                    await asyncio.sleep(SETTLE_SECONDS)
+                    await asyncio.sleep(settle_seconds)
                     _weigh(idle, environment)
                     if name == LATER and number == rounds - 1:
                         # What documents bring into memory stays: the tokenizer in ingest, shapes of batches in embed.
                         await _command(environment, "ingest", str(ROOT / "demo" / "documents"), "--wait")
-                        await asyncio.sleep(SETTLE_SECONDS)
+                        await asyncio.sleep(settle_seconds)
                         _weigh(used, environment)
                         await _commands(commands, environment, rounds=3 if quick else 20)
     for name in ready.samples:

@@ -33,7 +33,7 @@ LOG_COST_MAX = 1.15
 FAST_PER_SECOND, FAST_TOKENS, FAST_STREAMS = 2_000, 3_000, 32
 LONG_WORD = " " + "m" * 1_000
 SLOW_READERS = 10
-SLOW_ROUNDS, SLOW_ROUNDS_QUICK = 9, 3
+SLOW_ROUNDS, SLOW_ROUNDS_QUICK = 9, 1
 """Of each kind, shorter than the others: one pause of the machine decides the p99 of the round that it falls into, and
 the median of two rounds is their mean."""
 OLDER_POLLER = {"GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener"}

@@ -46,6 +46,19 @@ def test_what_fails_is_told_with_its_reason_and_the_others_run(
     assert "1 target missed" in told
 
 
+def test_what_several_need_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install, asked = tmp_path / "install.py", tmp_path / "asked"
+    install.write_text(f"import sys; print(*sys.argv[1:], file=open({str(asked)!r}, 'a'))")
+    monkeypatch.setattr(harness, "INSTALL", install)
+    monkeypatch.setattr(harness, "BENCHMARKS", {
+        "first": _benchmark("benchmark_that_ends", environments=("a", "b")),
+        "second": _benchmark("benchmark_that_ends", environments=("b", "c")),
+        "third": _benchmark("benchmark_that_ends", environments=("a", "c")),
+    })
+    assert harness.run_all(["first", "second", "third"], tmp_path / "results.jsonl", RUN)
+    assert asked.read_text().splitlines() == ["a b", "c"]
+
+
 def test_an_endless_one_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harness, "BENCHMARKS", {"waits": _benchmark("benchmark_that_waits")})
     monkeypatch.setattr(harness, "HEARTBEAT_SECONDS", 0.1)
