@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -20,6 +21,8 @@ from services.chassis.serving import MESSAGE_BYTES_MAX, TENANT_KEY, seconds_left
 from services.chassis.unbroken import Unbroken
 
 R = TypeVar("R")
+
+logger = logging.getLogger(__name__)
 
 REQUEST_TURNS = 3
 """Of the event loop: the task that calls, grpc.aio's own, and one to spare."""
@@ -83,6 +86,8 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = ()) -
         # Despite its name it bounds each attempt to connect: a busy machine, or one far away, needs more than 100 ms.
         ("grpc.min_reconnect_backoff_ms", 5_000),
         ("grpc.max_reconnect_backoff_ms", 500),
+        # gRPC's own pool is the process's: a new channel would share an older one's refused connection and back-off.
+        ("grpc.use_local_subchannel_pool", 1),
     ))
 
 
@@ -188,6 +193,8 @@ def translate(error: grpc.aio.AioRpcError, *, peer: str) -> errors.ServiceError:
     reason, parameters, field = _details(error)
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code, errors.ServiceError)
     if not reason and code is grpc.StatusCode.UNAVAILABLE:
+        # The cause is gRPC's, with addresses in it: for who runs the services, not for who asked.
+        logger.warning("a call did not reach the %s service: %s", peer, error.details())
         return errors.Unavailable(f"the {peer} service cannot be reached; it may be restarting: try again in a moment")
     if not reason and code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return errors.DeadlineExceeded(f"the {peer} service did not answer in time")

@@ -122,6 +122,26 @@ async def test_a_peer_that_is_gone_is_named() -> None:
         await channel.close()
 
 
+async def test_a_new_channel_does_not_wait_for_what_another_one_was_refused(caplog: pytest.LogCaptureFixture) -> None:
+    async def answer(request: Any, context: Any) -> None:
+        return None
+
+    async with serving(unary=answer) as served:
+        target = served.target
+    async with channels.open_channel(target) as older:
+        refused: Any = embed_pb2_grpc.EmbedServiceStub(older)
+        # The pause before it is tried again has grown to half a second by the third.
+        for _ in range(3):
+            with pytest.raises(Unavailable):
+                await channels.call(refused.Embed, REQUEST, **within())
+            await asyncio.sleep(0.15)
+        assert "did not reach the probe service" in caplog.text
+        assert target in caplog.text, "where it was looked for"
+        async with serving(unary=answer, listen=target), channels.open_channel(target) as newer:
+            stub: Any = embed_pb2_grpc.EmbedServiceStub(newer)
+            assert (await channels.call(stub.Embed, REQUEST, **within())).space_id == "answered"
+
+
 async def test_a_peer_that_comes_back_is_found_within_the_retries() -> None:
     async def answer(request: Any, context: Any) -> None:
         return None
