@@ -36,6 +36,8 @@ class Composition:
     """Name to address of what runs elsewhere, without secrets."""
     environment: Callable[[], dict[str, str]]
     """Returns the variables with which services, and clients, find everything; secrets included."""
+    book: PortBook = field(repr=False)
+    """Holds the ports until their servers listen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ def compose(settings: StackSettings) -> Composition:
         for name, port in service_ports.items() if _service_of(name) in settings.services
     )
     return Composition(
-        settings=settings, servers=servers, services=services, external=external, environment=environment
+        settings=settings, servers=servers, services=services, external=external, environment=environment, book=book,
     )
 
 

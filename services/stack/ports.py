@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import socket
+import sys
+import weakref
 from pathlib import Path
 
 import psutil
@@ -20,24 +23,40 @@ TRIES = 400
 
 def is_free(port: int, *, host: str = HOST) -> bool:
     """Tell whether a server could listen on the port now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True
+    return _released(_bound(port, host=host, shared=True))
 
 
 def free_ports(count: int) -> list[int]:
     """Return distinct ports that nothing listens on, chosen at random so that neighbours rarely choose the same."""
     found: list[int] = []
     for port in random.sample(PORTS, TRIES):
-        if is_free(port):
+        if _released(_bound(port, shared=False)):
             found.append(port)
         if len(found) == count:
             return found
-    raise ResourceExhausted(f"No {count} free ports were found between {PORTS.start} and {PORTS.stop}.")
+    raise _none_free()
+
+
+def _bound(port: int, *, host: str = HOST, shared: bool) -> socket.socket | None:
+    """Return a socket bound to the port, or None; `shared` with others that are bound to it and do not listen."""
+    probe = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(shared))
+    try:
+        probe.bind((host, port))
+    except OSError:
+        probe.close()
+        return None
+    return probe
+
+
+def _released(bound: socket.socket | None) -> bool:
+    if bound is not None:
+        bound.close()
+    return bound is not None
+
+
+def _none_free() -> ResourceExhausted:
+    return ResourceExhausted(f"No free ports were found between {PORTS[0]} and {PORTS[-1]}.")
 
 
 def holder(port: int) -> str | None:
@@ -62,11 +81,17 @@ def _describe(pid: int | None) -> str | None:
 
 
 class PortBook:
-    """The ports of one data folder, remembered so that a second start listens where the first one did."""
+    """The ports of one data folder, remembered so that a second start listens where the first one did.
+
+    On Linux they are held for the book's own life: what is chosen now is bound by a child seconds later, or again after
+    it failed, and another stack must not choose it meanwhile, nor take the place of a service that is left out here.
+    """
 
     def __init__(self, path: Path) -> None:
         """Read what was remembered."""
         self._path = path
+        self._held: list[int] = []
+        weakref.finalize(self, _close, self._held)
         try:
             self._ports: dict[str, int] = {str(name): int(port) for name, port in json.loads(path.read_text()).items()}
         except (FileNotFoundError, ValueError, AttributeError):
@@ -75,17 +100,36 @@ class PortBook:
     def port(self, name: str, *, fixed: int = 0) -> int:
         """Return the fixed port, else the remembered one if it is free, else a free one.
 
-        Raises `ResourceExhausted` when the fixed port is taken.
+        Raises `ResourceExhausted` when the fixed port is taken, or none is free.
         """
         if fixed:
             refuse_taken(name, fixed)
             return fixed
         remembered = self._ports.get(name, 0)
-        if not remembered or not is_free(remembered):
-            remembered = next(port for port in free_ports(len(self._ports) + 1) if port not in self._ports.values())
-        self._ports[name] = remembered
+        bound = (_bound(remembered, shared=True) if remembered else None) or self._any()
+        self._ports[name] = int(bound.getsockname()[1])
+        self._hold(bound)
         self._path.write_text(json.dumps(self._ports, indent=2))
-        return remembered
+        return self._ports[name]
+
+    def _any(self) -> socket.socket:
+        for port in random.sample(PORTS, TRIES):
+            if port not in self._ports.values() and (bound := _bound(port, shared=False)):
+                return bound
+        raise _none_free()
+
+    def _hold(self, bound: socket.socket) -> None:
+        # Elsewhere than on Linux a bound socket keeps the child out, too.
+        if sys.platform == "linux":
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._held.append(bound.detach())
+        else:
+            bound.close()
+
+
+def _close(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def refuse_taken(name: str, port: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import socket
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -50,6 +51,25 @@ def test_a_port_is_remembered_unless_it_was_taken_since(tmp_path: Path) -> None:
     assert ports.PortBook(path).port("nats") == first
     with socket.create_server(("127.0.0.1", first)):
         assert ports.PortBook(path).port("nats") != first
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="held on Linux alone")
+def test_a_port_that_was_chosen_is_left_alone_by_others_until_its_server_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = ports.PortBook(tmp_path / "ports.json")
+    chosen, second = book.port("nats"), ports.free_ports(1)[0]
+    monkeypatch.setattr(ports, "PORTS", (chosen, second))
+    monkeypatch.setattr(ports, "TRIES", 2)
+    other = ports.PortBook(tmp_path / "other.json")
+    assert other.port("nats") == second
+    with pytest.raises(ResourceExhausted, match="No free ports"):
+        ports.free_ports(1)
+    for _ in range(2):  # as after a failure
+        with socket.create_server(("127.0.0.1", chosen)) as server, socket.create_connection(server.getsockname()):
+            assert not ports.is_free(chosen)
+    del book
+    assert ports.free_ports(1) == [chosen]
 
 
 def test_a_taken_fixed_port_is_refused_with_its_holder(tmp_path: Path) -> None:
