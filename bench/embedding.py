@@ -39,7 +39,7 @@ async def run(*, quick: bool) -> list[Table]:
     model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
     prefix = model.manifest.passage_prefix
     piaf, origin = passages(12 if quick else 192)
-    mixed, distribution = long_tailed(20 if quick else 384)
+    mixed, distribution = long_tailed(12 if quick else 384)
     asked = questions(SHORT_TEXTS * (2 if quick else 7))
     lists = {"piaf": [prefix + text for text in piaf], "mixed": [prefix + text for text in mixed]} | {
         f"questions {number}": [model.manifest.query_prefix + text for text in part]

@@ -61,9 +61,18 @@ async def running_stack(**variables: str) -> AsyncIterator[Mapping[str, str]]:
 
 
 async def opened_together(opened: AsyncExitStack, *contexts: AbstractAsyncContextManager[Any]) -> list[Any]:
-    """Enter contexts at the same time, in `opened`: starts of processes are mostly waits for one another's imports."""
+    """Enter contexts at the same time, in `opened`, and leave them so: processes mostly wait as they start and end."""
+    entered = [AsyncExitStack() for _ in contexts]
+
+    async def leave() -> None:
+        async with asyncio.TaskGroup() as group:
+            for each in entered:
+                group.create_task(each.aclose())
+
+    opened.push_async_callback(leave)
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(opened.enter_async_context(context)) for context in contexts]
+        tasks = [group.create_task(each.enter_async_context(context))
+                 for each, context in zip(entered, contexts, strict=True)]
     return [task.result() for task in tasks]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from contextlib import AsyncExitStack
 
-from bench.environment import running_stack
+from bench.environment import opened_together, running_stack
 from bench.measuring import Table, interleave
 from bench.texts import passages
 from bench.vllm_process import vllm
@@ -26,10 +27,10 @@ async def run(*, quick: bool) -> list[Table]:
     table = Table("first token", "ms", higher_is_better=False)
     texts, origin = passages(400)
     prompts = [f"{number} {text[:1200]}" for number, text in enumerate(texts)]
-    async with (
-        running_stack(SOURCIER_STACK_SERVICES="generate", SOURCIER_GENERATE_MODEL=MODEL) as addresses,
-        vllm(MODEL) as engine,
-    ):
+    async with AsyncExitStack() as opened:
+        addresses, engine = await opened_together(
+            opened, running_stack(SOURCIER_STACK_SERVICES="generate", SOURCIER_GENERATE_MODEL=MODEL), vllm(MODEL),
+        )
         channel = channels.open_channel(addresses["SOURCIER_GENERATE_URL"])
         stub = generate_pb2_grpc.GenerateServiceStub(channel)
         texts_of: dict[str, str] = {}

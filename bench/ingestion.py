@@ -80,13 +80,13 @@ async def _contestants() -> AsyncIterator[dict[str, Ingest]]:
             opened, _Stack.started(SOURCIER_EMBED_ENGINE="onnxruntime-int8"), _Stack.started()
         )
         contestants: dict[str, Ingest] = {SAME_FILE: same.ingest, DEFAULT: default.ingest}
-        peers = [peer for name in BATCHES if (peer := await Peer.start(name, same.addresses["SOURCIER_POSTGRES_URL"]))]
+        url = same.addresses["SOURCIER_POSTGRES_URL"]
+        peers = [peer for peer in await opened_together(opened, *(Peer.started(name, url) for name in BATCHES)) if peer]
         files = sheets()[0][:1]
         for number, stack in enumerate((same, default)):
             done = await stack.ingest(files, f"proof{number}")
             await ingestion_rows.prove_ours(stack.addresses, f"proof{number}", done.chunks)
         for peer in peers:
-            opened.push_async_callback(peer.stop)
             await peer.choose_batch(files)
             done = await peer.ingest(files, "proof")
             await ingestion_rows.prove_peer(same.addresses, peer.name, "proof", done.chunks)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,11 +47,13 @@ class Peer:
         return f"{LABELS[self.name]}, batches of {self._batch}"
 
     @classmethod
-    async def start(cls, name: str, url: str) -> Peer | None:
-        """Start the peer on a database; None where its environment has not been made."""
+    @asynccontextmanager
+    async def started(cls, name: str, url: str) -> AsyncIterator[Peer | None]:
+        """Run the peer on a database; None where its environment has not been made."""
         python = ROOT / ".venv" / name / "bin" / "python"
         if not python.exists():
-            return None
+            yield None
+            return
         process = await asyncio.create_subprocess_exec(
             str(python), "-m", f"bench.peer_{name}", cwd=ROOT, limit=LINE_BYTES_MAX,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
@@ -58,9 +62,12 @@ class Peer:
         )
         ended = f"{name} ended; run `.venv/{name}/bin/python -m bench.peer_{name}` to see why"
         peer = cls(name, LineProcess(process, ended=ended))
-        # Not among its arguments: the address holds a password.
-        await peer._process.ask(_options(url))
-        return peer
+        try:
+            # Not among its arguments: the address holds a password.
+            await peer._process.ask(_options(url))
+            yield peer
+        finally:
+            await peer._process.stop()
 
     async def choose_batch(self, files: list[Path]) -> None:
         """Keep the batch size that is fastest here."""
@@ -75,10 +82,6 @@ class Peer:
         """Ingest files into a new table."""
         command = {"files": [str(file) for file in files], "table": f"{self.name}_{table}", "batch": self._batch}
         return Round(**await self._process.ask(command))
-
-    async def stop(self) -> None:
-        """End the process."""
-        await self._process.stop()
 
 
 def packaged_model() -> Model:

@@ -45,7 +45,7 @@ class Effort:
 
 
 FULL = Effort(passages=100_000, questions=200, calls=400, seconds=8.0, commits=100)
-QUICK = Effort(passages=150, questions=30, calls=100, seconds=0.25, commits=10)
+QUICK = Effort(passages=100, questions=30, calls=100, seconds=0.1, commits=10)
 
 
 @dataclass
