@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import nats
 import nats.errors
@@ -65,7 +65,7 @@ class JetStream:
         self._url = url
         self._replicas = replicas
         self._name = name
-        self._client = Client()
+        self._client: Client = _Client()
         self.context: JetStreamContext
 
     async def __aenter__(self) -> Self:
@@ -346,6 +346,24 @@ class JetStream:
     def connected(self) -> bool:
         """Whether the connection stands."""
         return self._client.is_connected
+
+
+class _Client(Client):
+    """nats-py on uvloop, whose transports raise when they are written to after they were closed; asyncio's say nothing.
+
+    It happens between the end of a connection and the turn of the event loop in which the library sees it.
+    """
+
+    async def _flush_pending(self, force_flush: bool = False) -> Any:
+        try:
+            return await super()._flush_pending(force_flush)
+        except RuntimeError:
+            if self.is_closed:
+                raise
+            # What is pending leaves with the next connection, like all that is published while there is none.
+            flushed = asyncio.get_running_loop().create_future()
+            flushed.set_result(None)
+            return flushed
 
 
 async def _on_error(error: Exception) -> None:
