@@ -37,7 +37,7 @@ class Composition:
     environment: Callable[[], dict[str, str]]
     """Returns the variables with which services, and clients, find everything; secrets included."""
     book: PortBook = field(repr=False)
-    """Holds the ports until their servers listen."""
+    """Holds the ports that were chosen for as long as it lives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
