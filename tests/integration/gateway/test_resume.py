@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import grpc
@@ -17,6 +17,7 @@ from services.chassis.ids import new_id
 from services.chassis.postgres import Database
 from services.gateway.answer_log import AnswerLog
 from sourcier.gateway.v1 import answer_pb2
+from tests.integration.chassis.fix_jetstream import eventually
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway, read
 from tests.integration.gateway.test_answer_service import QUESTION, check_stream
 
@@ -180,6 +181,33 @@ async def test_cancel_stops_the_model_and_tells_every_reader(
     assert followed == begun + rest
     check_stream(followed)
     assert rest[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_CANCELLED
+
+
+async def test_cancel_of_an_answer_that_ends_as_its_gateway_is_asked(
+    handbook: Database, nats_url: str, subject_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unanswered(*args: Any, **fields: Any) -> None:
+        raise Unavailable("nobody answered")
+
+    scenario = Scenario(deltas=SENTENCE * 4, hang=True)
+    async with replicas(handbook, scenario, nats_url, subject_prefix) as (first, second):
+        call = first.start(QUESTION)
+        begun = await first_events(call, 5)
+        await scenario.generating.wait()
+        with monkeypatch.context() as busy:
+            busy.setattr(AnswerLog, "inquire", unanswered)
+            with pytest.raises(grpc.aio.AioRpcError, match="nobody answered"):
+                await second.cancel(begun[0].answer_id)
+            assert await first.cancel(begun[0].answer_id)
+            await read(call)
+            await scenario.generation_ended.wait()
+
+            async def ended() -> bool:
+                with suppress(grpc.aio.AioRpcError):  # its last record comes a moment after its last event
+                    return not await second.cancel(begun[0].answer_id)
+                return False
+
+            await eventually(ended)
 
 
 async def test_a_reader_who_is_away_for_less_than_the_linger_loses_nothing(
