@@ -65,7 +65,7 @@ class JetStream:
         self._url = url
         self._replicas = replicas
         self._name = name
-        self._client: Client = _Client()
+        self._client = _Client()
         self.context: JetStreamContext
 
     async def __aenter__(self) -> Self:
@@ -358,12 +358,9 @@ class _Client(Client):
         try:
             return await super()._flush_pending(force_flush)
         except RuntimeError:
+            # What is pending leaves with the next connection, like all that is published while there is none.
             if self.is_closed:
                 raise
-            # What is pending leaves with the next connection, like all that is published while there is none.
-            flushed = asyncio.get_running_loop().create_future()
-            flushed.set_result(None)
-            return flushed
 
 
 async def _on_error(error: Exception) -> None:

@@ -106,17 +106,17 @@ class Answers:
             return self._stop(answer, Outcome.CANCELLED)
         if self._log is None:
             raise not_found(answer_id)
-        unanswered: Unavailable | None = None
         try:
             state = await self._log.inquire(tenant=tenant, answer_id=answer_id, cancel=True)
-        except Unavailable as error:
+        except Unavailable:
             # It may have ended while the inquiry was on its way: whoever made it then no longer listens.
-            state, unanswered = None, error
+            last = await self._log.last(tenant=tenant, answer_id=answer_id)
+            if last is None or not is_terminal(last.message.events[-1]):
+                raise
+            return False
         if state is not None:
             return state.cancelled
         last = await self._log.last(tenant=tenant, answer_id=answer_id)
-        if unanswered is not None and (last is None or not is_terminal(last.message.events[-1])):
-            raise unanswered
         if last is None:
             raise not_found(answer_id)
         if not is_terminal(last.message.events[-1]):

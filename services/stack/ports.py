@@ -8,6 +8,7 @@ import random
 import socket
 import sys
 import weakref
+from collections.abc import Collection
 from pathlib import Path
 
 import psutil
@@ -23,18 +24,27 @@ TRIES = 400
 
 def is_free(port: int, *, host: str = HOST) -> bool:
     """Tell whether a server could listen on the port now."""
-    return _released(_bound(port, host=host, shared=True))
+    bound = _bound(port, host=host, shared=True)
+    if bound is not None:
+        bound.close()
+    return bound is not None
 
 
 def free_ports(count: int) -> list[int]:
     """Return distinct ports that nothing listens on, chosen at random so that neighbours rarely choose the same."""
     found: list[int] = []
+    while len(found) < count:
+        with _bound_at_random(besides=found) as bound:
+            found.append(bound.getsockname()[1])
+    return found
+
+
+def _bound_at_random(*, besides: Collection[int]) -> socket.socket:
+    """Return a socket that alone is bound to its port, none of those that are named."""
     for port in random.sample(PORTS, TRIES):
-        if _released(_bound(port, shared=False)):
-            found.append(port)
-        if len(found) == count:
-            return found
-    raise _none_free()
+        if port not in besides and (bound := _bound(port, shared=False)):
+            return bound
+    raise ResourceExhausted(f"No free ports were found between {PORTS[0]} and {PORTS[-1]}.")
 
 
 def _bound(port: int, *, host: str = HOST, shared: bool) -> socket.socket | None:
@@ -47,16 +57,6 @@ def _bound(port: int, *, host: str = HOST, shared: bool) -> socket.socket | None
         probe.close()
         return None
     return probe
-
-
-def _released(bound: socket.socket | None) -> bool:
-    if bound is not None:
-        bound.close()
-    return bound is not None
-
-
-def _none_free() -> ResourceExhausted:
-    return ResourceExhausted(f"No free ports were found between {PORTS[0]} and {PORTS[-1]}.")
 
 
 def holder(port: int) -> str | None:
@@ -106,17 +106,13 @@ class PortBook:
             refuse_taken(name, fixed)
             return fixed
         remembered = self._ports.get(name, 0)
-        bound = (_bound(remembered, shared=True) if remembered else None) or self._any()
-        self._ports[name] = int(bound.getsockname()[1])
+        bound = (_bound(remembered, shared=True) if remembered else None) or _bound_at_random(
+            besides=self._ports.values()
+        )
+        self._ports[name] = bound.getsockname()[1]
         self._hold(bound)
         self._path.write_text(json.dumps(self._ports, indent=2))
         return self._ports[name]
-
-    def _any(self) -> socket.socket:
-        for port in random.sample(PORTS, TRIES):
-            if port not in self._ports.values() and (bound := _bound(port, shared=False)):
-                return bound
-        raise _none_free()
 
     def _hold(self, bound: socket.socket) -> None:
         # Elsewhere than on Linux a bound socket keeps the child out, too.
