@@ -24,6 +24,11 @@ def cpu_name(cpuinfo: Path = CPUINFO) -> str:
     return _told(cpuinfo, "model name")
 
 
+def cpu_vendor(cpuinfo: Path = CPUINFO) -> str:
+    """Return the processor's maker as it names itself (`GenuineIntel`, `AuthenticAMD`); nothing where it does not."""
+    return _told(cpuinfo, "vendor_id")
+
+
 def _told(cpuinfo: Path, names: str) -> str:
     try:
         text = cpuinfo.read_text(encoding="ascii", errors="replace")

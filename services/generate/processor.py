@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from services.chassis.processor import cpu_flags
+from services.chassis.processor import cpu_flags, cpu_vendor
 
-__all__ = ["cpu_flags", "fastest_dtype"]
+__all__ = ["cpu_flags", "cpu_vendor", "fastest_dtype"]
 
 BFLOAT16_FLAGS = frozenset({"amx_bf16", "bf16"})
-"""On x86-64 the first, on aarch64 the other; without them bfloat16 is three times slower than float32.
+"""On x86-64 the first, on aarch64 the other; where there is no such product bfloat16 is three times slower."""
 
-AVX512-BF16 alone is not enough: its products are no faster than float32's, and vLLM's bfloat16 took 7 s for a prompt
-that float32 read in 4.3 (docs/performance/generation.md), for a third more tokens a second afterwards.
-"""
+AVX512_BFLOAT16 = "avx512_bf16"
+AVX512_BFLOAT16_IS_FASTER = frozenset({"AuthenticAMD"})
+"""Whose AVX512-BF16 multiplies faster than float32. Intel's does not: vLLM's bfloat16 took 7 s there for a prompt that
+float32 read in 4.3 (docs/performance/generation.md has both)."""
 
 
-def fastest_dtype(flags: frozenset[str]) -> str:
-    """Return the type to compute in."""
-    return "bfloat16" if flags & BFLOAT16_FLAGS else "float32"
+def fastest_dtype(flags: frozenset[str], *, vendor: str) -> str:
+    """Return the type to compute in, by the processor's features and its maker."""
+    faster = flags & BFLOAT16_FLAGS or (AVX512_BFLOAT16 in flags and vendor in AVX512_BFLOAT16_IS_FASTER)
+    return "bfloat16" if faster else "float32"

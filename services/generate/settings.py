@@ -62,7 +62,7 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     context_tokens_max: int = Field(default=4096, ge=64)
     """vLLM: most tokens of prompt and answer together; the model's own limit where that is lower."""
     dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
-    """vLLM: `auto` is the model's own on a GPU; on a CPU bfloat16 where it has units for it, else float32."""
+    """vLLM: `auto` is the model's own on a GPU; on a CPU bfloat16 where it is the faster one, else float32."""
     compile: Literal["auto", "on", "off"] = "auto"
     """vLLM: whether the model is compiled; `auto` compiles on a GPU only, where it pays for the longer start."""
     kv_cache_gib: float = Field(default=1.0, ge=0, le=1024)

@@ -32,7 +32,7 @@ from services.generate.engine import (
     Status,
     Usage,
 )
-from services.generate.processor import cpu_flags, fastest_dtype
+from services.generate.processor import cpu_flags, cpu_vendor, fastest_dtype
 from services.generate.prompt import PromptEncoder
 from services.generate.tool_calls import ToolCallReader
 from services.generate.vllm_core import bind_to_parent
@@ -250,9 +250,10 @@ def engine_arguments(
     location: str, options: VllmOptions, *, context_tokens_max: int, on_cpu: bool
 ) -> dict[str, Any]:
     """Return how vLLM is told to run a model, as arguments of `AsyncEngineArgs`."""
+    by_processor = on_cpu and options.dtype == "auto"
     return {
         "model": location,
-        "dtype": fastest_dtype(cpu_flags()) if on_cpu and options.dtype == "auto" else options.dtype,
+        "dtype": fastest_dtype(cpu_flags(), vendor=cpu_vendor()) if by_processor else options.dtype,
         "max_model_len": context_tokens_max,
         "max_num_seqs": options.sequences_max,
         "enforce_eager": on_cpu if options.compile == "auto" else options.compile == "off",

@@ -13,7 +13,7 @@ from services.chassis import settings as chassis_settings
 from services.chassis.errors import ModelInvalid
 from services.chassis.models import ModelStore
 from services.generate import settings
-from services.generate.processor import cpu_flags, fastest_dtype
+from services.generate.processor import cpu_flags, cpu_vendor, fastest_dtype
 from services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
 from services.generate.vllm_engine import VllmOptions, engine_arguments
 from services.generate.weights import locate
@@ -95,13 +95,24 @@ def test_what_the_environment_says_of_cores_is_left_alone(monkeypatch: pytest.Mo
     assert engine_environment(bound, from_hub=False)["VLLM_CPU_OMP_THREADS_BIND"] == "0-1"
 
 
-def test_bfloat16_is_for_processors_that_compute_in_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("vendor", "flags", "dtype"), [
+    ("GenuineIntel", "fpu avx512f avx512_bf16 amx_bf16", "bfloat16"),
+    ("GenuineIntel", "fpu avx512f avx512_vnni avx512_bf16", "float32"),
+    ("AuthenticAMD", "fpu avx512f avx512_vnni avx512_bf16", "bfloat16"),
+    ("AuthenticAMD", "fpu avx2", "float32"),
+])
+def test_bfloat16_is_for_processors_that_compute_in_it(tmp_path: Path, vendor: str, flags: str, dtype: str) -> None:
     cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16 amx_bf16\n\nprocessor\t: 1\n")
-    assert fastest_dtype(cpu_flags(cpuinfo)) == "bfloat16"
-    cpuinfo.write_text("flags\t\t: fpu avx512f avx512_vnni avx512_bf16\n")
-    assert fastest_dtype(cpu_flags(cpuinfo)) == "float32"
-    assert fastest_dtype(cpu_flags(tmp_path / "absent")) == "float32"
+    cpuinfo.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\nflags\t\t: {flags}\n\nprocessor\t: 1\n")
+    assert fastest_dtype(cpu_flags(cpuinfo), vendor=cpu_vendor(cpuinfo)) == dtype
+
+
+def test_a_processor_that_does_not_name_itself_computes_by_its_flags(tmp_path: Path) -> None:
+    arm = tmp_path / "cpuinfo"
+    arm.write_text("processor\t: 0\nFeatures\t: fp asimd bf16\n")
+    assert fastest_dtype(cpu_flags(arm), vendor=cpu_vendor(arm)) == "bfloat16"
+    absent = tmp_path / "absent"
+    assert fastest_dtype(cpu_flags(absent), vendor=cpu_vendor(absent)) == "float32"
 
 
 def test_tokens_are_guessed_from_the_prompt_where_that_is_asked_for() -> None:
