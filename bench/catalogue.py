@@ -61,7 +61,7 @@ BENCHMARKS = {
     ),
     "generate": Benchmark(
         module="bench.generating", about="the first token, beside vLLM called directly", page="generation",
-        environments=("export", "generate"), models=(SMOLLM2,), quick_seconds=60, seconds=100,
+        environments=("export", "generate"), models=(SMOLLM2,), quick_seconds=60, seconds=190,
     ),
     "resume": Benchmark(
         module="bench.resuming", about="what it costs that an answer outlives its connection", page="answers",
