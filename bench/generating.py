@@ -20,8 +20,8 @@ MODEL = os.environ.get("SOURCIER_BENCH_LANGUAGE_MODEL", "smollm2-135m-instruct")
 SYSTEM = "Tu réponds uniquement à partir des extraits."
 TOKENS_MAX = 8
 STARTS, ROUNDS = 3, 20
-"""How many pairs of engines, one after the other, and how often each has its turn: of two that were started with the same
-settings, one stays ahead of the other by a percent or more for as long as they live."""
+"""How many pairs of engines, one after the other, and how often each has its turn: of two that were started with the
+same settings, one stays ahead of the other by a percent or more for as long as they live."""
 PAUSE_SECONDS = 0.2
 """Before each turn, so that nothing of the other engine is at work any more."""
 
