@@ -46,7 +46,8 @@ def environment(folder: Path) -> int:
     """
     found = running(folder)
     if found is None:
-        return _nothing_runs(folder, Display())
+        # Not where the shell would run it.
+        return _nothing_runs(folder, Display(Console(stderr=True, highlight=False, soft_wrap=True)))
     variables = {"SOURCIER_DATA_DIR": str(folder)}
     if url := found.environment.get("SOURCIER_S3_URL"):
         variables |= {

@@ -57,3 +57,12 @@ def test_a_stack_that_is_started_in_that_shell_later_runs_all_its_parts_itself(
     assert [part.name for part in (*composition.servers, *composition.services)] == [*SERVER_NAMES, *SERVICE_NAMES]
     assert settings.serves_model
     assert "SOURCIER_GATEWAY_URL" not in os.environ, "the demo takes it for a gateway that others run"
+
+
+def test_where_nothing_runs_the_shell_is_given_nothing_to_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert standing.environment(tmp_path) == standing.EXIT_NOT_RUNNING
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "nothing runs" in told.err
