@@ -1,8 +1,12 @@
-"""Memory that was freed goes back to the system: glibc keeps it for later, and a service may never need it again."""
+"""How much memory is ours, and giving it back: glibc keeps what was freed, and a service may never need it again."""
 
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
+from pathlib import Path
+
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def give_back() -> None:
@@ -10,3 +14,11 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def within_container(size_bytes: int) -> int:
+    """Return so much of the machine's memory, or what the container may take where that is less."""
+    # Absent outside containers, `max` where there is no limit.
+    with suppress(OSError, ValueError):
+        return min(size_bytes, int(CGROUP_LIMIT.read_text()))
+    return size_bytes

@@ -58,13 +58,13 @@ def status(data_dir: Path, environment: bool) -> None:
 
 @main.command()
 def models() -> None:
-    """Print the names of the models that `up` would load, one a line."""
+    """Print the names of the models that `up` needs in the model store, one a line."""
     settings = read_settings(None)
     embedding = settings.embed_model_names if {"ingest", "embed"} & set(settings.services) else ()
     # A precision is part of the model that is fetched.
     names = list(dict.fromkeys(name.partition("@")[0] for name in embedding))
     if settings.serves_model:
-        names.append(settings.language_model)
+        names.append(settings.language_model_to_fetch)
     click.echo("\n".join(names))
 
 

@@ -7,11 +7,11 @@ import os
 import signal
 import time
 
-from services.stack import leftovers, statefile
+from services.stack import language_models, leftovers, statefile
 from services.stack.compose import Composition, compose
 from services.stack.display import Display, connection
 from services.stack.parent import Parent
-from services.stack.settings import DEFAULT_MODEL_MEMORY_BYTES, SMALL_MODEL, StackSettings
+from services.stack.settings import StackSettings
 from services.stack.status import StackStatus
 from services.stack.supervisor import Supervisor
 
@@ -29,18 +29,17 @@ def run(settings: StackSettings, display: Display, *, parent: Parent | None = No
                 display.say(f"stopped process {pid}, left by a stack that was killed")
         composition = compose(settings)
         with display:
-            _tell_small_model(settings, composition, display)
+            _tell_language_model(settings, composition, display)
             asyncio.run(_run(composition, display, parent))
         statefile.remove(folder)
 
 
-def _tell_small_model(settings: StackSettings, composition: Composition, display: Display) -> None:
-    """Say that the small model was taken, where nobody asked for it: its answers are no measure of the others'."""
-    if settings.serves_model and not settings.generate_model and composition.settings.generate_model == SMALL_MODEL:
-        display.say(
-            f"Under {DEFAULT_MODEL_MEMORY_BYTES // 1024**3} GB of memory are available: the language model is "
-            f"{SMALL_MODEL}, which proves the path, in English. SOURCIER_GENERATE_MODEL names another."
-        )
+def _tell_language_model(settings: StackSettings, composition: Composition, display: Display) -> None:
+    """Say which model was taken, where nobody asked for it and it may not be what they expect."""
+    if settings.serves_model and not settings.generate_model:
+        model = composition.settings.generate_model
+        if notice := language_models.notice(model, models_root=settings.models_root):
+            display.say(notice)
 
 
 async def _run(composition: Composition, display: Display, parent: Parent | None) -> None:

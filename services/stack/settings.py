@@ -7,18 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-import psutil
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from services.chassis.models import default_root
 from services.chassis.settings import shared
+from services.stack import language_models
 
 OLD_ENDPOINT_NAMES = frozenset({"mistral", "openai", "ollama", "litellm"})
 """What the old name `RAG_PROVIDER` may say of an endpoint."""
 SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway")
-DEFAULT_MODEL = "qwen2.5-coder-1.5b-instruct"
-SMALL_MODEL = "smollm2-135m-instruct"
-DEFAULT_MODEL_MEMORY_BYTES = 8 * 1024**3
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -67,7 +65,8 @@ class StackSettings(BaseSettings):
     nats_sync_interval: str = "10s"
     """How long an acknowledged message may wait for the disk; `always` syncs each one."""
     generate_model: str = ""
-    """The language model; empty takes the default one, or the small one on a machine with under 8 GB available."""
+    """The language model; empty takes the default one, or the small one with under 8 GB of memory available; where one
+    of the two is fetched alone, that one."""
     generate_openai_url: str = ""
     """An OpenAI-compatible endpoint, which the generate service then calls instead of loading a model."""
     generate_engine: str = ""
@@ -121,9 +120,17 @@ class StackSettings(BaseSettings):
     @property
     def language_model(self) -> str:
         """The language model to load."""
-        if self.generate_model:
-            return self.generate_model
-        return DEFAULT_MODEL if psutil.virtual_memory().available >= DEFAULT_MODEL_MEMORY_BYTES else SMALL_MODEL
+        return self.generate_model or language_models.to_take(self.models_root)
+
+    @property
+    def language_model_to_fetch(self) -> str:
+        """The language model to fetch, so that it can be loaded."""
+        return self.generate_model or language_models.to_fetch(self.models_root)
+
+    @property
+    def models_root(self) -> Path:
+        """The model store's folder, that of the services."""
+        return (self.models_dir or default_root(os.environ)).expanduser()
 
     @property
     def serves_model(self) -> bool:

@@ -40,17 +40,20 @@ def status(folder: Path, *, console: Console | None = None) -> int:
 def environment(folder: Path) -> int:
     """Print what clients need as shell exports, secrets included; 3 when nothing runs.
 
-    The names that every S3 client knows come with ours, so that `aws s3 cp file s3://documents/` needs nothing else.
+    The names that every S3 client knows, so that `aws s3 cp file s3://documents/` needs nothing else, and the folder by
+    which our own commands find the gateway. None of our addresses: a `SOURCIER_…_URL` tells `up` that this part runs
+    elsewhere, and the shell keeps it when this stack is gone.
     """
     found = running(folder)
     if found is None:
-        return _nothing_runs(folder, Display())
-    variables = dict(found.environment)
-    if url := variables.get("SOURCIER_S3_URL"):
+        # Not where the shell would run it.
+        return _nothing_runs(folder, Display(Console(stderr=True, highlight=False, soft_wrap=True)))
+    variables = {"SOURCIER_DATA_DIR": str(folder)}
+    if url := found.environment.get("SOURCIER_S3_URL"):
         variables |= {
-            "AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": variables.get("SOURCIER_S3_ACCESS_KEY", ""),
-            "AWS_SECRET_ACCESS_KEY": variables.get("SOURCIER_S3_SECRET_KEY", ""),
-            "AWS_DEFAULT_REGION": variables.get("SOURCIER_S3_REGION", "us-east-1"),
+            "AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": found.environment.get("SOURCIER_S3_ACCESS_KEY", ""),
+            "AWS_SECRET_ACCESS_KEY": found.environment.get("SOURCIER_S3_SECRET_KEY", ""),
+            "AWS_DEFAULT_REGION": found.environment.get("SOURCIER_S3_REGION", "us-east-1"),
         }
     for name, value in sorted(variables.items()):
         sys.stdout.write(f"export {name}={shlex.quote(value)}\n")

@@ -87,6 +87,8 @@ def test_up_status_kill_up_again_and_down(folder: Path) -> None:
     exported = stack(folder, "status", "--environment")
     assert exported.returncode == 0
     assert f"export AWS_ENDPOINT_URL={first.environment['SOURCIER_S3_URL']}\n" in exported.stdout
+    assert f"export SOURCIER_DATA_DIR={folder}\n" in exported.stdout
+    assert "_URL=" not in exported.stdout.replace("AWS_ENDPOINT_URL=", ""), "a later up would use these addresses"
 
     again = stack(folder, "up")
     assert again.returncode == 0

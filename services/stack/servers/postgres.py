@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import psutil
 import psycopg
 from psycopg import AsyncConnection, sql
 
+from services.chassis.memory import within_container
 from services.chassis.postgres import Connection, translated_errors
 from services.stack import ports, programs
 from services.stack.child import Child, Command
@@ -27,7 +28,6 @@ DATABASE = "sourcier"
 SHARED_MEMORY_BYTES_MIN = 512 * 1024 * 1024
 
 SHARED_BUFFERS_BYTES_MIN, SHARED_BUFFERS_BYTES_MAX = 128 * 1024 * 1024, 8 * 1024 * 1024 * 1024
-CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 # For a laptop that other programs use too; what goes by the machine's memory is `memory_configuration`.
 CONFIGURATION: Mapping[str, str] = {
@@ -129,7 +129,7 @@ class PostgresServer(Component):
         """Return the `postgres` program. SIGINT is its fast shutdown; SIGTERM would wait for every client."""
         options = {
             **CONFIGURATION, **({} if self.settings.durable else NOT_DURABLE), **_shared_memory(),
-            **memory_configuration(memory_bytes()),
+            **memory_configuration(within_container(psutil.virtual_memory().total)),
             **self.settings.configuration,
             "listen_addresses": ports.HOST, "port": str(self._port), "unix_socket_directories": "",
         }
@@ -230,15 +230,6 @@ DROP_DATABASE = "drop database if exists {database} with (force)"
 async def _exists(connection: Connection, query: str, name: str) -> bool:
     cursor = await connection.execute(query.encode(), (name,))
     return await cursor.fetchone() is not None
-
-
-def memory_bytes() -> int:
-    """Return the memory that the machine has, or that the container may take."""
-    limits = [int(psutil.virtual_memory().total)]
-    # Absent outside containers, `max` where there is no limit.
-    with suppress(OSError, ValueError):
-        limits.append(int(CGROUP_LIMIT.read_text()))
-    return min(limits)
 
 
 def memory_configuration(memory: int) -> dict[str, str]:

@@ -17,8 +17,9 @@ from services.chassis.errors import AlreadyExists, ResourceExhausted
 from services.stack import logfile, ports, statefile, users
 from services.stack.compose import compose
 from services.stack.display import Display, readable, uptime
+from services.stack.language_models import DEFAULT_MODEL, SMALL_MODEL
 from services.stack.secret import kept_secret
-from services.stack.settings import DEFAULT_MODEL, SMALL_MODEL, StackSettings
+from services.stack.settings import StackSettings
 from services.stack.status import ComponentStatus, StackStatus, State, from_json, to_json
 from services.stack.supervisor import Patience
 
@@ -237,11 +238,13 @@ def test_a_service_that_starts_again_has_the_model_that_the_stack_began_with(
 ) -> None:
     available = iter([32 * 1024**3, 1024**3])
     monkeypatch.setattr(
-        "services.stack.settings.psutil.virtual_memory", lambda: SimpleNamespace(available=next(available))
+        "services.stack.language_models.psutil.virtual_memory", lambda: SimpleNamespace(available=next(available))
     )
     for name in ("a", "b"):
         statefile.open_folder(tmp_path / name)
-    first, second = (compose(StackSettings(data_dir=tmp_path / name)) for name in ("a", "b"))
+    first, second = (
+        compose(StackSettings(data_dir=tmp_path / name, models_dir=tmp_path / "models")) for name in ("a", "b")
+    )
     # Under load, when the engine died, there is less memory than there was.
     assert [first.environment()["SOURCIER_GENERATE_MODEL"] for _ in range(2)] == [DEFAULT_MODEL] * 2
     assert second.environment()["SOURCIER_GENERATE_MODEL"] == SMALL_MODEL

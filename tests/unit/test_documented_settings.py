@@ -1,0 +1,77 @@
+"""Every setting that the documentation names exists, and what a service cannot start without is documented."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic_settings import BaseSettings
+
+from services.embed.settings import EmbedSettings
+from services.gateway.settings import GatewaySettings
+from services.generate.settings import GenerateSettings
+from services.ingest.settings import IngestSettings
+from services.rerank.settings import RerankSettings
+from services.stack.settings import SERVICE_NAMES, StackSettings
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+OPERATIONS = (ROOT / "docs" / "OPERATIONS.md").read_text("utf-8")
+SERVICES: dict[str, type[BaseSettings]] = {
+    "ingest": IngestSettings, "embed": EmbedSettings, "rerank": RerankSettings, "generate": GenerateSettings,
+    "gateway": GatewaySettings,
+}
+NAME = re.compile(r"SOURCIER_(?:<SERVICE>_)?[A-Z0-9_]+")
+
+
+def variables(settings: type[BaseSettings], *, required: bool = False) -> set[str]:
+    """Return the variables that a settings class reads, or those of them without a default."""
+    prefix = str(settings.model_config["env_prefix"])
+    return {
+        str(field.validation_alias or prefix + name.upper()) for name, field in settings.model_fields.items()
+        if field.is_required() or not required
+    }
+
+
+def known() -> set[str]:
+    """Return the variables of services and stack, of the command line, and of benchmarks."""
+    own = {
+        name for path in (*(ROOT / "sourcier" / "cli").glob("*.py"), ROOT / "services" / "stack" / "__main__.py")
+        for name in re.findall(r'"(SOURCIER_[A-Z0-9_]+)"', path.read_text("utf-8"))
+    }
+    measuring = {
+        name for path in (ROOT / "bench").glob("*.py")
+        for name in re.findall(r'"(SOURCIER_BENCH_[A-Z0-9_]+)"', path.read_text("utf-8"))
+    }
+    return own.union(measuring, *map(variables, (*SERVICES.values(), StackSettings)))
+
+
+def expanded(name: str) -> list[str]:
+    """Return what a name stands for: with `<SERVICE>` one for each of the five."""
+    return [name.replace("<SERVICE>", service.upper()) for service in SERVICE_NAMES]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_each_setting_that_is_named_exists(document: Path) -> None:
+    existing = known()
+    named = {each for name in NAME.findall(document.read_text("utf-8")) for each in expanded(name)}
+    # `SOURCIER_GATEWAY_…` stands for all that begin so.
+    groups = {name for name in named if name.endswith("_") and any(each.startswith(name) for each in existing)}
+    assert not named - existing - groups
+
+
+def rows() -> dict[str, list[str]]:
+    """Return the table of what each service is told, by service: what it must be, and what else."""
+    _, _, section = OPERATIONS.partition("\n## Elsewhere than on one machine\n")
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
+    return {name: told for name, *told in cells if name in SERVICE_NAMES}
+
+
+@pytest.mark.parametrize("service", SERVICE_NAMES)
+def test_what_a_service_needs_to_be_run_elsewhere_is_documented(service: str) -> None:
+    needed, further = rows()[service]
+    assert set(NAME.findall(needed)) == variables(SERVICES[service], required=True)
+    assert set(NAME.findall(further)) <= variables(SERVICES[service])
