@@ -17,7 +17,17 @@ from pathlib import Path
 from bench import ingestion_rows, metrics
 from bench.embedding import COSINE_MIN_DYNAMIC
 from bench.environment import CORES, opened_together, running_stack
-from bench.ingestion_peers import BATCHES, CHUNK_TOKENS, LABELS, OVERLAP_TOKENS, STORED, Peer, Round, Way
+from bench.ingestion_peers import (
+    BATCHES,
+    CHUNK_TOKENS,
+    LABELS,
+    OVERLAP_TOKENS,
+    STORED,
+    Peer,
+    Round,
+    Way,
+    files_by_form,
+)
 from bench.measuring import Table, interleave
 from bench.texts import sheets
 from sourcier.client import Client
@@ -85,8 +95,8 @@ async def _contestants(*, quick: bool) -> AsyncIterator[tuple[dict[str, Ingest],
             opened, _Stack.started(SOURCIER_EMBED_ENGINE="onnxruntime-int8"), _Stack.started()
         )
         contestants: dict[str, Ingest] = {SAME_FILE: same.ingest, DEFAULT: default.ingest}
-        url = same.addresses["SOURCIER_POSTGRES_URL"]
-        peers = await opened_together(opened, *(Peer.started(name, url) for name in BATCHES))
+        url, forms = same.addresses["SOURCIER_POSTGRES_URL"], await files_by_form()
+        peers = await opened_together(opened, *(Peer.started(name, url, forms) for name in BATCHES))
         files = sheets()[0][:1]
         for number, stack in enumerate((same, default)):
             done = await stack.ingest(files, f"proof{number}")

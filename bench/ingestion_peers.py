@@ -61,10 +61,8 @@ class Peer:
 
     @classmethod
     @asynccontextmanager
-    async def started(cls, name: str, url: str) -> AsyncIterator[Peer]:
-        """Run the peer on a database."""
-        model = packaged_model()
-        forms = {form: await _file(model, form) for form in FORMS}
+    async def started(cls, name: str, url: str, files: Mapping[str, Path]) -> AsyncIterator[Peer]:
+        """Run the peer on a database, with the files of the model by form."""
         process = await asyncio.create_subprocess_exec(
             str(ROOT / ".venv" / name / "bin" / "python"), "-m", f"bench.peer_{name}", cwd=ROOT, limit=LINE_BYTES_MAX,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
@@ -72,10 +70,10 @@ class Peer:
                  "TOKENIZERS_PARALLELISM": "true", "HAYSTACK_TELEMETRY_ENABLED": "false"},
         )
         ended = f"{name} ended; run `.venv/{name}/bin/python -m bench.peer_{name}` to see why"
-        peer = cls(name, LineProcess(process, ended=ended), forms)
+        peer = cls(name, LineProcess(process, ended=ended), files)
         try:
             # Not among its arguments: the address holds a password.
-            await peer._process.ask(_options(model, url))
+            await peer._process.ask(_options(url))
             yield peer
         finally:
             await peer._process.stop()
@@ -107,15 +105,19 @@ def packaged_model() -> Model:
     return ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).describe_model(MODEL)
 
 
-async def _file(model: Model, form: str) -> Path:
-    if form in model.manifest.variants:
-        return model.variant(form)
-    path = await built(model, form)
-    assert path is not None
-    return path
+async def files_by_form() -> dict[str, Path]:
+    """Return the files that peers may run; those that are not there are made."""
+    model = packaged_model()
+    files = {STORED: model.variant(STORED)}
+    for form in FORMS.keys() - files.keys():
+        path = await built(model, form)
+        assert path is not None
+        files[form] = path
+    return files
 
 
-def _options(model: Model, url: str) -> dict[str, Any]:
+def _options(url: str) -> dict[str, Any]:
+    model = packaged_model()
     tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
     texts = [file.read_text("utf-8") for file in sheets()[0][:20]]
     words_per_token = sum(len(text.split()) for text in texts) / sum(len(tokenizer.encode(text).ids) for text in texts)
