@@ -86,7 +86,6 @@ async def _compare(model: str, speed: Table, first: Table, *, rounds: int, threa
                 first.notes[name] = f"{kept} of the last prompt's {whole} tokens were in the prefix cache"
             for name, text in texts.items():
                 shared[name].append(shared_words(text, texts[THEIRS]))
-            print(number, {name: round(values[-1], 2) for name, values in shared.items()}, texts)
             # Before anything counts: an engine that says something else is fast for nothing.
             assert number or shared[OURS][0] >= SHARED_WORDS_MIN, f"the answers differ: {texts}"
     for name, count in facts.items():
