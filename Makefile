@@ -7,6 +7,9 @@ INSTALL := $(PYTHON) requirements/install.py
 
 export PYTHONPATH := $(CURDIR)
 
+# QUICK=0 means no.
+said = $(filter-out 0 no false,$(1))
+
 .PHONY: help demo test unit lint proto proto-check breaking bench eval chaos models lock clean
 
 help: ## Show the targets.
@@ -57,12 +60,13 @@ eval: ## Measure quality through the running services: make eval [DATA=folder] [
 	$(if $(and $(ONLY),$(QUESTIONS)),$(error QUESTIONS=$(QUESTIONS) bounds retrieval alone, which is make eval without ONLY; leave one of them out))
 	@$(INSTALL) services dev export
 	@$(RUN) -m models fetch multilingual-e5-small
-	@$(RUN) -m eval $(if $(LIST)$(ONLY),several $(if $(LIST),--list,--only "$(ONLY)" $(if $(DATA),--data-root "$(DATA)") $(if $(PUBLISH),--report)),\
+	@$(RUN) -m eval $(if $(call said,$(LIST))$(ONLY),several $(if $(call said,$(LIST)),--list,--only "$(ONLY)" $(if $(DATA),--data-root "$(DATA)") $(if $(call said,$(PUBLISH)),--report)),\
 	  retrieval --data "$(or $(DATA),../shared/data/retrieval/piaf-shared)" $(if $(QUESTIONS),--questions $(QUESTIONS)))
 
 bench: ## Measure speed beside peers: make bench [ONLY=name,…] [QUICK=1] [PUBLISH=1]; LIST=1 shows the names.
 	@$(INSTALL) services
-	@$(RUN) -m bench $(if $(ONLY),--only "$(ONLY)") $(if $(QUICK),--quick) $(if $(PUBLISH),--publish) $(if $(LIST),--list)
+	@$(RUN) -m bench $(if $(ONLY),--only "$(ONLY)") $(if $(call said,$(QUICK)),--quick) $(if $(call said,$(PUBLISH)),--publish) \
+	  $(if $(call said,$(LIST)),--list)
 
 chaos: ## Kill, lose, delay and double, then count: make chaos [DURATION=seconds] [SEED=n] [SCENARIO=name].
 	@$(INSTALL) services dev

@@ -22,10 +22,10 @@ def main() -> int:
         _print_list(quick=arguments.quick)
         return 0
     # Here, because it asks for versions of what is not needed for a list or for a name that was mistyped.
-    from bench.environment import machine
+    from bench.environment import machine, settings
 
     names = arguments.only or list(BENCHMARKS)
-    run = Run(started=now(), machine=machine(), quick=arguments.quick)
+    run = Run(started=now(), machine=machine(), quick=arguments.quick, settings=settings())
     path = RESULTS / f"{time.strftime('%Y-%m-%dT%H%M%S')}.jsonl"
     expected = sum(BENCHMARKS[name].expected_seconds(quick=run.quick) for name in names)
     print(f"{described(run.machine)}\n{len(names)} benchmarks, about {expected / 60:.0f} min; results: {path}",

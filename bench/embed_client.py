@@ -23,6 +23,14 @@ REQUEST_TEXTS, REQUESTS_AT_ONCE, BATCH_CHUNKS = 32, 12, 24
 FloatArray = npt.NDArray[np.float32]
 
 
+def vectors_of(texts: Sequence[str], embedded: Sequence[bytes]) -> FloatArray:
+    """Return the vectors that came back over JetStream in the texts' order; each text has to be there once."""
+    batches = sorted(map(events_pb2.ChunksEmbedded.FromString, embedded), key=lambda batch: batch.batch_no)
+    chunks = [chunk for batch in batches for chunk in batch.chunks]
+    assert [chunk.chunk.text for chunk in chunks] == list(texts), "other chunks came back than were sent"
+    return np.stack([np.frombuffer(chunk.vector, "<f2").astype(np.float32) for chunk in chunks])
+
+
 class EmbedClient:
     """Embeds over gRPC and over JetStream; use it as an async context manager."""
 
@@ -59,18 +67,19 @@ class EmbedClient:
         responses = await asyncio.gather(*map(request, batches))
         return np.stack([np.frombuffer(entry.vector, "<f4") for response in responses for entry in response.embeddings])
 
-    async def one_by_one(self, questions: Sequence[str]) -> list[float]:
-        """Embed questions, one call after the other; return the seconds of each."""
-        seconds = []
+    async def one_by_one(self, questions: Sequence[str]) -> tuple[list[float], FloatArray]:
+        """Embed questions, one call after the other; return the seconds of each, and their vectors."""
+        seconds, vectors = [], []
         for question in questions:
             started = time.perf_counter()
             response = await self._embed([question], embed_pb2.TEXT_ROLE_QUERY)
             seconds.append(time.perf_counter() - started)
             assert response.cache_hits == 0, "the cache answered, the model was not measured"
-        return seconds
+            vectors.append(np.frombuffer(response.embeddings[0].vector, "<f4"))
+        return seconds, np.stack(vectors)
 
-    async def by_jetstream(self, texts: Sequence[str]) -> None:
-        """Publish batches of chunks and wait until every one comes back embedded."""
+    async def by_jetstream(self, texts: Sequence[str]) -> list[bytes]:
+        """Publish batches of chunks and wait until every one comes back embedded; return these messages."""
         version = events_pb2.VersionReference(tenant="bench", version_id=new_id(), lane="bulk")
         starts = range(0, len(texts), BATCH_CHUNKS)
         for batch_no, start in enumerate(starts):
@@ -81,9 +90,12 @@ class EmbedClient:
             await self._jetstream.publish(subjects.CHUNKS_READY, ready, tenant="bench", lane="bulk",
                                           suffix=subjects.space_token(self._model.space_id),
                                           message_id=f"{version.version_id}-{batch_no}")
+        embedded = []
         for _ in starts:
             (message,) = await self._subscription.fetch(1, timeout=300)
             await message.ack()
+            embedded.append(message.data)
+        return embedded
 
     async def _embed(self, texts: Sequence[str], role: embed_pb2.TextRole.ValueType) -> embed_pb2.EmbedResponse:
         response: embed_pb2.EmbedResponse = await channels.call(

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import bare_encoder
-from bench.embed_client import EmbedClient
+from bench.embed_client import EmbedClient, vectors_of
 from bench.environment import CORES, opened_together, running_stack
 from bench.measuring import Table, interleave
-from bench.peer_embedding import BATCH_SIZES, OnnxRuntimePeer, SentenceTransformers, dynamic_int8
+from bench.peer_embedding import BATCH_SIZES, OnnxRuntimePeer, SentenceTransformers, built
 from bench.texts import long_tailed, passages, questions
 from services.chassis.models import Model, ModelStore, default_root
 from services.embed.encoder import Encoder
@@ -40,7 +40,9 @@ async def run(*, quick: bool) -> list[Table]:
     prefix = model.manifest.passage_prefix
     piaf, origin = passages(12 if quick else 192)
     mixed, distribution = long_tailed(12 if quick else 384)
-    asked = questions(SHORT_TEXTS * (2 if quick else 7))
+    rounds = 1 if quick else 3
+    # One part is compared, one does not count, the others are timed.
+    asked = questions(SHORT_TEXTS * (2 + 2 * rounds))
     lists = {"piaf": [prefix + text for text in piaf], "mixed": [prefix + text for text in mixed]} | {
         f"questions {number}": [model.manifest.query_prefix + text for text in part]
         for number, part in enumerate(_parts(asked))
@@ -57,10 +59,14 @@ async def run(*, quick: bool) -> list[Table]:
         same, default = [await opened.enter_async_context(EmbedClient(addresses, model)) for addresses in stacks]
         peers = await _Peers.start(lists, model=model)
         opened.push_async_callback(peers.stop)
-        await peers.check(lists, {"piaf": [await same.by_grpc(piaf), await default.by_grpc(piaf)],
-                                  "mixed": [await default.by_grpc(mixed)]})
+        await peers.check(lists, {
+            "piaf": [await same.by_grpc(piaf), vectors_of(piaf, await same.by_jetstream(piaf)),
+                     vectors_of(piaf, await default.by_jetstream(piaf)),
+                     np.stack([entry.vector for entry in bare_encoder.encode(bare, piaf)])],
+            "mixed": [vectors_of(mixed, await default.by_jetstream(mixed))],
+            "questions 0": [(await default.one_by_one(_parts(asked)[0]))[1]],
+        })
         await peers.choose_batch_sizes(lists, quick=quick)
-        rounds = 1 if quick else 3
         return [
             await _passages(piaf, origin, bare, same, default, peers, rounds=rounds),
             await _mixed(mixed, distribution, bare, default, peers, rounds=rounds),
@@ -69,68 +75,60 @@ async def run(*, quick: bool) -> list[Table]:
 
 
 class _Peers:
-    """The peers that this machine has."""
+    """What is measured beside the service."""
 
-    def __init__(self, transformers: SentenceTransformers | None, dynamic: OnnxRuntimePeer | None,
-                 fp32: OnnxRuntimePeer) -> None:
+    def __init__(self, transformers: SentenceTransformers, dynamic: OnnxRuntimePeer, fp32: OnnxRuntimePeer) -> None:
         self.transformers = transformers
         self.dynamic = dynamic
         self.fp32 = fp32
+        self._dynamic_sizes: dict[str, int] = {}
 
     @classmethod
     async def start(cls, lists: Mapping[str, Sequence[str]], *, model: Model) -> _Peers:
         tokenizer = model.file("tokenizer.json")
-        graph = await dynamic_int8(model)
-        return cls(
-            await SentenceTransformers.start(lists, model=model),
-            None if graph is None else OnnxRuntimePeer(graph, tokenizer),
-            OnnxRuntimePeer(model.variant("fp32"), tokenizer),
-        )
+        # What `quantize_dynamic` makes of the model by default.
+        graph = await built(model, "dynamic")
+        assert graph is not None
+        return cls(await SentenceTransformers.start(lists, model=model), OnnxRuntimePeer(graph, tokenizer),
+                   OnnxRuntimePeer(model.variant("fp32"), tokenizer))
 
     async def check(self, lists: Mapping[str, Sequence[str]], ours: Mapping[str, Sequence[FloatArray]]) -> None:
-        """Assert that all embed alike before anything is timed."""
+        """Assert that all embed alike, on every way that is timed, before anything is."""
         for name, found in ours.items():
             expected = await asyncio.to_thread(self.fp32.encode, lists[name])
             for vectors in found:
                 _assert_alike(expected, vectors, least=COSINE_MIN)
-            if self.transformers is not None:
-                _assert_alike(expected, await self.transformers.vectors(name), least=0.999)
-            if self.dynamic is not None:
-                _assert_alike(expected, await asyncio.to_thread(self.dynamic.encode, lists[name]),
-                              least=COSINE_MIN_DYNAMIC)
+            _assert_alike(expected, await self.transformers.vectors(name), least=0.999)
+            _assert_alike(expected, await asyncio.to_thread(self.dynamic.encode, lists[name]),
+                          least=COSINE_MIN_DYNAMIC)
 
     async def choose_batch_sizes(self, lists: Mapping[str, Sequence[str]], *, quick: bool) -> None:
         sizes = BATCH_SIZES[:2] if quick else BATCH_SIZES
-        if self.transformers is not None:
-            for name in ("piaf", "mixed"):
-                await self.transformers.choose_batch_size(name, sizes=sizes)
-        if self.dynamic is not None:
-            await asyncio.to_thread(self.dynamic.choose_batch_size, lists["piaf"], sizes=sizes)
+        for name in ("piaf", "mixed"):
+            await self.transformers.choose_batch_size(name, sizes=sizes)
+            self._dynamic_sizes[name] = await asyncio.to_thread(
+                self.dynamic.fastest_batch_size, lists[name], sizes=sizes
+            )
 
     async def stop(self) -> None:
-        if self.transformers is not None:
-            await self.transformers.stop()
+        await self.transformers.stop()
 
     def contestants(self, name: str, prefixed: Sequence[str], tokens: int) -> Contestants:
         """Return the peers' turns on a list of texts, in tokens a second."""
-        found: Contestants = {}
-        if (transformers := self.transformers) is not None:
-            async def encode() -> float:
-                return tokens / await transformers.encode(name)
+        async def encode() -> float:
+            return tokens / await self.transformers.encode(name)
 
-            found[PEER] = encode
-        if (dynamic := self.dynamic) is not None:
-            found[DYNAMIC] = _rate(tokens, lambda: asyncio.to_thread(dynamic.encode, prefixed))
-        return found
+        size = self._dynamic_sizes[name]
+        return {PEER: encode, DYNAMIC: _rate(
+            tokens, lambda: asyncio.to_thread(self.dynamic.encode, prefixed, batch_size=size)
+        )}
 
     def note(self, table: Table, name: str) -> None:
         """Write the peers' settings and targets into a table."""
-        if self.transformers is not None:
-            table.notes[PEER] = f"torch fp32, batches of {self.transformers.batch_sizes[name]}, sorted by length"
-            table.ratio(DEFAULT, PEER, target=3.0)
-        if self.dynamic is not None:
-            table.notes[DYNAMIC] = f"quantize_dynamic by default, batches of {self.dynamic.batch_size}, sorted"
-            table.ratio(DEFAULT, DYNAMIC, target=1.8)
+        table.notes[PEER] = f"torch fp32, batches of {self.transformers.batch_sizes[name]}, sorted by length"
+        table.notes[DYNAMIC] = f"quantize_dynamic by default, batches of {self._dynamic_sizes[name]}, sorted"
+        table.ratio(DEFAULT, PEER, target=3.0)
+        table.ratio(DEFAULT, DYNAMIC, target=1.8)
 
 
 async def _passages(texts: list[str], origin: str, bare: Encoder, same: EmbedClient, default: EmbedClient,
@@ -170,18 +168,25 @@ async def _short(parts: list[list[str]], default: EmbedClient, peers: _Peers, li
     table = Table("embedding, one short question", "ms", higher_is_better=False)
     ours, torch, fp32 = "service by gRPC", "sentence-transformers, fp32", "bare onnxruntime, fp32"
 
-    for number in range(min(rounds + 1, len(parts))):
-        name = f"questions {number}"
-        peers.fp32.batch_size = 1
-        taken = {ours: await default.one_by_one(parts[number]),
-                 fp32: await asyncio.to_thread(_one_by_one, peers.fp32, lists[name])}
-        if peers.transformers is not None:
-            taken[torch] = await peers.transformers.one_by_one(name)
-        if number > 0:
-            for contestant, seconds in taken.items():
-                table.add(contestant, 1000 * statistics.median(seconds))
+    # The first part was compared with fp32, and the service remembers it.
+    def turn(ask: Callable[[int], Awaitable[list[float]]]) -> Callable[[], Awaitable[float]]:
+        numbers = iter(range(1, len(parts)))
+
+        async def measured() -> float:
+            return 1000 * statistics.median(await ask(next(numbers)))
+
+        return measured
+
+    async def by_service(number: int) -> list[float]:
+        return (await default.one_by_one(parts[number]))[0]
+
+    await interleave(table, {
+        ours: turn(by_service),
+        fp32: turn(lambda number: asyncio.to_thread(_one_by_one, peers.fp32, lists[f"questions {number}"])),
+        torch: turn(lambda number: peers.transformers.one_by_one(f"questions {number}")),
+    }, rounds=rounds)
     table.notes[ours] = f"the median of {SHORT_TEXTS} questions is a sample; call, tokenising and model"
-    for theirs in (fp32, *([torch] if peers.transformers is not None else [])):
+    for theirs in (fp32, torch):
         table.ratio(ours, theirs, target=0.5)
     return table
 
@@ -190,7 +195,7 @@ def _one_by_one(peer: OnnxRuntimePeer, texts: Sequence[str]) -> list[float]:
     seconds = []
     for text in texts:
         started = time.perf_counter()
-        peer.encode([text])
+        peer.encode([text], batch_size=1)
         seconds.append(time.perf_counter() - started)
     return seconds
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from bench import bare_encoder
 from bench.environment import CORES
 from bench.measuring import Table, interleave
-from bench.peer_embedding import built
+from bench.peer_embedding import FormError, built
 from bench.texts import long_tailed, passages
 from services.chassis.models import Model, ModelStore, default_root
 from services.embed.encoder import Encoder, InferenceEngine
@@ -109,9 +109,14 @@ async def _measure(
     table = Table(f"engines: {name}", "tokens/s")
     contestants: dict[str, Callable[[], Awaitable[float]]] = {}
     broken: list[str] = []
+    missing: list[str] = []
     opened: dict[Hashable, Encoder] = {}
     for title, candidate in candidates.items():
-        path = await _file(candidate.form, model, make=not quick) if candidate.in_quick or not quick else None
+        try:
+            path = await _file(candidate.form, model, make=not quick) if candidate.in_quick or not quick else None
+        except FormError as error:
+            missing.append(f"{title} ({error})")
+            continue
         if path is None:
             continue
         encoder = opened.get(candidate.key) or _open(candidate, model, path)
@@ -132,6 +137,8 @@ async def _measure(
     table.notes[first] += f"; {len(texts)} texts, {source}, {CORES} threads"
     if broken:
         table.notes[first] += f"; not timed, for the vectors are others: {', '.join(broken)}"
+    if missing:
+        table.notes[first] += f"; could not be made: {', '.join(missing)}"
     return table
 
 

@@ -41,6 +41,12 @@ def machine() -> dict[str, Any]:
     }
 
 
+def settings() -> dict[str, str]:
+    """Return what this run was told by variables; a folder's name is nobody's business."""
+    return {name: "…" if name.endswith("_DIR") else value for name, value in sorted(os.environ.items())
+            if name.startswith("SOURCIER_BENCH_") and value}
+
+
 @asynccontextmanager
 async def running_stack(**variables: str) -> AsyncIterator[Mapping[str, str]]:
     """Run a stack on data of its own; yield the addresses of its parts by variable name."""

@@ -79,9 +79,10 @@ def failure(result: Result) -> str:
 def provenance(result: Result) -> str:
     """Return the line that says what was measured, where, when and how."""
     quick = " QUICK=1" if result.run.quick else ""
+    told = "".join(f"{name}={value} " for name, value in result.run.settings.items())
     note = " · **a quick run: fewer texts and rounds**" if result.run.quick else ""
     return (f"{day(result.run.started)} · {described(result.run.machine)} · {result.seconds:.0f} s · "
-            f"`make bench ONLY={result.benchmark}{quick}`{note}")
+            f"`{told}make bench ONLY={result.benchmark}{quick}`{note}")
 
 
 def described(machine: Mapping[str, Any]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import statistics
+from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ THREADED = "vLLM, float32, a thread on each core"
 """The peer with as many threads as ours; its own default leaves one core to its scheduler."""
 SPEED_RATIO_MIN, FIRST_TOKEN_RATIO_MAX = 1.5, 0.6
 TOKENS_MAX = 48
+SHARED_WORDS_MIN = 0.2
+"""Of the first answer's words; two precisions need not say the same, but about the same passages."""
 GIB = 1 << 30
 BOUNDS = {"max_model_len": 4096, "kv_cache_memory_bytes": GIB, "disable_log_stats": True}
 """What keeps the peer's memory as small as ours; its own would take most of the machine's."""
@@ -40,14 +44,16 @@ ONLY = os.environ.get("SOURCIER_BENCH_LANGUAGE_MODEL", "")
 async def run(*, quick: bool) -> list[Table]:
     """Let the two take turns on each prompt; both keep prefixes, and meet the same prompts in the same order."""
     tables: list[Table] = []
-    for model in [ONLY] if ONLY else list(ROUNDS)[: 1 if quick else None]:
+    models = [ONLY] if ONLY else list(ROUNDS)[: 1 if quick else None]
+    needed, available = max(MEMORY_GIB_MIN[model] for model in models), psutil.virtual_memory().available / GIB
+    if available < needed:
+        raise SystemExit(f"{available:.1f} GiB are free, the engines of {' and '.join(models)} need {needed}; "
+                         f"SOURCIER_BENCH_LANGUAGE_MODEL={min(MEMORY_GIB_MIN, key=MEMORY_GIB_MIN.__getitem__)} "
+                         "measures the smallest alone")
+    for model in models:
         speed = Table(f"tokens after the first, {model}", "tokens/s")
         first = Table(f"first token, {model}", "ms", higher_is_better=False)
         tables += [speed, first]
-        available = psutil.virtual_memory().available / GIB
-        if available < MEMORY_GIB_MIN[model]:
-            speed.notes["not run"] = f"{available:.1f} GiB are free, the two engines need {MEMORY_GIB_MIN[model]}"
-            continue
         # Three engines of the larger model have no room on a machine of 24 GB.
         threaded = not quick and model == next(iter(ROUNDS))
         await _compare(model, speed, first, rounds=1 if quick else ROUNDS[model], threaded=threaded)
@@ -61,13 +67,16 @@ async def _compare(model: str, speed: Table, first: Table, *, rounds: int, threa
     if threaded:
         contestants[THREADED] = vllm(peer, defaults=True, arguments=arguments, environment={RESERVED_CORES: "0"})
     facts = dict.fromkeys(contestants, 0)
+    shared: dict[str, list[float]] = {name: [] for name in contestants}
     async with AsyncExitStack() as opened:
         started = await opened_together(opened, *contestants.values())
         engines: dict[str, VllmProcess] = dict(zip(contestants, started, strict=True))
         # The first round does not count: each engine then has the instructions in its cache, as in service.
         for number, messages in enumerate(prompts()[: rounds + 1]):
+            texts: dict[str, str] = {}
             for name in list(engines) if number % 2 else list(reversed(engines)):
                 found = await _ask(engines[name], messages)
+                texts[name] = found["text"]
                 if number == 0:
                     continue
                 facts[name] += holds_facts(found["text"], asked[number]["facts"])
@@ -75,8 +84,13 @@ async def _compare(model: str, speed: Table, first: Table, *, rounds: int, threa
                 speed.add(name, tokens_per_second(found))
                 kept, whole = found["cached_tokens"], found["prompt_tokens"]
                 first.notes[name] = f"{kept} of the last prompt's {whole} tokens were in the prefix cache"
+            for name, text in texts.items():
+                shared[name].append(shared_words(text, texts[THEIRS]))
+            # Before anything counts: an engine that says something else is fast for nothing.
+            assert number or shared[OURS][0] >= SHARED_WORDS_MIN, f"the answers differ: {texts}"
     for name, count in facts.items():
-        speed.notes[name] = f"{count} of {rounds} answers hold the expected facts"
+        alike = "" if name == THEIRS else f", {statistics.median(shared[name]):.0%} of the words are those of float32"
+        speed.notes[name] = f"{count} of {rounds} answers hold the expected facts{alike}"
     speed.ratio(OURS, THEIRS, target=SPEED_RATIO_MIN)
     first.ratio(OURS, THEIRS, target=FIRST_TOKEN_RATIO_MAX)
     if threaded:
@@ -95,6 +109,12 @@ async def _ask(engine: VllmProcess, messages: list[dict[str, str]]) -> dict[str,
 def tokens_per_second(found: dict[str, Any]) -> float:
     """Return the rate at which an answer is read, once it has begun."""
     return float((found["tokens"] - 1) / (found["seconds"] - found["first_ms"] / 1000))
+
+
+def shared_words(text: str, other: str) -> float:
+    """Return the share of the longer text's words that both have, 0 to 1."""
+    words, others = Counter(text.casefold().split()), Counter(other.casefold().split())
+    return (words & others).total() / max(words.total(), others.total(), 1)
 
 
 def holds_facts(text: str, facts: list[list[str]]) -> bool:

@@ -213,6 +213,7 @@ def _processor(growth: Growth) -> list[dict[str, float]]:
 
 def _index_table(growth: Growth, live: Growth, *, rows: int, build_seconds: float) -> Table:
     table = Table("HNSW, at the load and after it", "ms a chunk", higher_is_better=False)
+    assert live.milliseconds, "no window of the load with the index live was seen"
     for value in growth.milliseconds[-len(live.milliseconds):]:
         table.add("load without the index", value)
     table.add("building it after the load", 1000 * build_seconds / rows)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -69,8 +70,21 @@ class Preparation:
 
     def _make(self, kind: str, wanted: Sequence[str], *command: str) -> None:
         if missing := [name for name in wanted if (kind, name) not in self._done]:
-            _succeed((sys.executable, *command, *missing))
+            with _told_after(HEARTBEAT_SECONDS / 10, f"  making what it needs: {kind} {', '.join(missing)} …"):
+                _succeed((sys.executable, *command, *missing))
             self._done.update((kind, name) for name in missing)
+
+
+@contextmanager
+def _told_after(seconds: float, text: str) -> Iterator[None]:
+    """Say something once it has taken so long: what was made before takes no time."""
+    timer = threading.Timer(seconds, _say, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _succeed(command: Sequence[str]) -> None:

@@ -11,11 +11,23 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from bench import ingestion_rows, metrics
+from bench.embedding import COSINE_MIN_DYNAMIC
 from bench.environment import CORES, opened_together, running_stack
-from bench.ingestion_peers import BATCHES, CHUNK_TOKENS, OVERLAP_TOKENS, Peer, Round
+from bench.ingestion_peers import (
+    BATCHES,
+    CHUNK_TOKENS,
+    LABELS,
+    OVERLAP_TOKENS,
+    STORED,
+    Peer,
+    Round,
+    Way,
+    files_by_form,
+)
 from bench.measuring import Table, interleave
 from bench.texts import sheets
 from sourcier.client import Client
@@ -34,7 +46,7 @@ async def run(*, quick: bool) -> list[Table]:
     # Every second sheet: a whole run stays under five minutes, which a machine can be kept quiet for.
     files = files[:1] if quick else files[::2]
     chunks, tokens = Table("ingestion, chunks", "chunks/s"), Table("ingestion, tokens", "tokens/s")
-    async with _contestants() as contestants:
+    async with _contestants(quick=quick) as (contestants, compared):
         count, rounds = 0, 1 if quick else 3
 
         async def measured(name: str) -> float:
@@ -51,10 +63,10 @@ async def run(*, quick: bool) -> list[Table]:
 
         await interleave(chunks, {name: _bound(measured, name) for name in contestants}, rounds=rounds)
     tokens.notes[DEFAULT] = f"{len(files)} files of {origin}, {CORES} threads, tokens as embedded, titles included"
-    for peer in contestants.keys() - {SAME_FILE, DEFAULT}:
+    for same, best in compared:
         for table in (chunks, tokens):
-            table.ratio(SAME_FILE, peer, target=1.05)
-            table.ratio(DEFAULT, peer, target=1.8)
+            table.ratio(SAME_FILE, same, target=1.05)
+            table.ratio(DEFAULT, best, target=1.8)
     return [chunks, tokens]
 
 
@@ -73,25 +85,39 @@ def edition(files: Sequence[Path], folder: Path, number: int) -> list[Path]:
 
 
 @asynccontextmanager
-async def _contestants() -> AsyncIterator[dict[str, Ingest]]:
-    """Start two stacks and the peers, and prove that all store the same of the same texts."""
+async def _contestants(*, quick: bool) -> AsyncIterator[tuple[dict[str, Ingest], list[tuple[str, str]]]]:
+    """Start two stacks and the peers, and prove that all store the same of the same texts.
+
+    Yields them by label, and each peer's two labels: with the file that we run, and at its best.
+    """
     async with AsyncExitStack() as opened:
         same, default = await opened_together(
             opened, _Stack.started(SOURCIER_EMBED_ENGINE="onnxruntime-int8"), _Stack.started()
         )
         contestants: dict[str, Ingest] = {SAME_FILE: same.ingest, DEFAULT: default.ingest}
-        url = same.addresses["SOURCIER_POSTGRES_URL"]
-        peers = [peer for peer in await opened_together(opened, *(Peer.started(name, url) for name in BATCHES)) if peer]
+        url, forms = same.addresses["SOURCIER_POSTGRES_URL"], await files_by_form()
+        peers = await opened_together(opened, *(Peer.started(name, url, forms) for name in BATCHES))
         files = sheets()[0][:1]
         for number, stack in enumerate((same, default)):
             done = await stack.ingest(files, f"proof{number}")
             await ingestion_rows.prove_ours(stack.addresses, f"proof{number}", done.chunks)
+        compared = []
         for peer in peers:
-            await peer.choose_batch(files)
-            done = await peer.ingest(files, "proof")
-            await ingestion_rows.prove_peer(same.addresses, peer.name, "proof", done.chunks)
-            contestants[peer.label] = peer.ingest
-        yield contestants
+            ways = await peer.ways(files, quick=quick)
+            for way in dict.fromkeys(ways):
+                table = f"proof_{way.form.replace('-', '_')}"
+                done = await peer.ingest(files, table, way)
+                await ingestion_rows.prove_peer(
+                    same.addresses, peer.name, table, done.chunks,
+                    **({} if way.form == STORED else {"least": COSINE_MIN_DYNAMIC}),
+                )
+                contestants[_label(peer, way)] = partial(peer.ingest, way=way)
+            compared.append((_label(peer, ways[0]), _label(peer, ways[1])))
+        yield contestants, compared
+
+
+def _label(peer: Peer, way: Way) -> str:
+    return f"{LABELS[peer.name]}, {way}"
 
 
 class _Stack:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 from bench.embedding import MODEL
 from bench.environment import CORES, ROOT
 from bench.line_process import LINE_BYTES_MAX, LineProcess
+from bench.peer_embedding import built
 from bench.texts import sheets
 from services.chassis.models import Model, ModelStore, default_root
 
@@ -22,6 +23,23 @@ CHUNK_TOKENS, OVERLAP_TOKENS = 384, 32
 BATCHES = {"llamaindex": (10, 1), "haystack": (32, 1)}
 """By peer, its documented batch of texts, then what is tried in its place: one by one, nothing is padded."""
 LABELS = {"llamaindex": "LlamaIndex", "haystack": "Haystack"}
+STORED = "int8"
+FORMS = {STORED: "the stored int8", "dynamic": "dynamic int8", "dynamic-per-channel": "dynamic int8 by channel"}
+"""Files of the model that a peer may run: ours, made for OpenVINO, and what onnxruntime's own quantiser makes."""
+TRIES = 2
+"""How often each way is tried, in turn, after once that does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a peer is run."""
+
+    form: str
+    batch: int
+
+    def __str__(self) -> str:
+        """Return it as tables have it."""
+        return f"{FORMS[self.form]}, batches of {self.batch}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +54,23 @@ class Round:
 class Peer:
     """Reads, splits, embeds and stores whatever files it is told to."""
 
-    def __init__(self, name: str, process: LineProcess) -> None:
+    def __init__(self, name: str, process: LineProcess, files: Mapping[str, Path]) -> None:
         self.name = name
         self._process = process
-        self._batch = BATCHES[name][0]
-
-    @property
-    def label(self) -> str:
-        """Its name in tables, with the batch that was chosen."""
-        return f"{LABELS[self.name]}, batches of {self._batch}"
+        self._files = files
 
     @classmethod
     @asynccontextmanager
-    async def started(cls, name: str, url: str) -> AsyncIterator[Peer | None]:
-        """Run the peer on a database; None where its environment has not been made."""
-        python = ROOT / ".venv" / name / "bin" / "python"
-        if not python.exists():
-            yield None
-            return
+    async def started(cls, name: str, url: str, files: Mapping[str, Path]) -> AsyncIterator[Peer]:
+        """Run the peer on a database, with the files of the model by form."""
         process = await asyncio.create_subprocess_exec(
-            str(python), "-m", f"bench.peer_{name}", cwd=ROOT, limit=LINE_BYTES_MAX,
+            str(ROOT / ".venv" / name / "bin" / "python"), "-m", f"bench.peer_{name}", cwd=ROOT, limit=LINE_BYTES_MAX,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
             env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(ROOT),
                  "TOKENIZERS_PARALLELISM": "true", "HAYSTACK_TELEMETRY_ENABLED": "false"},
         )
         ended = f"{name} ended; run `.venv/{name}/bin/python -m bench.peer_{name}` to see why"
-        peer = cls(name, LineProcess(process, ended=ended))
+        peer = cls(name, LineProcess(process, ended=ended), files)
         try:
             # Not among its arguments: the address holds a password.
             await peer._process.ask(_options(url))
@@ -69,24 +78,42 @@ class Peer:
         finally:
             await peer._process.stop()
 
-    async def choose_batch(self, files: list[Path]) -> None:
-        """Keep the batch size that is fastest here."""
-        rates = {}
-        for batch in BATCHES[self.name]:
-            self._batch = batch
-            done = await self.ingest(files, f"batch{batch}")
-            rates[batch] = done.tokens / done.seconds
-        self._batch = max(rates, key=lambda batch: rates[batch])
+    async def ways(self, files: list[Path], *, quick: bool) -> tuple[Way, Way]:
+        """Return the fastest way here with the file that we run, and the fastest of all."""
+        forms = list(FORMS)[:2] if quick else list(FORMS)
+        tried = [Way(form, batch) for form in forms for batch in BATCHES[self.name]]
+        rates: dict[Way, list[float]] = {way: [] for way in tried}
+        for turn in range(1 + (1 if quick else TRIES)):
+            for way in tried:
+                done = await self.ingest(files, f"tried{turn}_{tried.index(way)}", way)
+                # The first time a way connects, loads and warms.
+                if turn:
+                    rates[way].append(done.tokens / done.seconds)
+        by_rate = sorted(tried, key=lambda way: max(rates[way]), reverse=True)
+        return next(way for way in by_rate if way.form == STORED), by_rate[0]
 
-    async def ingest(self, files: list[Path], table: str) -> Round:
+    async def ingest(self, files: list[Path], table: str, way: Way) -> Round:
         """Ingest files into a new table."""
-        command = {"files": [str(file) for file in files], "table": f"{self.name}_{table}", "batch": self._batch}
-        return Round(**await self._process.ask(command))
+        return Round(**await self._process.ask({
+            "files": [str(file) for file in files], "table": f"{self.name}_{table}", "batch": way.batch,
+            "model": str(self._files[way.form]),
+        }))
 
 
 def packaged_model() -> Model:
     """Return the embedding model that every contestant runs."""
     return ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).describe_model(MODEL)
+
+
+async def files_by_form() -> dict[str, Path]:
+    """Return the files that peers may run; those that are not there are made."""
+    model = packaged_model()
+    files = {STORED: model.variant(STORED)}
+    for form in FORMS.keys() - files.keys():
+        path = await built(model, form)
+        assert path is not None
+        files[form] = path
+    return files
 
 
 def _options(url: str) -> dict[str, Any]:
@@ -95,7 +122,7 @@ def _options(url: str) -> dict[str, Any]:
     texts = [file.read_text("utf-8") for file in sheets()[0][:20]]
     words_per_token = sum(len(text.split()) for text in texts) / sum(len(tokenizer.encode(text).ids) for text in texts)
     return {
-        "url": url, "model": str(model.variant("int8")), "tokenizer": str(model.file("tokenizer.json")),
+        "url": url, "tokenizer": str(model.file("tokenizer.json")),
         "dimension": model.manifest.dimension, "threads": CORES, "chunk_tokens": CHUNK_TOKENS,
         "overlap_tokens": OVERLAP_TOKENS, "chunk_words": int(CHUNK_TOKENS * words_per_token),
         "overlap_words": int(OVERLAP_TOKENS * words_per_token),

@@ -52,24 +52,27 @@ def _embedded(title: str, path: Sequence[str], text: str) -> list[str]:
     return [*context, *([" > ".join(headings)] if headings else []), text]
 
 
-async def prove_peer(addresses: Mapping[str, str], peer: str, table: str, count: int) -> None:
+async def prove_peer(
+    addresses: Mapping[str, str], peer: str, table: str, count: int, *, least: float = COSINE_MIN
+) -> None:
     """Compare a peer's stored rows with what it reported, and their vectors with ours of the same texts."""
     name = f"{'data_' if peer == 'llamaindex' else ''}{peer}_{table}"
     async with await psycopg.AsyncConnection.connect(addresses["SOURCIER_POSTGRES_URL"]) as connection:
         cursor = await connection.execute(sql.SQL(PEERS[peer]).format(table=sql.Identifier(name)))
         rows = await cursor.fetchall()
-    await _prove(peer, addresses, [row[0] for row in rows], [row[1] for row in rows], count)
+    await _prove(peer, addresses, [row[0] for row in rows], [row[1] for row in rows], count, least=least)
 
 
 async def _prove(
-    name: str, addresses: Mapping[str, str], texts: Sequence[str], stored: Sequence[str], count: int
+    name: str, addresses: Mapping[str, str], texts: Sequence[str], stored: Sequence[str], count: int, *,
+    least: float = COSINE_MIN,
 ) -> None:
     assert len(texts) == count, f"{name} says {count} chunks, and stored {len(texts)} rows"
     vectors = np.array([[float(value) for value in entry.strip("[]").split(",")] for entry in stored], np.float32)
     expected = await _embed(addresses["SOURCIER_EMBED_URL"], texts)
     cosines = (vectors * expected).sum(axis=1) / np.linalg.norm(vectors, axis=1)
     lowest = float(np.median(cosines)), float(cosines.min())
-    assert lowest[1] > COSINE_MIN, f"{name} stored other vectors: cosine {lowest}"
+    assert lowest[1] > least, f"{name} stored other vectors: cosine {lowest}"
 
 
 async def _embed(url: str, texts: Sequence[str]) -> FloatArray:

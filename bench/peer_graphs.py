@@ -43,12 +43,15 @@ def fused(folder: Path, target: Path) -> None:
 
 def fused_dynamic(folder: Path, target: Path) -> None:
     """Write the fused graph, quantised dynamically by channel."""
+    from onnx import TensorProto
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     with tempfile.TemporaryDirectory() as scratch:
         graph = Path(scratch) / "fused.onnx"
         fused(folder, graph)
-        quantize_dynamic(graph, target, per_channel=True, weight_type=QuantType.QInt8)
+        # Shapes and types are not inferred through the fused operators, which are onnxruntime's own.
+        quantize_dynamic(graph, target, per_channel=True, weight_type=QuantType.QInt8,
+                         extra_options={"DefaultTensorType": TensorProto.FLOAT})
 
 
 def static_per_channel(folder: Path, target: Path) -> None:

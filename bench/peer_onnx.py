@@ -19,7 +19,7 @@ TOKENS_MAX = 512
 
 
 class OnnxEmbedder:
-    """Embeds texts with the ONNX file that Sourcier's service runs, too."""
+    """Embeds texts with an ONNX file: the one that Sourcier's service runs, or one that runs better in this way."""
 
     def __init__(self, *, model: str, tokenizer: str, threads: int) -> None:
         options = onnxruntime.SessionOptions()
@@ -62,12 +62,17 @@ Ingest = Callable[[dict[str, Any], dict[str, Any], OnnxEmbedder], int]
 
 
 def serve(ingest: Ingest) -> None:
-    """Read the options, then ingest whenever told to, one JSON object a line, until the pipe is closed."""
+    """Read the options, then ingest with the model that each command names, an object a line, to the pipe's end."""
     options = json.loads(sys.stdin.readline())
-    embedder = OnnxEmbedder(model=options["model"], tokenizer=options["tokenizer"], threads=options["threads"])
+    embedders: dict[str, OnnxEmbedder] = {}
     tell({"ready": True})
     for line in sys.stdin:
         command = json.loads(line)
+        if (model := command["model"]) not in embedders:
+            embedders[model] = OnnxEmbedder(
+                model=model, tokenizer=options["tokenizer"], threads=options["threads"]
+            )
+        embedder = embedders[model]
         before, started = embedder.tokens, time.perf_counter()
         chunks = ingest(command, options, embedder)
         tell({"seconds": time.perf_counter() - started, "chunks": chunks, "tokens": embedder.tokens - before})

@@ -31,6 +31,8 @@ class Run:
     """UTC, as in 2026-11-22T14:05:09Z; later ones sort after earlier ones."""
     machine: Mapping[str, Any]
     quick: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The variables `SOURCIER_BENCH_…` that were set; of those that name a folder, that they were."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.demo_prompts import prompts
-from bench.generation_settings import holds_facts, tokens_per_second
+from bench.generation_settings import holds_facts, shared_words, tokens_per_second
 
 pytestmark = pytest.mark.unit
 
@@ -24,3 +24,9 @@ def test_the_prompts_begin_alike() -> None:
     assert len(found) > 12
     assert len({messages[0]["content"] for messages in found}) == 1
     assert len({messages[1]["content"] for messages in found}) == len(found)
+
+
+def test_answers_of_two_precisions_are_compared_by_their_words() -> None:
+    assert shared_words("Dix jours au plus", "dix jours, au plus") == 0.75
+    assert shared_words("dix dix dix dix", "dix jours au plus") == 0.25
+    assert shared_words("", "dix jours") == shared_words("", "") == 0

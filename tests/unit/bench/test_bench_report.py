@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench import figures, publishing, report
+from bench import environment, figures, publishing, report
 from bench.catalogue import BENCHMARKS
 from bench.measuring import Curve, Table
 from bench.plots import plots_of, slug
@@ -54,6 +55,19 @@ def test_of_several_files_the_latest_of_each_benchmark_counts(tmp_path: Path) ->
         assert found["embedding"].tables[0].ratios[0]["ratio"] == pytest.approx(4)
         assert len(found["embedding"].tables) == 1
         assert found["search"].run == EARLY
+
+
+def test_what_a_run_was_told_is_part_of_the_command_that_made_its_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCIER_BENCH_GROWTH_SECONDS", "1500")
+    monkeypatch.setenv("SOURCIER_BENCH_SCALE_DIR", str(tmp_path))
+    monkeypatch.setenv("SOURCIER_BENCH_LANGUAGE_MODEL", "")
+    run = replace(EARLY, settings=environment.settings())
+    result = read([_written(tmp_path / "a.jsonl", run, ours=2_000)])["embedding"]
+    assert figures.provenance(result).endswith(
+        "`SOURCIER_BENCH_GROWTH_SECONDS=1500 SOURCIER_BENCH_SCALE_DIR=… make bench ONLY=embedding`"
+    )
 
 
 def test_a_later_failure_is_not_hidden_by_an_earlier_figure(tmp_path: Path) -> None:
