@@ -237,7 +237,8 @@ class Writer:
         self._marking = marking
         self._query = query
         self._options = options
-        self._messages = messages
+        # The model is told to write this text where it finds no answer, so this one is recognised as a refusal.
+        self._messages = replace(messages, refusal=refusal)
         self._refusal = refusal
         self.joined = [join(entry) for entry in passages]
         self._passages = [each.passage for each in self.joined]

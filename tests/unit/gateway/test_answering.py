@@ -157,6 +157,21 @@ async def test_a_model_that_refuses_is_stopped_and_nothing_of_it_shown(deltas: t
     assert not any(isinstance(event, Quoted) for event in events)
 
 
+@pytest.mark.parametrize("deltas", [
+    ("Voyez avec le service du personnel.",),
+    ("Voyez avec ", "le service", " du personnel. ", "Mais le soleil brille."),
+])
+async def test_a_model_that_refuses_in_the_configured_words_is_stopped_too(deltas: tuple[str, ...]) -> None:
+    configured = "Voyez avec le service du personnel."
+    peers = FakePeers(deltas=deltas)
+    events = await answer(peers=peers, refusal_text=configured)
+    assert configured in peers.prompts[0].system
+    assert text(events) == ""
+    assert [event for event in events if isinstance(event, Refused)] == [Refused(configured, "MODEL_REFUSED", 0.6)]
+    assert finished(events).outcome is Outcome.REFUSED
+    assert peers.closed.is_set()
+
+
 async def test_a_refusal_of_the_model_before_a_close_passage_quotes_it_and_says_so() -> None:
     peers = FakePeers(deltas=("Je ne trouve pas cette information dans le corpus.",))
     events = await answer(peers=peers, quote_threshold=0.5)
