@@ -107,7 +107,7 @@ class Answerer:
         """Yield what happens, `Finished` last; raise when a service that cannot be done without is unavailable."""
         started_at = time.perf_counter()
         stopwatch = Stopwatch()
-        messages = messages_for(query.question)
+        messages = messages_for(query.question, options.history)
         yield Started(query.question, messages.language)
         by_tools = self._by_tools if options.mode is AnswerMode.TOOLS else None
         analyser = self._analyser if options.analyse else None
