@@ -41,7 +41,8 @@ async def read_through(
             if ended or not answer_id:
                 return
             broken = errors.Unavailable("the stream ended before the answer did")
-        except (errors.Unavailable, errors.Cancelled) as error:
+        except (errors.Unavailable, errors.Cancelled, errors.ResourceExhausted) as error:
+            # A gateway that is full takes the call in a moment, and the answer goes on meanwhile.
             if ended or not answer_id:
                 raise
             broken = error

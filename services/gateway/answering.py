@@ -107,7 +107,7 @@ class Answerer:
         """Yield what happens, `Finished` last; raise when a service that cannot be done without is unavailable."""
         started_at = time.perf_counter()
         stopwatch = Stopwatch()
-        messages = messages_for(query.question)
+        messages = messages_for(query.question, options.history)
         yield Started(query.question, messages.language)
         by_tools = self._by_tools if options.mode is AnswerMode.TOOLS else None
         analyser = self._analyser if options.analyse else None
@@ -237,7 +237,8 @@ class Writer:
         self._marking = marking
         self._query = query
         self._options = options
-        self._messages = messages
+        # The model is told to write this text where it finds no answer, so this one is recognised as a refusal.
+        self._messages = replace(messages, refusal=refusal)
         self._refusal = refusal
         self.joined = [join(entry) for entry in passages]
         self._passages = [each.passage for each in self.joined]

@@ -19,6 +19,7 @@ from services.gateway.answer_log import AnswerLog
 from services.gateway.answer_messages import is_terminal
 from services.gateway.beats import Beats
 from services.gateway.copied_answer import CopiedAnswer, not_found
+from services.gateway.dialogue import STORE_SECONDS_MAX
 from services.gateway.events import Event, Outcome
 from services.gateway.live_answer import LiveAnswer
 from sourcier.gateway.v1 import answer_pb2
@@ -30,6 +31,8 @@ Make = Callable[[str], AsyncGenerator[Event, None]]
 
 LOOK_SECONDS = 1.0
 """How often the readers of an answer are looked for."""
+CANCEL_AGAIN_SECONDS = STORE_SECONDS_MAX + LOOK_SECONDS
+"""After so long an answer that was stopped is stopped again: what it said is written down first."""
 LINGER_SECONDS_MIN = 1.0
 CLOSING_SHARE = 0.2
 """The part of the grace that is kept for telling the end of what is not whole by then."""
@@ -190,7 +193,7 @@ class Answers:
                 # Asked again: a library below that swallows a cancellation would keep the answer in hand for ever.
                 while not making.done():
                     making.cancel()
-                    await asyncio.wait((making,), timeout=LOOK_SECONDS)
+                    await asyncio.wait((making,), timeout=CANCEL_AGAIN_SECONDS)
                 answer.close()
                 if copy is not None:
                     copy.hurry()

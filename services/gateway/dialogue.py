@@ -125,8 +125,9 @@ class Dialogue:
                         continue
                     message_id = ""
                     if opened is not None:
-                        written = True
                         degradation = await self._end(query.tenant, opened, transcript.ending("finished"))
+                        # Not before: who stops the answer in the middle of the write ends it below.
+                        written = True
                         if degradation is None:
                             message_id = opened.message_id
                         else:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from services.chassis import channels
 from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError, SpaceMismatch, Unavailable
+from services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch, Unavailable
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 
 logger = logging.getLogger(__name__)
@@ -83,12 +83,15 @@ class _Service:
         self.served: ServedSpace | None = None
         self.error: ServiceError | None = None
 
-    async def look(self, *, tenant: str, deadline: Deadline, cap_seconds: float) -> None:
-        """Ask what the service serves; what was known before is forgotten if it does not say."""
+    async def look(self, *, tenant: str, seconds_max: float) -> None:
+        """Ask what the service serves; what was known before is forgotten if it does not say.
+
+        It has a time of its own: what comes of it is told to all callers, whatever the one who asks has left.
+        """
         try:
             said: embed_pb2.DescribeResponse = await channels.call(
-                self.stub.Describe, embed_pb2.DescribeRequest(), peer=PEER, tenant=tenant, deadline=deadline,
-                cap_seconds=cap_seconds,
+                self.stub.Describe, embed_pb2.DescribeRequest(), peer=PEER, tenant=tenant,
+                deadline=Deadline.after(seconds_max), cap_seconds=seconds_max,
             )
         except ServiceError as error:
             self.served, self.error = None, error
@@ -184,17 +187,19 @@ class EmbedServices:
 
     async def _look(self, *, tenant: str, deadline: Deadline, older_than: float) -> None:
         """Ask every service, all at once; callers that waited for somebody else's look take its result."""
-        async with self._looking:
-            if self._looked_at >= older_than:
-                return
-            cap_seconds = min(self._seconds_max, DESCRIBE_SECONDS_MAX)
-            async with asyncio.TaskGroup() as group:
-                for service in self._services:
-                    group.create_task(
-                        service.look(tenant=tenant, deadline=deadline, cap_seconds=cap_seconds),
-                        name=f"describe {service.url}",
-                    )
-            self._looked_at = time.monotonic()
+        try:
+            async with asyncio.timeout(deadline.remaining()), self._looking:
+                if self._looked_at >= older_than:
+                    return
+                seconds_max = min(self._seconds_max, DESCRIBE_SECONDS_MAX)
+                async with asyncio.TaskGroup() as group:
+                    for service in self._services:
+                        group.create_task(
+                            service.look(tenant=tenant, seconds_max=seconds_max), name=f"describe {service.url}"
+                        )
+                self._looked_at = time.monotonic()
+        except TimeoutError as error:
+            raise DeadlineExceeded("the embed services did not say in time which embedding space they serve") from error
 
     def _nobody(self, space_id: str) -> ServiceError:
         """Return why no service embeds into a space: the right one may be away, or there is none."""

@@ -110,7 +110,9 @@ class LiveAnswer:
         try:
             while not (self.ended and position >= len(self.events)):
                 if position >= len(self.events):
-                    await self.wait_beyond(position)
+                    # For any event, not for the one named: the answer may end before it.
+                    await self.wait_beyond(len(self.events))
+                    continue
                 yield self.events[position]
                 position += 1
             check_read(after_sequence, last_sequence=len(self.events))

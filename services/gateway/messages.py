@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from services.index.language import detect
+from services.gateway.history import History, language_of
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,10 @@ ENGLISH = Messages(
 )
 
 
-def messages_for(question: str) -> Messages:
-    """Return the texts of the question's language; French for a question in no language we are sure of."""
-    return ENGLISH if detect(question) == "en" else FRENCH
+def messages_for(question: str, history: History = ()) -> Messages:
+    """Return the texts of the question's language, or of its conversation's where it tells none; French where neither
+    does."""
+    return ENGLISH if language_of(question, history) == "en" else FRENCH
 
 
 def folded(text: str) -> str:

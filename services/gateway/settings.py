@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, StringConstraints, model_validator
 
 from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
 from services.gateway.dialogue import DialogueSettings
@@ -104,8 +104,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     prompt_secret: SecretStr = SecretStr("")
     """Keys the delimiters of passages in prompts, so that no document can fake one; the same for all gateways, or each
     makes up its own and the engine's prefix cache works for each alone."""
-    refusal_text: str = ""
-    """What a refusal says; empty for the sentence of the question's language."""
+    refusal_text: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
+    """What a refusal says; empty for the sentence of the question's language. The model is told to write it, and what
+    begins with it is a refusal."""
 
     direct_answers: bool = True
     """Whether an agent's validated answers are given directly; a request may say otherwise."""

@@ -117,7 +117,7 @@ class _Research:
         self._answer_id = answer_id
         self._stopwatch = stopwatch
         self._deadline = deadline
-        self._messages = messages_for(query.question)
+        self._messages = messages_for(query.question, options.history)
         self._texts = search_tool.texts_for(self._messages)
         self._refusal = options.refusal_text or self._messages.refusal
         self._tool = search_tool.definition(self._texts, limit=query.limit)

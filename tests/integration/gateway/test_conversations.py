@@ -17,7 +17,7 @@ from services.chassis.postgres import Database
 from services.gateway import exchanges
 from sourcier.gateway.v1 import answer_pb2, conversation_pb2
 from sourcier.generate.v1 import generate_pb2
-from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway
+from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway, read
 from tests.integration.gateway.test_answer_service import SPOKEN, check_stream, field_of, kinds
 from tests.integration.index.writer import Writer
 
@@ -201,6 +201,34 @@ async def test_an_answer_that_its_reader_stops_is_kept_as_cut_off(handbook: Data
     assert answer.state == conversation_pb2.MESSAGE_STATE_CUT_OFF
     assert answer.content.startswith("Le télétravail est possible")
     assert answer.outcome == answer_pb2.ANSWER_OUTCOME_UNSPECIFIED
+
+
+async def test_an_answer_that_is_stopped_while_it_is_written_down_is_kept_as_cut_off(
+    handbook: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, writing = exchanges.end, asyncio.Event()
+
+    async def slow(*args: Any, **fields: Any) -> bool:
+        if not writing.is_set():
+            writing.set()
+            await asyncio.Event().wait()
+        return await end(*args, **fields)
+
+    monkeypatch.setattr(exchanges, "end", slow)
+    async with gateway(handbook, Scenario()) as served:
+        conversation_id = await begin(served)
+        call = served.answers.Ask(answer_pb2.AskRequest(question=QUESTION, conversation_id=conversation_id),
+                                  timeout=20, metadata=TENANT)
+        answer_id = (await call.read()).event.answer_id
+        await asyncio.wait_for(writing.wait(), 10)
+        cancel = answer_pb2.CancelRequest(answer_id=answer_id)
+        assert (await served.answers.Cancel(cancel, timeout=10, metadata=TENANT)).stopped
+        rest, error = await read(call)
+        _, answer = await messages_of(served, conversation_id)
+    assert error is None
+    assert rest[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_CANCELLED
+    assert answer.state == conversation_pb2.MESSAGE_STATE_CUT_OFF
+    assert answer.content == "Le télétravail est possible deux jours par semaine [1]."
 
 
 async def test_an_answer_that_fails_is_kept_with_its_reason_and_not_told_to_the_model(handbook: Database) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 from services.chassis.channels import Deadline
-from services.chassis.errors import SpaceMismatch, Unavailable
+from services.chassis.errors import DeadlineExceeded, SpaceMismatch, Unavailable
 from services.chassis.serving import Server
 from services.gateway import embedding
 from services.gateway.embedding import EmbedServices
@@ -28,10 +30,14 @@ class Embedder(embed_pb2_grpc.EmbedServiceServicer):
     described: int = 0
     embedded: int = 0
     away: bool = False
+    busy: asyncio.Event | None = None
+    """It names its space once this is set."""
 
     async def Describe(self, request: Any, context: Any) -> Any:
         """Name the space."""
         self.described += 1
+        if self.busy is not None:
+            await self.busy.wait()
         return embed_pb2.DescribeResponse(space_id=self.space_id, model="test", dimension=4)
 
     async def Embed(self, request: Any, context: Any) -> Any:
@@ -112,6 +118,25 @@ async def test_a_service_that_comes_later_is_found(monkeypatch: pytest.MonkeyPat
         assert await embed(opened, "b") == "b"
         with pytest.raises(SpaceMismatch):
             await embed(opened, "a")
+
+
+async def test_a_caller_without_time_fails_alone_when_services_are_slow_to_name_their_spaces() -> None:
+    async with embedders("a") as (only,), services(address(only)) as opened:
+        only.busy = asyncio.Event()
+        begun = time.monotonic()
+        hurried = asyncio.create_task(
+            opened.embed_query("mot", space_id="a", tenant="acme", deadline=Deadline.after(0.3))
+        )
+        while not only.described:
+            await asyncio.sleep(0.001)
+        patient = asyncio.create_task(
+            opened.embed_query("mot", space_id="a", tenant="globex", deadline=Deadline.after(20))
+        )
+        with pytest.raises(DeadlineExceeded):
+            await hurried
+        assert time.monotonic() - begun < embedding.DESCRIBE_SECONDS_MAX - 0.5, "its own deadline holds"
+        only.busy.set()
+        assert (await patient).space_id == "a"
 
 
 async def test_another_service_of_the_space_takes_over() -> None:

@@ -258,6 +258,16 @@ async def test_a_follow_up_is_made_self_contained_before_the_model_searches(hand
     assert served.scenario.generations[1].messages[1].content == "Combien de jours de télétravail par semaine ?"
 
 
+async def test_a_question_of_two_words_is_answered_in_its_conversations_language(handbook: Database) -> None:
+    history = [answer_pb2.HistoryMessage(role=answer_pb2.ROLE_USER, content="How many days may I work from home?")]
+    events, error, served = await asked(
+        handbook, (search("Valparaiso"),), ("Nothing.",), question="Valparaiso weather?", fields={"history": history})
+    assert error is None
+    refusal = "I cannot find this information in the corpus."
+    assert f"write only: {refusal}" in served.scenario.generations[0].messages[0].content
+    assert [event.refused.text for event in events if event.HasField("refused")] == [refusal]
+
+
 @pytest.mark.parametrize("setting", ["injection", "tools"])
 async def test_the_request_goes_before_the_deployment_and_that_before_the_setting(
     handbook: Database, setting: str

@@ -29,6 +29,7 @@ from services.gateway.events import (
     Token,
     Usage,
 )
+from services.gateway.history import HistoryMessage
 from services.gateway.marking import Marking
 from services.gateway.messages import ENGLISH, FRENCH
 from services.gateway.peers import Generation
@@ -81,6 +82,15 @@ async def test_a_question_in_english_is_answered_in_english() -> None:
                           retriever=FakeRetriever(results=()))
     refusal = next(event for event in events if isinstance(event, Refused))
     assert refusal.text == ENGLISH.refusal
+
+
+async def test_a_question_of_two_words_is_answered_in_its_conversations_language() -> None:
+    history = (HistoryMessage("user", "How many days of remote work are allowed each week?"),)
+    peers = FakePeers(deltas=("I cannot find this information in the corpus.",))
+    events = await answer(asked=query("Parental leave?"), peers=peers, history=history)
+    assert events[0] == Started("Parental leave?", "en")
+    assert peers.prompts[0].system.endswith(ENGLISH.refusal)
+    assert [event.text for event in events if isinstance(event, Refused)] == [ENGLISH.refusal]
 
 
 async def test_only_so_many_passages_as_asked_for_reach_the_model() -> None:
@@ -155,6 +165,21 @@ async def test_a_model_that_refuses_is_stopped_and_nothing_of_it_shown(deltas: t
     assert finished(events).outcome is Outcome.REFUSED
     assert peers.closed.is_set()
     assert not any(isinstance(event, Quoted) for event in events)
+
+
+@pytest.mark.parametrize("deltas", [
+    ("Voyez avec le service du personnel.",),
+    ("Voyez avec ", "le service", " du personnel. ", "Mais le soleil brille."),
+])
+async def test_a_model_that_refuses_in_the_configured_words_is_stopped_too(deltas: tuple[str, ...]) -> None:
+    configured = "Voyez avec le service du personnel."
+    peers = FakePeers(deltas=deltas)
+    events = await answer(peers=peers, refusal_text=configured)
+    assert configured in peers.prompts[0].system
+    assert text(events) == ""
+    assert [event for event in events if isinstance(event, Refused)] == [Refused(configured, "MODEL_REFUSED", 0.6)]
+    assert finished(events).outcome is Outcome.REFUSED
+    assert peers.closed.is_set()
 
 
 async def test_a_refusal_of_the_model_before_a_close_passage_quotes_it_and_says_so() -> None:

@@ -27,6 +27,11 @@ def test_the_keywords_are_read_by_comma() -> None:
     assert settings(search_keywords="").dialogue.keywords == ()
 
 
+def test_a_refusal_of_spaces_is_the_one_of_the_questions_language() -> None:
+    # Every text begins with nothing: each answer would be taken for a refusal.
+    assert settings(refusal_text=" \n").refusal_text == ""
+
+
 @pytest.mark.parametrize("fields", [
     {"rewrite_seconds_max": 0}, {"search_complexity": 1.5}, {"conversation_messages_max": 1},
 ])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from services.gateway.history import HistoryMessage
 from services.gateway.marking import Marking
 from services.gateway.messages import ENGLISH, FRENCH, Messages, folded, is_refusal, may_become_refusal, messages_for
 from services.gateway.prompt import Prompt, build_prompt
@@ -22,6 +23,20 @@ from tests.unit.gateway.fix_gateway_domain import passage
 ])
 def test_people_are_answered_in_their_language(question: str, expected: Messages) -> None:
     assert messages_for(question) is expected
+
+
+ASKED_IN_ENGLISH = HistoryMessage("user", "How many days of remote work are allowed each week?")
+
+
+@pytest.mark.parametrize(("question", "history", "expected"), [
+    ("Parental leave?", (), FRENCH),
+    ("Parental leave?", (ASKED_IN_ENGLISH,), ENGLISH),
+    ("Combien de jours de télétravail sont possibles par semaine ?", (ASKED_IN_ENGLISH,), FRENCH),
+])
+def test_a_question_that_tells_no_language_has_its_conversations(
+    question: str, history: tuple[HistoryMessage, ...], expected: Messages
+) -> None:
+    assert messages_for(question, history) is expected
 
 
 @pytest.mark.parametrize(("text", "messages", "expected"), [

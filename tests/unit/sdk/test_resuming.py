@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
+from services.chassis.errors import ResourceExhausted
 from sourcier import errors, resuming
 from sourcier.client import Client
 from sourcier.gateway.v1 import answer_pb2
@@ -27,6 +28,11 @@ def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resuming, "DELAY_SECONDS", 0.001)
 
 
+@pytest.fixture
+def full() -> list[ResourceExhausted]:
+    return [ResourceExhausted("the gateway has as many calls as it takes") for _ in range(2)]
+
+
 async def test_an_answer_goes_on_where_the_connection_broke(client: Client, gateway: FakeGateway) -> None:
     gateway.breaks = [1, 2, 0, 0, 3, 1]
     answer = await client.answer("Combien de jours ?")
@@ -34,6 +40,27 @@ async def test_an_answer_goes_on_where_the_connection_broke(client: Client, gate
     resumed = [request for request in gateway.requests if isinstance(request, answer_pb2.ResumeRequest)]
     assert [request.after_sequence for request in resumed] == [1, 3, 3, 3, 6, 7]
     assert {request.answer_id for request in resumed} == {"answer-1"}
+
+
+async def test_a_gateway_that_is_full_when_an_answer_is_resumed_is_asked_again(
+    client: Client, gateway: FakeGateway, full: list[ResourceExhausted]
+) -> None:
+    gateway.breaks = [3]
+    events = []
+    async for event in client.ask("Combien ?"):
+        events.append(event)
+        gateway.failures = full  # from here on the next calls are those that resume
+    assert sequences(events) == list(range(1, EVENTS + 1))
+    assert full == []
+
+
+async def test_a_gateway_that_is_full_when_the_question_comes_says_so(
+    client: Client, gateway: FakeGateway, full: list[ResourceExhausted]
+) -> None:
+    gateway.failures = full
+    with pytest.raises(errors.ResourceExhausted):
+        await client.answer("Combien ?")
+    assert len(gateway.requests) == 1
 
 
 async def test_each_event_comes_once(client: Client, gateway: FakeGateway) -> None:
