@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import io
 import os
 import socket
@@ -14,13 +16,22 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from services.chassis.errors import AlreadyExists, ResourceExhausted
-from services.stack import logfile, ports, statefile, users
+from services.stack import logfile, ports, secret, statefile, users
 from services.stack.compose import compose
 from services.stack.display import Display, readable, uptime
+from services.stack.foreground import KeptStatus
 from services.stack.secret import kept_secret
 from services.stack.settings import DEFAULT_MODEL, SMALL_MODEL, StackSettings
 from services.stack.status import ComponentStatus, StackStatus, State, from_json, to_json
 from services.stack.supervisor import Patience
+
+
+class FullDisk(io.StringIO):
+    """Where the output of a stack in the background goes when its disk is full."""
+
+    def write(self, text: str) -> int:
+        """Fail."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.fixture(autouse=True)
@@ -112,6 +123,59 @@ def test_a_log_over_its_bound_is_moved_while_open(tmp_path: Path) -> None:
     os.close(descriptor)
     assert log.read_bytes() == b"new"
     assert (tmp_path / "a.log.1").stat().st_size == 100
+
+
+def test_a_log_that_a_full_disk_lets_nobody_move_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"x" * 100)
+    monkeypatch.setattr(logfile.shutil, "copyfile", half_copied)
+    logfile.bound_log(log, bytes_max=10)
+    assert (log.stat().st_size, os.listdir(tmp_path)) == (100, ["a.log"])
+
+
+def half_copied(source: Path, target: Path) -> None:
+    target.write_bytes(source.read_bytes()[:50])
+    no_space(target)
+
+
+def no_space(path: Path, text: str = "") -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+async def test_the_status_of_a_running_stack_outlives_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, full, write = io.StringIO(), False, secret.write_private
+
+    def written(path: Path, text: str) -> None:
+        (no_space if full else write)(path, text)
+
+    monkeypatch.setattr(statefile, "write_private", written)
+    kept = KeptStatus(tmp_path, Display(Console(file=output, soft_wrap=True)), again_seconds=0.01)
+    kept.write(stack_status())
+    full = True
+    for name in ("nats", "s3"):
+        kept.write(stack_status(ComponentStatus(name=name)))
+    assert output.getvalue().count("No space left on device") == 1
+    assert statefile.read(tmp_path) == stack_status()
+    full = False
+    async with asyncio.timeout(5):
+        while statefile.read(tmp_path) != stack_status(ComponentStatus(name="s3")):
+            await asyncio.sleep(0.01)
+
+
+def test_a_stack_does_not_begin_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statefile, "write_private", no_space)
+    with pytest.raises(OSError, match="No space left"):
+        KeptStatus(tmp_path, Display(Console(file=io.StringIO()))).write(stack_status())
+
+
+def test_what_cannot_be_shown_ends_nothing() -> None:
+    with Display(Console(file=FullDisk())) as display:
+        display.say("stopping")
+        display.show(stack_status(ComponentStatus(name="nats")))
 
 
 def test_status_survives_the_state_file() -> None:
