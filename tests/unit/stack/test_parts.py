@@ -7,7 +7,10 @@ import errno
 import io
 import os
 import socket
+import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +20,7 @@ from rich.console import Console
 
 from services.chassis.errors import AlreadyExists, ResourceExhausted
 from services.stack import logfile, ports, secret, statefile, users
+from services.stack.command import down
 from services.stack.compose import compose
 from services.stack.display import Display, readable, uptime
 from services.stack.foreground import KeptStatus
@@ -202,6 +206,29 @@ def test_one_stack_per_folder(tmp_path: Path) -> None:
         with pytest.raises(AlreadyExists), statefile.locked(tmp_path):
             pass
     assert not statefile.is_locked(tmp_path)
+
+
+def test_down_leaves_a_process_alone_that_has_the_number_of_a_stack_that_died(tmp_path: Path) -> None:
+    output = io.StringIO()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        statefile.write(tmp_path, replace(stack_status(), pid=stranger.pid, started=time.time() - 60))
+        with statefile.locked(tmp_path):
+            assert down(StackSettings(data_dir=tmp_path), console=Console(file=output, soft_wrap=True)) == 1
+        stranger.communicate(b"\n")
+    assert stranger.returncode == 0
+    assert "is starting; try again" in output.getvalue()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_down_says_that_a_stack_only_starts(tmp_path: Path, kept: bool) -> None:
+    output = io.StringIO()
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        pass
+    if kept:
+        statefile.write(tmp_path, replace(stack_status(), pid=gone.pid, started=time.time()))
+    with statefile.locked(tmp_path):
+        assert down(StackSettings(data_dir=tmp_path), console=Console(file=output, soft_wrap=True)) == 1
+    assert "is starting; try again" in output.getvalue()
 
 
 def test_log_lines_of_services_are_shown_as_sentences() -> None:
