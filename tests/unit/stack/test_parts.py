@@ -6,10 +6,13 @@ import asyncio
 import errno
 import io
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +21,9 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from services.chassis.errors import AlreadyExists, ResourceExhausted
+from services.chassis.errors import AlreadyExists, FailedPrecondition, ResourceExhausted
 from services.stack import logfile, ports, secret, statefile, users
+from services.stack.__main__ import run
 from services.stack.command import down
 from services.stack.compose import compose
 from services.stack.display import Display, readable, uptime
@@ -229,6 +233,37 @@ def test_down_says_that_a_stack_only_starts(tmp_path: Path, kept: bool) -> None:
     with statefile.locked(tmp_path):
         assert down(StackSettings(data_dir=tmp_path), console=Console(file=output, soft_wrap=True)) == 1
     assert "is starting; try again" in output.getvalue()
+
+
+@pytest.fixture
+def folder_of_another() -> Iterator[Path]:
+    """Yield the data folder of a stack that another user runs."""
+    folder = Path(tempfile.mkdtemp(prefix="sourcier-test-"))
+    statefile.open_folder(folder)
+    statefile.write(folder, stack_status())
+    with statefile.locked(folder):
+        for file in folder.iterdir():
+            file.chmod(0)
+        if os.geteuid() == 0:  # whom no mode keeps out
+            os.seteuid(65534)
+        yield folder
+        os.seteuid(os.getuid())
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("command", ["status", "down"])
+def test_the_stack_of_another_user_is_told_in_a_line(
+    folder_of_another: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["stack", command, "--data-dir", str(folder_of_another)])
+    with pytest.raises(SystemExit) as ended:
+        run()
+    told = capsys.readouterr().err
+    assert (ended.value.code, told.count("\n")) == (2, 1)
+    assert f"{folder_of_another} belongs to another user" in told
+    assert "SOURCIER_DATA_DIR" in told
+    with pytest.raises(FailedPrecondition, match="belongs to another user"):
+        statefile.read(folder_of_another)
 
 
 def test_log_lines_of_services_are_shown_as_sentences() -> None:
