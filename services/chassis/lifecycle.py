@@ -50,8 +50,8 @@ def run(service: str, settings_class: type[S], main: Callable[[S, Stopping], Cor
     """Read the settings, run `main` until a signal sets its event, and exit: 0 when stopped, 1 when something died."""
     settings = chassis_settings.load(settings_class)
     telemetry.configure_logging(service=service, level=settings.log_level, log_format=settings.log_format)
-    telemetry.serve_metrics(settings.metrics_listen)
     try:
+        telemetry.serve_metrics(settings.metrics_listen)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_until_signal(main, settings))
     except ServiceError as error:

@@ -185,7 +185,8 @@ class Collector:
                     connection, header, collection, key=key, sha256=sha256, size_bytes=size_bytes
                 )
                 await self._settle(connection, claimed, read, acceptance)
-            kept = acceptance.outcome == "accepted"
+                # Before the commit, as in `Intake.accept`: of one that is cut off, nobody knows how it ended.
+                kept = acceptance.outcome == "accepted"
         finally:
             if not kept:
                 await self._objects.delete(key)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from services.chassis.errors import ServiceError
+
 if TYPE_CHECKING:
     from services.stack.settings import StackSettings
 
@@ -84,11 +86,21 @@ def read_settings(data_dir: Path | None) -> StackSettings:
     return settings.model_copy(update={"data_dir": data_dir}) if data_dir else settings
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Run a command, and end with its code; what a person can do something about is told in a line."""
     try:
         main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except ServiceError as error:
+        from services.stack.standing import EXIT_REFUSED
+
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_REFUSED)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(130)  # before there was anything to stop
+
+
+if __name__ == "__main__":
+    run()

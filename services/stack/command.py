@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from services.stack.display import Display, connection
 from services.stack.parent import Parent
 from services.stack.settings import REPOSITORY, StackSettings, inherited_environment
 from services.stack.standing import EXIT_NOT_READY, EXIT_OK, EXIT_REFUSED
-from services.stack.status import State
+from services.stack.status import StackStatus, State
 
 FAILED_STARTS_MAX = 3
 """How often a part may fail while a detached stack starts, before the start is given up."""
@@ -80,24 +81,36 @@ def up_detached(settings: StackSettings, *, parent_pid: int | None = None, conso
 
 
 def down(settings: StackSettings, *, console: Console | None = None) -> int:
-    """Stop the stack of the data folder; it is no error if none runs."""
+    """Stop the stack of the data folder; it is no error if none runs, and one if it only starts yet."""
     display, folder = Display(console), settings.folder
-    status = statefile.read(folder)
-    if status is None or not statefile.is_locked(folder):
+    if not statefile.is_locked(folder):
         display.say(f"nothing runs on {folder}")
         return EXIT_OK
+    status = statefile.read(folder)
+    if status is None or not _signal(status, signal.SIGTERM):
+        # Who holds the folder has not said yet which process it is; the number kept may be a stranger's by now.
+        display.say(f"the stack on {folder} is starting; try again")
+        return EXIT_NOT_READY
     display.say(f"stopping process {status.pid} …")
-    os.kill(status.pid, signal.SIGTERM)
     give_up_at = time.monotonic() + DOWN_SECONDS_MAX
     while statefile.is_locked(folder):
         if time.monotonic() > give_up_at:
-            os.kill(status.pid, signal.SIGKILL)
+            _signal(status, signal.SIGKILL)
             leftovers.stop_leftovers(status)
             display.say(f"it did not stop within {DOWN_SECONDS_MAX:.0f} s and was killed")
             break
         time.sleep(POLL_SECONDS)
     display.say("stopped; the data stay in " + str(folder))
     return EXIT_OK
+
+
+def _signal(status: StackStatus, number: signal.Signals) -> bool:
+    """Send a signal to the stack that kept the status; return False, sending none, where it is gone."""
+    if not leftovers.is_stack(status):
+        return False
+    with contextlib.suppress(ProcessLookupError):  # gone this instant
+        os.kill(status.pid, number)
+    return True
 
 
 def _wait_until_ready(settings: StackSettings, process: subprocess.Popen[bytes], display: Display) -> str:

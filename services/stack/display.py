@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from types import TracebackType
@@ -46,7 +47,8 @@ class Display:
     ) -> None:
         """Give the terminal back, the last status left on it."""
         if self._live is not None:
-            self._live.stop()
+            with contextlib.suppress(OSError):
+                self._live.stop()
             self._live = None
 
     def show(self, status: StackStatus) -> None:
@@ -57,10 +59,11 @@ class Display:
                 continue
             self._shown[component.name] = now
             if self._live is None or component.state in TROUBLE:
-                self.console.print(*_lines(component), sep="\n")
+                self._print(*_lines(component))
         self._status = status
         if self._live is not None:
-            self._live.refresh()
+            with contextlib.suppress(OSError):
+                self._live.refresh()
 
     def _render(self) -> RenderableType:
         # Drawn anew each time, so that seconds tick while nothing else changes.
@@ -68,7 +71,12 @@ class Display:
 
     def say(self, text: str) -> None:
         """Print a line above what is live."""
-        self.console.print(escape(text))
+        self._print(escape(text))
+
+    def _print(self, *lines: RenderableType) -> None:
+        # On a full disk, or without the terminal that was closed, nothing is told; what it is about goes on.
+        with contextlib.suppress(OSError):
+            self.console.print(*lines, sep="\n")
 
 
 def print_status(console: Console, status: StackStatus) -> None:

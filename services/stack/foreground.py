@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+from pathlib import Path
 
 from services.stack import language_models, leftovers, statefile
 from services.stack.compose import Composition, compose
@@ -44,7 +45,7 @@ def _tell_language_model(settings: StackSettings, composition: Composition, disp
 
 async def _run(composition: Composition, display: Display, parent: Parent | None) -> None:
     folder, started = composition.settings.folder, time.time()
-    announced = False
+    announced, kept = False, KeptStatus(folder, display)
 
     def changed() -> None:
         nonlocal announced
@@ -52,7 +53,7 @@ async def _run(composition: Composition, display: Display, parent: Parent | None
             pid=os.getpid(), started=started, folder=str(folder), components=supervisor.statuses,
             environment=composition.environment(), external=composition.external,
         )
-        statefile.write(folder, now)
+        kept.write(now)
         display.show(now)
         if now.ready and not announced:
             announced = True
@@ -65,6 +66,33 @@ async def _run(composition: Composition, display: Display, parent: Parent | None
         watching = tasks.create_task(_stop_without(parent, stopping, display), name="parent")
         await supervisor.run(stopping)
         watching.cancel()
+
+
+class KeptStatus:
+    """The state file of a stack that runs: a disk that is full by then ends no part of it."""
+
+    def __init__(self, folder: Path, display: Display, *, again_seconds: float = 5.0) -> None:
+        """Write nothing yet."""
+        self._folder = folder
+        self._display = display
+        self._again_seconds = again_seconds
+        self._again: asyncio.TimerHandle | None = None
+        self._begun = False
+
+    def write(self, now: StackStatus) -> None:
+        """Keep the status, later where that fails; raise OSError where not even the first can be kept."""
+        if self._again is not None:
+            self._again.cancel()
+        try:
+            statefile.write(self._folder, now)
+        except OSError as error:
+            if not self._begun:
+                raise
+            if self._again is None:
+                self._display.say(f"the state file cannot be written now ({error.strerror}): `status` is late")
+            self._again = asyncio.get_running_loop().call_later(self._again_seconds, self.write, now)
+        else:
+            self._begun, self._again = True, None
 
 
 def _stop_on_signals(supervisor: Supervisor, display: Display) -> asyncio.Event:

@@ -9,6 +9,8 @@ import psutil
 from services.stack.status import StackStatus
 
 LEFTOVER_SECONDS_MAX = 8.0
+CLOCK_SECONDS_MAX = 2.0
+"""How far the start of a process, which the system counts from its own, and the clock may differ."""
 
 
 def stop_leftovers(status: StackStatus) -> list[int]:
@@ -26,6 +28,11 @@ def stop_leftovers(status: StackStatus) -> list[int]:
             process.kill()
     psutil.wait_procs(alive, timeout=LEFTOVER_SECONDS_MAX)
     return [process.pid for process in leftovers]
+
+
+def is_stack(status: StackStatus) -> bool:
+    """Tell whether the process that a status names is the stack that kept it, or a later one with its number."""
+    return 0.0 < process_created(status.pid) <= status.started + CLOCK_SECONDS_MAX
 
 
 def process_created(pid: int) -> float:

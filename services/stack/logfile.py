@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -21,13 +22,18 @@ def open_log(path: Path) -> int:
 
 def bound_log(path: Path, *, bytes_max: int = LOG_BYTES_MAX) -> None:
     """Move a log over the limit to `<name>.1`. The child holds the file open for appending, so it is truncated."""
+    moved = path.with_name(path.name + ".1")
     try:
         if path.stat().st_size <= bytes_max:
             return
-        shutil.copyfile(path, path.with_name(path.name + ".1"))
+        shutil.copyfile(path, moved)
         os.truncate(path, 0)
     except FileNotFoundError:
         return
+    except OSError:
+        # A full disk is no reason to end what is logged; half a copy would keep it full.
+        with contextlib.suppress(OSError):
+            moved.unlink(missing_ok=True)
 
 
 def tail(path: Path, *, lines: int = 12, since_byte: int = 0) -> list[str]:

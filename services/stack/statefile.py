@@ -34,7 +34,8 @@ def open_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the data folder; raise `AlreadyExists` while another stack does. The system frees it if we are killed."""
-    descriptor = os.open(_lock_path(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with _ours(folder):
+        descriptor = os.open(_lock_path(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if not _lock(descriptor):
             raise AlreadyExists(f"A stack runs on {folder} already.")
@@ -55,8 +56,9 @@ def _lock(descriptor: int) -> bool:
 
 def is_locked(folder: Path) -> bool:
     """Tell whether a stack runs on the data folder."""
-    if not _lock_path(folder).exists():
-        return False
+    with _ours(folder):
+        if not _lock_path(folder).exists():
+            return False
     try:
         with locked(folder):
             return False
@@ -72,7 +74,8 @@ def write(folder: Path, status: StackStatus) -> None:
 def read(folder: Path) -> StackStatus | None:
     """Return the last status kept, whether its stack still runs or not; None if there is none."""
     try:
-        return from_json(_state_path(folder).read_text("utf-8"))
+        with _ours(folder):
+            return from_json(_state_path(folder).read_text("utf-8"))
     except (FileNotFoundError, ValueError):
         return None
 
@@ -80,6 +83,18 @@ def read(folder: Path) -> StackStatus | None:
 def remove(folder: Path) -> None:
     """Forget the status, once nothing runs any more."""
     _state_path(folder).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _ours(folder: Path) -> Iterator[None]:
+    """Say whose the folder is, where its private files are closed to us."""
+    try:
+        yield
+    except PermissionError as error:
+        raise FailedPrecondition(
+            f"The data folder {folder} belongs to another user; run this as that one, or name one of your own with "
+            "--data-dir or SOURCIER_DATA_DIR."
+        ) from error
 
 
 def _lock_path(folder: Path) -> Path:

@@ -135,8 +135,10 @@ class Supervisor:
         return unhealthy_since
 
     async def _stop(self, part: Component) -> None:
-        self._change(part, State.STOPPING)
-        await part.stop()
+        try:
+            self._change(part, State.STOPPING)
+        finally:
+            await part.stop()
         self._change(part, State.STOPPED)
 
     def _change(

@@ -11,6 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+import pytest
+
 from services.stack.ports import free_ports
 from services.stack.service import Service, ServiceSettings
 from services.stack.status import ComponentStatus, State
@@ -47,6 +50,7 @@ class Run:
     def __init__(self, *, servers: list[Fake], services: list[Fake]) -> None:
         self.history: list[ComponentStatus] = []
         self.stopping = asyncio.Event()
+        self.fails_on: State | None = None
         self._changed = asyncio.Event()
         self.supervisor = Supervisor(
             servers=[server.service for server in servers], services=[service.service for service in services],
@@ -69,6 +73,8 @@ class Run:
         for status in self.supervisor.statuses:
             if status not in self.history and status.since:
                 self.history.append(status)
+                if status.state is self.fails_on:
+                    raise OSError("who hears of it cannot write it down")
         self._changed.set()
 
 
@@ -150,3 +156,16 @@ async def test_a_child_that_hangs_is_restarted(tmp_path: Path) -> None:
         assert not alive(first)
     states = [state for name, state in run.states()]
     assert State.UNRESPONSIVE in states
+
+
+async def test_every_part_is_stopped_though_nobody_can_be_told(tmp_path: Path) -> None:
+    server, service = fake("broker", tmp_path), fake("embed", tmp_path)
+    run = Run(servers=[server], services=[service])
+    keeping = asyncio.create_task(run.supervisor.run(run.stopping))
+    await run.until(lambda: run.status("embed").state is State.READY)
+    children = [psutil.Process(status.pid) for status in run.supervisor.statuses]
+    run.fails_on = State.STOPPING
+    run.stopping.set()
+    with pytest.raises(ExceptionGroup):
+        await keeping
+    assert not [child for child in children if child.is_running()]

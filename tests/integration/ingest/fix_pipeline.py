@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import obstore
+import pytest
+from psycopg import AsyncConnection
 
 from services.chassis import subjects
 from services.chassis.channels import open_channel
@@ -19,10 +21,11 @@ from services.chassis.errors import DeadlineExceeded, DocumentMalformed
 from services.chassis.ids import new_id
 from services.chassis.jetstream import JetStream
 from services.chassis.objects import ObjectStore
-from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
+from services.chassis.postgres import ALL_TENANTS, Connection, Database, DatabaseSettings
 from services.chassis.serving import Server
 from services.index import spaces
 from services.index.spaces import EmbeddingSpace
+from services.index.versions import Acceptance
 from services.ingest.counted_spaces import CountedSpace
 from services.ingest.enriching.peers import EnrichingPeers
 from services.ingest.intake import Header, Intake
@@ -188,6 +191,25 @@ def header(**fields: Any) -> Header:
         "source": "guide.md", "lane": "interactive", "metadata": {}, "category": "",
     } | fields
     return Header(**values)
+
+
+def cut_off_commit(intake: Intake, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let the next version be committed, and end the commit with an error, as when the server dies after its flush."""
+    record, commit, recording = intake.record, AsyncConnection.commit, list[Connection]()
+
+    async def recorded(connection: Connection, *values: Any, **named: Any) -> Acceptance:
+        recording.append(connection)
+        return await record(connection, *values, **named)
+
+    async def cut_off(connection: Connection) -> None:
+        await commit(connection)
+        if connection in recording:
+            monkeypatch.undo()
+            await connection.close()
+            raise error
+
+    monkeypatch.setattr(intake, "record", recorded)
+    monkeypatch.setattr(AsyncConnection, "commit", cut_off)
 
 
 @asynccontextmanager

@@ -7,6 +7,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import psycopg
+import pytest
 import pytest_asyncio
 
 from services.chassis import subjects
@@ -18,7 +20,14 @@ from services.stack.servers.nats import NatsServer
 from services.stack.servers.s3 import S3Server
 from sourcier.ingest.v1 import ingest_pb2
 from tests.fix_servers import S3Bucket
-from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, eventually, ingesting
+from tests.integration.ingest.fix_pipeline import (
+    METADATA,
+    TENANT,
+    Pipeline,
+    cut_off_commit,
+    eventually,
+    ingesting,
+)
 
 TEXT = "Le télétravail est possible deux jours par semaine."
 OTHER = "Les congés se demandent quinze jours avant le départ."
@@ -255,6 +264,18 @@ async def test_fifty_versions_are_seen_whole_and_end_with_the_last(watching: Pip
         await eventually(last)
         done.set()
     assert await watching.rows("select count(*)::int from document_versions where state = 'committed'") == [(1,)]
+
+
+async def test_an_object_that_was_taken_in_keeps_its_copy_though_the_commit_was_cut_off(
+    watching: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off_commit(watching.intake, monkeypatch, psycopg.OperationalError("server closed the connection unexpectedly"))
+    await put(watching, "a.md", TEXT)
+    await notify(watching, "a.md")
+    await texts_become(watching, TEXT)
+    [(key,)] = await watching.rows("select original_key from document_versions")
+    assert await watching.objects.get(key) == TEXT.encode()
+    assert await watching.rows("select state from objects") == [("current",)]
 
 
 async def test_a_claim_that_was_lost_settles_nothing(watching: Pipeline) -> None:

@@ -8,15 +8,23 @@ from typing import Any
 
 import grpc
 import grpc.aio
+import psycopg
 import pytest
 
-from services.chassis.errors import DocumentEmpty, DocumentTooLarge, InvalidArgument, NotFound
+from services.chassis.errors import (
+    DocumentEmpty,
+    DocumentTooLarge,
+    InvalidArgument,
+    NotFound,
+    ServiceError,
+    Unavailable,
+)
 from services.index import jobs
 from services.ingest.chunking.configuration import ChunkingConfiguration
 from services.ingest.intake import METADATA_KEYS_MAX, NAME_CHARACTERS_MAX
 from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, header
+from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, cut_off_commit, header
 
 
 async def pieces(*bodies: bytes) -> AsyncIterator[bytes]:
@@ -103,6 +111,34 @@ async def test_the_same_content_again_is_the_job_it_has_and_no_second_copy(serve
         again = await service.intake.accept(header(), pieces(b"sa", b"me"))
         assert (again.outcome, again.version.job_id) == ("in_progress", first.version.job_id)
         assert (len(await service.keys()), await versions(service)) == (1, 1)
+
+
+@pytest.mark.parametrize(("cut_off_by", "told"), [
+    (psycopg.OperationalError("server closed the connection unexpectedly"), Unavailable),
+    (asyncio.CancelledError(), asyncio.CancelledError),
+], ids=["server dies", "sender leaves"])
+async def test_a_version_that_was_committed_keeps_its_original_though_the_commit_was_cut_off(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, cut_off_by: BaseException, told: type[BaseException]
+) -> None:
+    async with serve(stages="") as service:
+        cut_off_commit(service.intake, monkeypatch, cut_off_by)
+        with pytest.raises(told):
+            await service.intake.accept(header(), pieces(b"once"))
+        [(key,)] = await service.rows("select original_key from document_versions")
+        assert await service.objects.get(key) == b"once"
+        # The sender does not know, and sends it again: it is the version that is there.
+        assert (await service.intake.accept(header(), pieces(b"once"))).outcome == "in_progress"
+        assert (await service.keys(), await versions(service)) == ([key], 1)
+
+
+async def test_what_fails_before_its_commit_leaves_nothing(serve: Serve) -> None:
+    async with serve(stages="") as service:
+        await service.intake.collection_of(header(), create=True)
+        async with service.database.transaction(tenant=TENANT) as connection:
+            await connection.execute("alter table jobs add constraint none check (false) not valid")
+        with pytest.raises(ServiceError):
+            await service.intake.accept(header(), pieces(b"x"))
+        assert (await service.keys(), await versions(service)) == ([], 0)
 
 
 async def test_a_newer_version_takes_the_place_of_one_that_waits(serve: Serve) -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import io
 import os
+import shutil
 import socket
+import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,15 +21,26 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from services.chassis.errors import AlreadyExists, ResourceExhausted
-from services.stack import logfile, ports, statefile, users
+from services.chassis.errors import AlreadyExists, FailedPrecondition, ResourceExhausted
+from services.stack import logfile, ports, secret, statefile, users
+from services.stack.__main__ import run
+from services.stack.command import down
 from services.stack.compose import compose
 from services.stack.display import Display, readable, uptime
+from services.stack.foreground import KeptStatus
 from services.stack.language_models import DEFAULT_MODEL, SMALL_MODEL
 from services.stack.secret import kept_secret
 from services.stack.settings import StackSettings
 from services.stack.status import ComponentStatus, StackStatus, State, from_json, to_json
 from services.stack.supervisor import Patience
+
+
+class FullDisk(io.StringIO):
+    """Where the output of a stack in the background goes when its disk is full."""
+
+    def write(self, text: str) -> int:
+        """Fail."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.fixture(autouse=True)
@@ -115,6 +134,59 @@ def test_a_log_over_its_bound_is_moved_while_open(tmp_path: Path) -> None:
     assert (tmp_path / "a.log.1").stat().st_size == 100
 
 
+def test_a_log_that_a_full_disk_lets_nobody_move_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"x" * 100)
+    monkeypatch.setattr(logfile.shutil, "copyfile", half_copied)
+    logfile.bound_log(log, bytes_max=10)
+    assert (log.stat().st_size, os.listdir(tmp_path)) == (100, ["a.log"])
+
+
+def half_copied(source: Path, target: Path) -> None:
+    target.write_bytes(source.read_bytes()[:50])
+    no_space(target)
+
+
+def no_space(path: Path, text: str = "") -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+async def test_the_status_of_a_running_stack_outlives_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, full, write = io.StringIO(), False, secret.write_private
+
+    def written(path: Path, text: str) -> None:
+        (no_space if full else write)(path, text)
+
+    monkeypatch.setattr(statefile, "write_private", written)
+    kept = KeptStatus(tmp_path, Display(Console(file=output, soft_wrap=True)), again_seconds=0.01)
+    kept.write(stack_status())
+    full = True
+    for name in ("nats", "s3"):
+        kept.write(stack_status(ComponentStatus(name=name)))
+    assert output.getvalue().count("No space left on device") == 1
+    assert statefile.read(tmp_path) == stack_status()
+    full = False
+    async with asyncio.timeout(5):
+        while statefile.read(tmp_path) != stack_status(ComponentStatus(name="s3")):
+            await asyncio.sleep(0.01)
+
+
+def test_a_stack_does_not_begin_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statefile, "write_private", no_space)
+    with pytest.raises(OSError, match="No space left"):
+        KeptStatus(tmp_path, Display(Console(file=io.StringIO()))).write(stack_status())
+
+
+def test_what_cannot_be_shown_ends_nothing() -> None:
+    with Display(Console(file=FullDisk())) as display:
+        display.say("stopping")
+        display.show(stack_status(ComponentStatus(name="nats")))
+
+
 def test_status_survives_the_state_file() -> None:
     component = ComponentStatus(name="nats", state=State.READY, pid=7, ports={"nats": 1}, log_lines=("a", "b"))
     assert from_json(to_json(stack_status(component))) == stack_status(component)
@@ -139,6 +211,60 @@ def test_one_stack_per_folder(tmp_path: Path) -> None:
         with pytest.raises(AlreadyExists), statefile.locked(tmp_path):
             pass
     assert not statefile.is_locked(tmp_path)
+
+
+def test_down_leaves_a_process_alone_that_has_the_number_of_a_stack_that_died(tmp_path: Path) -> None:
+    output = io.StringIO()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        statefile.write(tmp_path, replace(stack_status(), pid=stranger.pid, started=time.time() - 60))
+        with statefile.locked(tmp_path):
+            assert down(StackSettings(data_dir=tmp_path), console=Console(file=output, soft_wrap=True)) == 1
+        stranger.communicate(b"\n")
+    assert stranger.returncode == 0
+    assert "is starting; try again" in output.getvalue()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_down_says_that_a_stack_only_starts(tmp_path: Path, kept: bool) -> None:
+    output = io.StringIO()
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        pass
+    if kept:
+        statefile.write(tmp_path, replace(stack_status(), pid=gone.pid, started=time.time()))
+    with statefile.locked(tmp_path):
+        assert down(StackSettings(data_dir=tmp_path), console=Console(file=output, soft_wrap=True)) == 1
+    assert "is starting; try again" in output.getvalue()
+
+
+@pytest.fixture
+def folder_of_another() -> Iterator[Path]:
+    """Yield the data folder of a stack that another user runs."""
+    folder = Path(tempfile.mkdtemp(prefix="sourcier-test-"))
+    statefile.open_folder(folder)
+    statefile.write(folder, stack_status())
+    with statefile.locked(folder):
+        for file in folder.iterdir():
+            file.chmod(0)
+        if os.geteuid() == 0:  # whom no mode keeps out
+            os.seteuid(65534)
+        yield folder
+        os.seteuid(os.getuid())
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("command", ["status", "down"])
+def test_the_stack_of_another_user_is_told_in_a_line(
+    folder_of_another: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["stack", command, "--data-dir", str(folder_of_another)])
+    with pytest.raises(SystemExit) as ended:
+        run()
+    told = capsys.readouterr().err
+    assert (ended.value.code, told.count("\n")) == (2, 1)
+    assert f"{folder_of_another} belongs to another user" in told
+    assert "SOURCIER_DATA_DIR" in told
+    with pytest.raises(FailedPrecondition, match="belongs to another user"):
+        statefile.read(folder_of_another)
 
 
 def test_log_lines_of_services_are_shown_as_sentences() -> None:
