@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -27,6 +27,7 @@ from nats.js.api import (
     RetentionPolicy,
     StorageType,
     StreamConfig,
+    StreamInfo,
 )
 
 from services.chassis import subjects, telemetry
@@ -178,13 +179,28 @@ class JetStream:
         for stream, _ in subjects.streams():
             if not stream.work_queue:
                 continue
-            name = subjects.stream_name(self.prefix, stream)
-            try:
-                described = await self.context.stream_info(name)
-            except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
-                raise Unavailable(f"JetStream does not describe {name}: {error or type(error)}") from error
-            states.append((name, str(described.created), described.state.last_seq))
+            described = await self._describe(stream)
+            states.append((described.config.name or "", str(described.created), described.state.last_seq))
         return states
+
+    async def queued(self, held: Iterable[Subject[Payload]]) -> set[tuple[str, str]]:
+        """Return tenants and lanes of which a message of these subjects waits or is in hand.
+
+        Asked of the work queues, not of their durables: a stage that never ran has none, and its messages wait, too.
+        """
+        found = set()
+        for subject in held:
+            assert subject.stream is not None
+            described = await self._describe(subject.stream, subjects_filter=subject.pattern(self.prefix))
+            found |= {subject.queue_of(address) for address in described.state.subjects or {}}
+        return found
+
+    async def _describe(self, stream: Stream, *, subjects_filter: str | None = None) -> StreamInfo:
+        name = subjects.stream_name(self.prefix, stream)
+        try:
+            return await self.context.stream_info(name, subjects_filter)
+        except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
+            raise Unavailable(f"JetStream does not describe {name}: {error or type(error)}") from error
 
     async def queue_depths(self) -> dict[str, int]:
         """Return how many messages wait or are in hand, by durable consumer of the work queues."""

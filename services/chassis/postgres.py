@@ -292,7 +292,17 @@ def translate(error: Exception) -> ServiceError:
     for kinds, translation, message in TRANSLATIONS:
         if isinstance(error, kinds):
             return translation(message)
-    return ServiceError()
+    logger.error("an error of the database that nothing is known about", exc_info=error)
+    # Of the server's own making, it may be over the next time; a wrong statement stays wrong.
+    return DatabaseFault() if isinstance(error, psycopg.InternalError) else ServiceError()
+
+
+class DatabaseFault(ServiceError):
+    """The database met an error of its own."""
+
+    # Tried again a few times only, as an unknown error is: not for as long as an outage may last.
+    retryable = True
+    reason = "DATABASE_FAULT"
 
 
 # The first that fits wins: narrower classes stand above the ones they derive from.
@@ -324,7 +334,18 @@ TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[ServiceError], str],
         FailedPrecondition,
         "The schema is not migrated.",
     ),
-    ((psycopg.OperationalError, psycopg.InterfaceError), Unavailable, "The database cannot be reached."),
+    (
+        (
+            psycopg.OperationalError,
+            psycopg.InterfaceError,
+            # None of these is an OperationalError: a primary that was demoted, and sessions that the server ended.
+            psycopg.errors.ReadOnlySqlTransaction,
+            psycopg.errors.IdleInTransactionSessionTimeout,
+            psycopg.errors.TransactionTimeout,
+        ),
+        Unavailable,
+        "The database cannot be reached.",
+    ),
 )
 
 

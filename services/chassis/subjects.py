@@ -111,6 +111,11 @@ class Subject(Generic[M_co]):
         """Return the tenant of an address of this subject."""
         return address.rsplit(".", 2 if self.suffixed else 1)[1]
 
+    def queue_of(self, address: str) -> tuple[str, str]:
+        """Return tenant and lane of an address of this subject, which has lanes."""
+        lane, tenant = address.rsplit(".", 3 if self.suffixed else 2)[1:3]
+        return tenant, lane
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLimits:

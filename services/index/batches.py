@@ -200,6 +200,7 @@ async def _commit(
     split = batch.batch_count > 1
     async with connection.pipeline():
         if split or state.current_generation > 0:
+            await connection.execute(statements.TAKE_TIME)
             await connection.execute(SHOW_ALL_ENTRIES)
         # Rows are there since a version was committed: before the first one there is nothing to take away.
         if state.current_generation > 0:

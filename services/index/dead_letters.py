@@ -121,6 +121,15 @@ async def fail_version(connection: Connection, version: VersionReference, failur
     return str(values["dead_letter_id"])
 
 
+async def still_refused(
+    connection: Connection, *, tenant: str, collection_id: str, document_id: str, reason: str
+) -> bool:
+    """Return whether an object's document already has an open letter that it cannot be taken in, for this reason."""
+    values = {"tenant": tenant, "collection_id": collection_id, "document_id": document_id, "reason": reason}
+    cursor = await connection.execute(SELECT_REFUSED, {**values, "stage": ACCEPT})
+    return await cursor.fetchone() is not None
+
+
 async def get_dead_letter(connection: Connection, *, tenant: str, dead_letter_id: str) -> DeadLetter:
     """Return a dead letter; raise `NotFound`."""
     letter = None
@@ -275,6 +284,13 @@ insert into dead_letters (dead_letter_id, tenant, collection_id, document_id, ve
 values (%(dead_letter_id)s, %(tenant)s, %(collection_id)s, %(document_id)s, %(version_id)s, %(generation)s, %(job_id)s,
         %(stage)s, %(reason)s, %(message)s, %(attempts)s, %(subject)s, %(payload)b)
 on conflict (version_id, stage, sha256(payload)) where state = 'open' do nothing
+"""
+
+SELECT_REFUSED = """
+select from dead_letters
+where tenant = %(tenant)s and collection_id = %(collection_id)s and document_id = %(document_id)s
+  and stage = %(stage)s and reason = %(reason)s and state = 'open'
+limit 1
 """
 
 DESCRIBED = """

@@ -117,6 +117,11 @@ async def settle_unchanged(connection: Connection, claimed: ClaimedObject) -> No
     await connection.execute(SETTLE_UNCHANGED, _identity(claimed))
 
 
+async def settle_refused(connection: Connection, claimed: ClaimedObject, *, error: str) -> None:
+    """Record that the object still cannot be taken in."""
+    await connection.execute(SETTLE_REFUSED, {**_identity(claimed), "error": error})
+
+
 async def settle_gone(connection: Connection, claimed: ClaimedObject) -> None:
     """Forget an object that the store does not hold, unless a later hint says that it might again."""
     await connection.execute(FORGET, _identity(claimed))
@@ -216,6 +221,13 @@ where {_CLAIMED}
 SETTLE_UNCHANGED = f"""
 update objects
 set {_SETTLED.format(state="'current'")}, claim = null, not_before = now(), attempts = 0, error = '', last_seen = now()
+where {_CLAIMED}
+"""
+
+SETTLE_REFUSED = f"""
+update objects
+set {_SETTLED.format(state="'refused'")}, claim = null, not_before = now(), attempts = 0, error = %(error)s,
+    last_seen = now()
 where {_CLAIMED}
 """
 

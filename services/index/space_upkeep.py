@@ -13,9 +13,10 @@ from services.index.space_builds import OPEN_STATES
 from services.index.spaces import LOCK, StoredSpace, get_space
 
 CLEARED_AGAIN_SECONDS = 60.0
-CLEARED_FOR_SECONDS = 600.0
-"""How long after a drop a commit that began before it may still write a vector."""
-TABLE_KEPT_SECONDS = 300.0
+CLEARED_FOR_SECONDS = 3600.0
+"""How long after a drop a commit that began before it may still write a vector: several statements of
+`COMMIT_STATEMENT_MINUTES` each."""
+TABLE_KEPT_SECONDS = 3600.0
 """Longer than any search or commit that read the table's name before its space was retired."""
 
 

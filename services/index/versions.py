@@ -9,7 +9,7 @@ the version's, then the job's: one order, no deadlock. The dispatcher alone star
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal
@@ -19,6 +19,9 @@ from psycopg.types.json import Jsonb
 
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
+
+QUEUED_TIMES = 24
+"""So many times the usual age a version is left alone while messages of its tenant and lane are known to wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,16 +140,23 @@ async def release(connection: Connection, *, in_flight_max: int, limit: int) -> 
 
 
 async def stalled(
-    connection: Connection, *, older_than_seconds: float, limit: int, before: datetime | None = None
+    connection: Connection, *, older_than_seconds: float, limit: int, before: datetime | None = None,
+    queued: Collection[tuple[str, str]] = (),
 ) -> list[WaitingVersion]:
     """Return versions released so long ago that their messages may be lost, and note them as released again.
 
-    With `before`, all that were released before it: the broker is known to have lost messages then.
+    With `before`, all that were released before it: the broker is known to have lost messages then. Those of tenants
+    and lanes that are `queued` are slow rather than lost, and each copy of a message would make the queue longer: they
+    are left alone until they are `QUEUED_TIMES` as old, since one message among others may be lost all the same.
 
     The caller puts their messages into the outbox in the same transaction: the record is here, not in the broker.
     """
     async with connection.cursor(row_factory=class_row(WaitingVersion)) as waiting:
-        values = {"older_than_seconds": older_than_seconds, "before": before, "limit": limit}
+        values = {
+            "older_than_seconds": older_than_seconds, "queued_seconds": older_than_seconds * QUEUED_TIMES,
+            "before": before, "limit": limit,
+            "tenants": [tenant for tenant, _ in queued], "lanes": [lane for _, lane in queued],
+        }
         await waiting.execute(RELEASE_AGAIN, values)
         return await waiting.fetchall()
 
@@ -352,6 +362,8 @@ with chosen as materialized (
     from document_versions
     where state = 'released'
       and released_at < coalesce(%(before)s::timestamptz, now() - make_interval(secs => %(older_than_seconds)s))
+      and (released_at < now() - make_interval(secs => %(queued_seconds)s)
+           or (tenant, lane) not in (select * from unnest(%(tenants)s::text[], %(lanes)s::text[])))
     order by released_at
     limit %(limit)s
     for update skip locked

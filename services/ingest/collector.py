@@ -208,7 +208,10 @@ class Collector:
     async def _refuse(
         self, claimed: ClaimedObject, rule: BucketRule, found: StoredObject, error: ServiceError
     ) -> None:
-        """Record why an object cannot be taken in, where a person finds it: a failed job and a dead letter."""
+        """Record why an object cannot be taken in, where a person finds it: a failed job and a dead letter.
+
+        Once: one that cannot even be read has no ETag, so that each comparison of the bucket asks for it again.
+        """
         header = _header(claimed, rule)
         collection = await self._intake.collection_of(header, create=True)
         payload = json.dumps({"bucket": claimed.bucket, "key": claimed.key}, ensure_ascii=False).encode()
@@ -217,6 +220,12 @@ class Collector:
             payload=payload,
         )
         async with self._claimed(claimed) as connection:
+            if claimed.document_id is not None and claimed.etag == found.etag and await dead_letters.still_refused(
+                connection, tenant=claimed.tenant, collection_id=str(collection.collection_id),
+                document_id=str(claimed.document_id), reason=error.reason,
+            ):
+                await manifest.settle_refused(connection, claimed, error=error.message)
+                return
             acceptance = await self._intake.record(
                 connection, header, collection, key="", sha256=found.etag.encode(), size_bytes=found.size_bytes
             )

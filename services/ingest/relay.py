@@ -34,6 +34,9 @@ BROKER_SECONDS = 5.0
 """How often the broker's streams are compared with what they were."""
 HOUSEKEEPING_SECONDS = 60.0
 INBOX_KEPT_SECONDS = 3 * 24 * 3600.0
+HOPS = (subjects.DOCUMENT_RECEIVED, subjects.DOCUMENT_PARSED, subjects.CHUNKS_READY, subjects.CHUNKS_EMBEDDED)
+"""A document's way, in its order: asked in it, they show each message at least once, since the next hop's is published
+before the one before it is acknowledged."""
 
 
 class Relay:
@@ -166,8 +169,11 @@ class Relay:
         if time.monotonic() - self._kept_house_at < HOUSEKEEPING_SECONDS:
             return
         self._kept_house_at = time.monotonic()
+        queued = await self._jetstream.queued(HOPS)
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
-            stalled = await versions.stalled(connection, older_than_seconds=self._stalled_seconds, limit=RELEASE_LIMIT)
+            stalled = await versions.stalled(
+                connection, older_than_seconds=self._stalled_seconds, limit=RELEASE_LIMIT, queued=queued
+            )
             for version in stalled:
                 logger.warning("released again: no end in sight", extra={"version_id": version.version_id})
             # Another message id: the first one may still be in the duplicates window.

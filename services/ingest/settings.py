@@ -74,7 +74,8 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     reconcile_seconds: float = Field(default=300, ge=1)
     """How often each watched bucket is compared with what was taken in."""
     stalled_seconds: float = Field(default=900, ge=60)
-    """A released document without an end after this time is released again: its messages may be lost."""
+    """A released document without an end after this time is released again: its messages may be lost. While messages
+    of its tenant and lane wait in the queues, only after 24 times as long: they are slow rather than lost."""
 
     generate_url: str = shared("GENERATE_URL", "")
     """host:port of the generate service, which makes knowledge units; empty for none."""

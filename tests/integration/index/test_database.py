@@ -13,9 +13,10 @@ from services.chassis.errors import (
     InvalidArgument,
     PermissionDenied,
     ResourceExhausted,
+    ServiceError,
     Unavailable,
 )
-from services.chassis.postgres import PLAN_EACH, Connection, Database, DatabaseSettings
+from services.chassis.postgres import PLAN_EACH, Connection, Database, DatabaseFault, DatabaseSettings
 from services.chassis.postgres_types import integer_array, text_array
 from tests.integration.index.writer import Writer
 
@@ -27,12 +28,34 @@ async def test_errors_are_translated(database: Database) -> None:
         "select 'x'::uuid": InvalidArgument,
         "insert into inbox (consumer, message_id, tenant) values ('c', 'm', 'other')": PermissionDenied,
         "insert into migrations values (1, '', '')": AlreadyExists,
+        # As a primary that was demoted says.
+        "set transaction read only; insert into inbox (consumer, message_id, tenant) values ('c', 'm', 'acme')":
+            Unavailable,
+        "set local transaction_timeout = 50; select pg_sleep(20)": Unavailable,
+        "do $$ begin raise exception 'cache lookup failed' using errcode = 'XX000'; end $$": DatabaseFault,
     }
     for statement, expected in statements.items():
         with pytest.raises(expected):
             await _run(database, statement)
     # The pool has replaced what broke.
     await _run(database, "select 1")
+
+
+async def test_a_session_that_the_server_ended_as_idle_is_an_outage(database: Database) -> None:
+    with pytest.raises(Unavailable):
+        await _idle_until_ended(database)
+    await _run(database, "select 1")
+
+
+@pytest.mark.parametrize("statement", ["selec 1", "select nothing_of_this_name(1)"])
+async def test_a_wrong_statement_is_not_tried_again(
+    database: Database, caplog: pytest.LogCaptureFixture, statement: str
+) -> None:
+    with pytest.raises(ServiceError) as refused:
+        await _run(database, statement)
+    assert not refused.value.retryable
+    # What was wrong is in the log alone.
+    assert [record.exc_info is not None for record in caplog.records if record.levelname == "ERROR"] == [True]
 
 
 async def test_only_what_is_written_again_anyway_may_stay_behind_the_disk(database: Database) -> None:
@@ -151,6 +174,18 @@ async def test_a_database_that_is_away_is_unavailable() -> None:
     with pytest.raises(Unavailable):
         async with Database(settings):
             pass
+
+
+async def _idle_until_ended(database: Database) -> None:
+    async with database.transaction(tenant="acme") as connection:
+        await connection.execute("set local idle_in_transaction_session_timeout = 20")
+        async with database.autocommit(tenant="acme") as other:
+            async with asyncio.timeout(20):
+                while (await other.execute(
+                    "select from pg_stat_activity where pid = %s", (connection.info.backend_pid,)
+                )).rowcount:
+                    await asyncio.sleep(0.02)
+        await connection.execute("select 1")
 
 
 async def _run(database: Database, statement: str, *, tenant: str = "acme") -> None:

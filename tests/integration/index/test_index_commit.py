@@ -10,10 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded, Unavailable
-from services.chassis.postgres import Database
+from services.chassis.postgres import Database, DatabaseSettings
 from services.index import documents, jobs, search
 from services.index.search import SearchRequest
 from tests.integration.index.writer import DIMENSION, Writer, text_vector
+
+SLOW_TABLE = """
+create function slowly() returns trigger language plpgsql as $$ begin perform pg_sleep(1.5); return null; end $$;
+create trigger slowly before %(verb)s on %(table)s for each statement execute function slowly();
+"""
 
 
 async def test_a_single_batch_commits_at_once(writer: Writer) -> None:
@@ -43,6 +48,34 @@ async def test_batches_in_any_order_give_the_version_once(writer: Writer, order:
     assert await writer.texts(version.document_id) == texts
     assert await writer.count("staged_chunks") == 0
     assert await writer.count("staged_batches") == 0
+
+
+async def test_a_commit_of_many_passages_takes_longer_than_other_statements_may(
+    writer: Writer, database_url: str
+) -> None:
+    async with writer.database.transaction(tenant="acme") as connection:
+        # What the graph of an HNSW index does to tens of thousands of rows.
+        await connection.execute((SLOW_TABLE % {"verb": "insert", "table": "chunks"}).encode())
+    version = (await writer.accept("a.txt", "one")).version
+    await writer.stage(version, ["zero"], batch_no=0, batch_count=2)
+    async with Database(DatabaseSettings(url=database_url, statement_timeout_seconds=1)) as impatient:
+        staging = await Writer(impatient).stage(version, ["one"], batch_no=1, batch_count=2, first_index=1)
+        async with impatient.transaction(tenant="acme") as connection:
+            row = await (await connection.execute("show statement_timeout")).fetchone()
+    assert staging.outcome == "committed"
+    assert await writer.texts(version.document_id) == ["zero", "one"]
+    # The connection goes back to the pool as it was.
+    assert row == ("1s",)
+
+
+async def test_what_many_passages_leave_is_removed_in_its_own_time(writer: Writer, database_url: str) -> None:
+    await writer.index("a.txt", ["before", "and after"])
+    async with writer.database.transaction(tenant="acme") as connection:
+        await connection.execute((SLOW_TABLE % {"verb": "delete", "table": "chunks"}).encode())
+    version = (await writer.accept("a.txt", "one")).version
+    async with Database(DatabaseSettings(url=database_url, statement_timeout_seconds=1)) as impatient:
+        await Writer(impatient).stage(version, ["one"])
+    assert await writer.texts(version.document_id) == ["one"]
 
 
 async def test_batches_staged_at_once_commit_once(writer: Writer) -> None:

@@ -12,7 +12,8 @@ import pytest
 import pytest_asyncio
 
 from services.chassis import subjects
-from services.chassis.objects import ObjectStore
+from services.chassis.errors import PermissionDenied
+from services.chassis.objects import ObjectStore, StoredObject
 from services.chassis.postgres import ALL_TENANTS
 from services.index import manifest
 from services.index.manifest import ObjectName
@@ -198,6 +199,54 @@ async def test_an_object_that_cannot_be_taken_in_has_a_dead_letter_and_its_neigh
     await texts_become(watching, TEXT, OTHER)
     open_letters = await watching.rows("select reason from dead_letters where state = 'open' order by reason")
     assert open_letters == [("DOCUMENT_MALFORMED",), ("DOCUMENT_TOO_LARGE",)]
+
+
+async def test_an_object_that_cannot_be_read_fails_once_however_often_it_is_asked_for(
+    watching: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = source(watching)
+    head = store.head
+    asked = 0
+
+    async def refused(key: str) -> StoredObject | None:
+        nonlocal asked
+        if key != "secret.md":
+            return await head(key)
+        asked += 1
+        raise PermissionDenied("the object store refuses to give secret.md: 403")
+
+    async def letters() -> list[tuple[Any, ...]]:
+        return await watching.rows("select stage, reason, state, generation::int from dead_letters order by generation")
+
+    async def compared(times: int) -> None:
+        found = await reconcile(watching)
+        assert found.missing + found.changed == 1
+
+        async def so() -> bool:
+            return asked == times and await settled(watching)
+
+        await eventually(so)
+
+    monkeypatch.setattr(store, "head", refused)
+    await put(watching, "secret.md", TEXT)
+    for times in range(1, 4):
+        await compared(times)
+        assert await letters() == [("accept", "PERMISSION_DENIED", "open", 1)]
+        assert await watching.rows("select status from jobs") == [("failed",)]
+        assert await watching.rows("select state, error <> '' from objects") == [("refused", True)]
+    # Once a person closed the letter, what still cannot be read has one again, and one only.
+    async with watching.database.transaction(tenant=TENANT) as connection:
+        await connection.execute("update dead_letters set state = 'discarded'")
+    for times in range(4, 6):
+        await compared(times)
+    assert await letters() == [
+        ("accept", "PERMISSION_DENIED", "discarded", 1), ("accept", "PERMISSION_DENIED", "open", 2),
+    ]
+    # It is asked for all the same, so that it is there once it can be read.
+    monkeypatch.setattr(store, "head", head)
+    await reconcile(watching)
+    await texts_become(watching, TEXT)
+    assert [state for _, _, state, _ in await letters()] == ["discarded", "discarded"]
 
 
 async def test_what_a_person_deleted_stays_deleted_until_the_object_changes(watching: Pipeline) -> None:
