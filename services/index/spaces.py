@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import psycopg
 from psycopg import sql
 from psycopg.errors import DiskFull, OutOfMemory
 from psycopg.rows import class_row
@@ -164,10 +165,11 @@ async def build_indexes(
 ) -> list[str]:
     """Give an HNSW index to each partition of over `rows_min` rows that has none; return their names.
 
-    A partition of up to `deferred_rows_max` rows that is being loaded is left for later: adding a row to an index costs
-    several times what building it afterwards does (ADR 16). Built concurrently: neither searches nor commits wait, and
-    the build waits at its end for transactions that began before it. One process builds at a time, the others return
-    at once. The server is asked for as much memory as the graph takes, up to `memory_bytes_max`.
+    One that cannot be built is in the log, and is tried again at the next call. A partition of up to
+    `deferred_rows_max` rows that is being loaded is left for later: adding a row to an index costs several times what
+    building it afterwards does (ADR 16). Built concurrently: neither searches nor commits wait, and the build waits at
+    its end for transactions that began before it. One process builds at a time, the others return at once. The server
+    is asked for as much memory as the graph takes, up to `memory_bytes_max`.
     """
     async with sole_builder(database) as connection:
         if connection is None:
@@ -193,7 +195,14 @@ async def build_missing(
                 "partition": partition, "rows": int(rows), "memory_bytes": memory,
             })
             await connection.execute(SET_BUILD_MEMORY, (f"{memory // 1024}kB",))
-            await _build_index(connection, partition)
+            try:
+                await _build_index(connection, partition)
+            except psycopg.Error:
+                if connection.closed:
+                    raise
+                # One that fails each time must not keep the others from theirs.
+                logger.exception("no HNSW index was built", extra={"partition": partition})
+                continue
             built.append(partition)
     finally:
         if not connection.closed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -60,6 +61,31 @@ async def until_waiting(database: Database, building: asyncio.Task[object]) -> N
                 return
             await asyncio.sleep(0.05)
     raise AssertionError(f"the build ended instead of waiting: {building}")
+
+
+async def test_an_index_that_cannot_be_built_keeps_no_other_from_being_built(
+    database: Database, writer: Writer, caplog: pytest.LogCaptureFixture
+) -> None:
+    tenants = ("acme", "middle", "other")
+    for tenant in tenants:
+        await Writer(database, tenant).index("there.txt", [f"passage {number}" for number in range(20)])
+    async with database.transaction(tenant="acme") as connection:
+        table = (await spaces.get_space(connection, SPACE.space_id)).vectors_table
+    async with database.autocommit(tenant="acme") as connection:
+        await connection.execute("analyze")
+        # What is first in the list cannot be built: something else has its index's name.
+        listed = await connection.execute(spaces.PARTITIONS_WITHOUT_INDEX, {
+            "rows_min": 10, "deferred_rows_max": 0, "load_documents_min": spaces.LOAD_DOCUMENTS_MIN,
+        })
+        first, *others = [partition for partition, _, _ in await listed.fetchall()]
+        assert {first, *others} == {f"{table}_{tenant}" for tenant in tenants}
+        taken = "hnsw_" + hashlib.sha256(first.encode()).hexdigest()[:16]
+        await connection.execute(f"create table {taken} ()".encode())
+    assert sorted(await spaces.build_indexes(database, rows_min=10)) == sorted(others)
+    assert [record.partition for record in caplog.records if record.levelname == "ERROR"] == [first]  # type: ignore[attr-defined]
+    async with database.autocommit(tenant="acme") as connection:
+        await connection.execute(f"drop table {taken}".encode())
+    assert await spaces.build_indexes(database, rows_min=10) == [first]
 
 
 async def hnsw_indexes(database: Database) -> list[bool]:
