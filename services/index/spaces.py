@@ -165,10 +165,11 @@ async def build_indexes(
 ) -> list[str]:
     """Give an HNSW index to each partition of over `rows_min` rows that has none; return their names.
 
-    One that cannot be built is in the log, and is tried again at the next call. A partition of up to `deferred_rows_max` rows that is being loaded is left for later: adding a row to an index costs
-    several times what building it afterwards does (ADR 16). Built concurrently: neither searches nor commits wait, and
-    the build waits at its end for transactions that began before it. One process builds at a time, the others return
-    at once. The server is asked for as much memory as the graph takes, up to `memory_bytes_max`.
+    One that cannot be built is in the log, and is tried again at the next call. A partition of up to
+    `deferred_rows_max` rows that is being loaded is left for later: adding a row to an index costs several times what
+    building it afterwards does (ADR 16). Built concurrently: neither searches nor commits wait, and the build waits at
+    its end for transactions that began before it. One process builds at a time, the others return at once. The server
+    is asked for as much memory as the graph takes, up to `memory_bytes_max`.
     """
     async with sole_builder(database) as connection:
         if connection is None:
