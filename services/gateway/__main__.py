@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from services.chassis import channels, lifecycle
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import Stopping, Worker
+from services.chassis.migration_wait import wait_until_migrated
 from services.chassis.postgres import Database, DatabaseSettings
 from services.chassis.serving import Server
 from services.gateway.agents import Agents
@@ -42,6 +43,7 @@ from services.gateway.space_server import SpaceServer
 from services.gateway.tool_answering import ToolAnswerer
 from services.gateway.transfer_server import TransferServer
 from services.gateway.webhook import Webhook
+from services.index import migrations
 from sourcier.gateway.v1 import (
     answer_pb2,
     answer_pb2_grpc,
@@ -74,10 +76,7 @@ TRANSFER_SERVICE_NAME = transfer_pb2.DESCRIPTOR.services_by_name["TransferServic
 async def main(settings: GatewaySettings, stopping: Stopping) -> None:
     """Open what the service needs, in order, and serve until told to stop."""
     async with (
-        Database(DatabaseSettings(
-            url=settings.postgres_url.get_secret_value(), schema=settings.schema_name,
-            connections_max=settings.connections_max, statement_timeout_seconds=settings.search_seconds_max,
-        )) as database,
+        open_database(settings) as database,
         Peers(
             ingest_url=settings.ingest_url, embed_url=settings.embed_url, rerank_url=settings.rerank_url,
             generate_url=settings.generate_url,
@@ -140,6 +139,17 @@ def _dialogue(settings: GatewaySettings, database: Database, peers: Peers, retri
         assessor=assessor,
     )
     return Dialogue(answerer, Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue)
+
+
+@asynccontextmanager
+async def open_database(settings: GatewaySettings) -> AsyncIterator[Database]:
+    """Open the database, once it is migrated: nothing listens before, whichever of the services starts first."""
+    async with Database(DatabaseSettings(
+        url=settings.postgres_url.get_secret_value(), schema=settings.schema_name,
+        connections_max=settings.connections_max, statement_timeout_seconds=settings.search_seconds_max,
+    )) as database:
+        await wait_until_migrated(database, migrations.FOLDER)
+        yield database
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from services.chassis.errors import FailedPrecondition, InvalidArgument
+from services.chassis.migration_wait import wait_until_migrated
 from services.chassis.postgres import Database, DatabaseSettings, migrate
 from services.index.migrations import FOLDER
 
@@ -22,6 +23,26 @@ async def test_apply_to_an_empty_database_once(empty_database_url: str) -> None:
 async def test_processes_that_start_together_wait_for_one_another(empty_database_url: str) -> None:
     applied = await asyncio.gather(*(migrate(empty_database_url, FOLDER) for _ in range(4)))
     assert sorted(len(names) for names in applied) == [0, 0, 0, len(list(FOLDER.glob("*.sql")))]
+
+
+async def test_who_applies_none_waits_until_all_are_there(
+    empty_database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Database(DatabaseSettings(url=empty_database_url, schema="waited_for")) as database:
+        with pytest.raises(FailedPrecondition, match=r"waited_for has migration 0 of \d+; start an ingest service"):
+            await wait_until_migrated(database, FOLDER, seconds_max=0)
+        waiting = asyncio.create_task(wait_until_migrated(database, FOLDER))
+        async with asyncio.timeout(30):
+            while "waiting for an ingest service" not in caplog.text:
+                await asyncio.sleep(0.01)
+        assert not waiting.done()
+        await migrate(empty_database_url, FOLDER, schema="waited_for")
+        await waiting
+
+
+async def test_a_database_that_is_ahead_is_not_waited_for(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "0001_first.sql").write_text("select 1")
+    await wait_until_migrated(database, tmp_path, seconds_max=0)
 
 
 async def test_two_installations_live_in_one_database(empty_database_url: str) -> None:
