@@ -1,4 +1,4 @@
-"""PostgreSQL: a bounded pool, transactions that name their tenant, migrations, and the translation of its errors.
+"""PostgreSQL: a bounded pool, transactions that name their tenant, and migrations.
 
 Row-level security is forced on every tenant table and reads `sourcier.tenant`, which only `Database.transaction` sets:
 a statement run outside of it sees no row. Work over all tenants (dispatcher, relay) names the tenant `ALL_TENANTS`.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -20,18 +20,10 @@ from typing import Self, TypeAlias, TypeVar
 import psycopg
 from psycopg import AsyncConnection, sql
 from psycopg.rows import TupleRow
-from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+from psycopg_pool import AsyncConnectionPool
 
-from services.chassis.errors import (
-    AlreadyExists,
-    DeadlineExceeded,
-    FailedPrecondition,
-    InvalidArgument,
-    PermissionDenied,
-    ResourceExhausted,
-    ServiceError,
-    Unavailable,
-)
+from services.chassis.errors import FailedPrecondition, InvalidArgument
+from services.chassis.postgres_errors import translated_errors
 from services.chassis.postgres_types import register_types
 from services.chassis.tenants import TENANT_PATTERN
 
@@ -276,77 +268,6 @@ def check_schema_name(schema: str) -> None:
     if not SCHEMA_PATTERN.fullmatch(schema):
         message = f"A schema is 1 to 41 characters of a-z, 0-9 and underscore, not {schema!r}."
         raise InvalidArgument(message, field="schema")
-
-
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Raise the errors of psycopg and its pool as `ServiceError`s."""
-    try:
-        yield
-    except (psycopg.Error, PoolTimeout, PoolClosed, TooManyRequests) as error:
-        raise translate(error) from error
-
-
-def translate(error: Exception) -> ServiceError:
-    """Return what an error of psycopg means to a caller; its text stays in the log, it may hold data."""
-    for kinds, translation, message in TRANSLATIONS:
-        if isinstance(error, kinds):
-            return translation(message)
-    logger.error("an error of the database that nothing is known about", exc_info=error)
-    # Of the server's own making, it may be over the next time; a wrong statement stays wrong.
-    return DatabaseFault() if isinstance(error, psycopg.InternalError) else ServiceError()
-
-
-class DatabaseFault(ServiceError):
-    """The database met an error of its own."""
-
-    # Tried again a few times only, as an unknown error is: not for as long as an outage may last.
-    retryable = True
-    reason = "DATABASE_FAULT"
-
-
-# The first that fits wins: narrower classes stand above the ones they derive from.
-TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[ServiceError], str], ...] = (
-    ((TooManyRequests,), ResourceExhausted, "Too many requests wait for the database."),
-    ((PoolTimeout, PoolClosed), Unavailable, "No connection to the database became free in time."),
-    ((psycopg.errors.QueryCanceled,), DeadlineExceeded, "The database took longer than allowed."),
-    (
-        (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure),
-        Unavailable,
-        "Another transaction holds what this one needs.",
-    ),
-    (
-        (
-            psycopg.errors.InsufficientResources,
-            psycopg.errors.DiskFull,
-            psycopg.errors.OutOfMemory,
-            psycopg.errors.TooManyConnections,
-        ),
-        ResourceExhausted,
-        "The database is out of a resource.",
-    ),
-    ((psycopg.errors.InsufficientPrivilege,), PermissionDenied, "The database refuses this to its role or tenant."),
-    ((psycopg.errors.UniqueViolation,), AlreadyExists, "The thing named exists already."),
-    ((psycopg.errors.ForeignKeyViolation,), FailedPrecondition, "What this belongs to does not exist any more."),
-    ((psycopg.DataError,), InvalidArgument, "A value cannot be stored."),
-    (
-        (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn),
-        FailedPrecondition,
-        "The schema is not migrated.",
-    ),
-    (
-        (
-            psycopg.OperationalError,
-            psycopg.InterfaceError,
-            # None of these is an OperationalError: a primary that was demoted, and sessions that the server ended.
-            psycopg.errors.ReadOnlySqlTransaction,
-            psycopg.errors.IdleInTransactionSessionTimeout,
-            psycopg.errors.TransactionTimeout,
-        ),
-        Unavailable,
-        "The database cannot be reached.",
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)

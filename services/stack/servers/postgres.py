@@ -14,7 +14,8 @@ import psycopg
 from psycopg import AsyncConnection, sql
 
 from services.chassis.memory import within_container
-from services.chassis.postgres import Connection, translated_errors
+from services.chassis.postgres import Connection
+from services.chassis.postgres_errors import translated_errors
 from services.stack import ports, programs
 from services.stack.child import Child, Command
 from services.stack.component import Component

@@ -16,7 +16,8 @@ from services.chassis.errors import (
     ServiceError,
     Unavailable,
 )
-from services.chassis.postgres import PLAN_EACH, Connection, Database, DatabaseFault, DatabaseSettings
+from services.chassis.postgres import PLAN_EACH, Connection, Database, DatabaseSettings
+from services.chassis.postgres_errors import DatabaseFault
 from services.chassis.postgres_types import integer_array, text_array
 from tests.integration.index.writer import Writer
 
