@@ -115,6 +115,28 @@ async def test_a_space_is_built_switched_rolled_back_and_dropped_while_documents
             assert await lacking(pipeline, SPACE.space_id) == 0
 
 
+async def test_a_switch_by_force_is_made_whole_afterwards_and_so_is_a_return_by_force(serve: Serve) -> None:
+    async with serve(further_spaces=[WIDE]) as pipeline:
+        for number in range(3):
+            await indexed(pipeline, f"{DOCUMENT}\n\nNuméro {number} de la série.", f"{number}.md")
+        await call(pipeline, "BuildSpace", space=WIDE.space_id)
+        await call(pipeline, "SwitchSpace", force=True)
+        assert await lacking(pipeline, WIDE.space_id) > 0
+        async with embedding(pipeline, WordEmbedder(pipeline.jetstream, space=WIDE)):
+            await whole(pipeline, WIDE.space_id)
+
+            async def no_gap_is_left() -> bool:
+                return await pipeline.rows("select 1 from space_gaps") == []
+
+            await eventually(no_gap_is_left)
+            ((table,),) = await pipeline.rows(
+                f"select vectors_table from embedding_spaces where space_id = '{SPACE.space_id}'"
+            )
+            await pipeline.rows(f"with gone as (delete from {table}) select 1")
+            await call(pipeline, "RollbackSpace", force=True)
+            await whole(pipeline, SPACE.space_id)
+
+
 async def test_the_same_content_is_not_indexed_again_after_a_switch(serve: Serve) -> None:
     async with serve(further_spaces=[WIDE]) as pipeline, embedding(
         pipeline, WordEmbedder(pipeline.jetstream, space=WIDE)
