@@ -216,6 +216,26 @@ class JetStream:
                 raise Unavailable(f"JetStream does not describe {name}: {error or type(error)}") from error
         return depths
 
+    async def last_sequence(self, subject: Subject[Payload]) -> int:
+        """Return the sequence of the newest message of a subject's stream."""
+        assert subject.stream is not None
+        return int((await self._describe(subject.stream)).state.last_seq)
+
+    async def oldest_sequence(self, subject: Subject[Payload], *, lane: str, suffix: str) -> int | None:
+        """Return the sequence of the oldest message of any tenant that waits in a work queue, or is in hand; None where
+        none is."""
+        assert subject.stream is not None
+        name = subjects.stream_name(self.prefix, subject.stream)
+        try:
+            found = await self.context.get_msg(
+                name, seq=1, subject=subject.pattern(self.prefix, lane, suffix), next=True
+            )
+        except nats.js.errors.NotFoundError:
+            return None
+        except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
+            raise Unavailable(f"JetStream does not describe {name}: {error or type(error)}") from error
+        return found.seq
+
     async def ensure_durable(
         self, subject: Subject[Payload], *, stage: str, lane: str = "", suffix: str = ""
     ) -> tuple[str, str]:

@@ -358,7 +358,7 @@ for update
 ORIGINALS = """
 select distinct original_key
 from document_versions
-where tenant = %(tenant)s and collection_id = %(collection_id)s
+where tenant = %(tenant)s and collection_id = %(collection_id)s and original_key <> ''
 """
 CONTENTS = """
 select distinct content_sha256

@@ -158,11 +158,11 @@ limit %(limit)s
 
 LOCK = "select collection_id from documents where tenant = %(tenant)s and document_id = %(document_id)s for update"
 
-# A content-addressed original may serve another document too, whose it then stays.
+# A content-addressed original may serve another document too, whose it then stays; what was refused has none.
 ORIGINALS = """
 select distinct original_key
 from document_versions as version
-where tenant = %(tenant)s and document_id = %(document_id)s
+where tenant = %(tenant)s and document_id = %(document_id)s and original_key <> ''
   and not exists (
       select from document_versions as other
       where other.tenant = version.tenant and other.original_key = version.original_key

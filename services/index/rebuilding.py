@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from psycopg import sql
 from psycopg.rows import class_row
@@ -125,7 +126,7 @@ async def write_vectors(
 
 
 async def gaps(connection: Connection, *, limit: int) -> list[Gap]:
-    """Return noted gaps, the oldest first; in a transaction of `ALL_TENANTS`."""
+    """Return noted gaps that were not postponed, the oldest first; in a transaction of `ALL_TENANTS`."""
     async with connection.cursor(row_factory=class_row(Gap)) as cursor:
         await cursor.execute(SELECT_GAPS, {"limit": limit})
         return await cursor.fetchall()
@@ -133,9 +134,16 @@ async def gaps(connection: Connection, *, limit: int) -> list[Gap]:
 
 async def close_gaps(connection: Connection, closed: Sequence[Gap]) -> None:
     """Forget gaps, but for those that were noted anew since they were read."""
-    await connection.execute(DELETE_GAPS, {
-        "document_ids": [gap.document_id for gap in closed], "noted": [gap.noted_at for gap in closed],
-    })
+    await connection.execute(DELETE_GAPS, _identity(closed))
+
+
+async def postpone_gaps(connection: Connection, stuck: Sequence[Gap], *, seconds: float) -> None:
+    """Let other gaps have their turn before these, which are not returned for so long."""
+    await connection.execute(POSTPONE_GAPS, _identity(stuck) | {"seconds": seconds})
+
+
+def _identity(gaps: Sequence[Gap]) -> dict[str, Any]:
+    return {"document_ids": [gap.document_id for gap in gaps], "noted": [gap.noted_at for gap in gaps]}
 
 
 async def held_spaces(connection: Connection, *, tenant: str, collection_id: str) -> list[tuple[str, str]]:
@@ -212,6 +220,7 @@ on conflict (tenant, chunk_id) do nothing
 SELECT_GAPS = """
 select tenant, collection_id, document_id, noted_at::text as noted_at
 from space_gaps
+where noted_at <= clock_timestamp()
 order by noted_at
 limit %(limit)s
 """
@@ -220,6 +229,13 @@ DELETE_GAPS = """
 delete from space_gaps
 using unnest(%(document_ids)s::uuid[], %(noted)s::timestamptz[]) as closed (document_id, noted_at)
 where space_gaps.document_id = closed.document_id and space_gaps.noted_at = closed.noted_at
+"""
+
+POSTPONE_GAPS = """
+update space_gaps
+set noted_at = clock_timestamp() + make_interval(secs => %(seconds)s)
+from unnest(%(document_ids)s::uuid[], %(noted)s::timestamptz[]) as stuck (document_id, noted_at)
+where space_gaps.document_id = stuck.document_id and space_gaps.noted_at = stuck.noted_at
 """
 
 SELECT_HELD_SPACES = f"""

@@ -226,6 +226,12 @@ async def _change(
     await connection.execute(SWITCH_COLLECTION, values)
     await connection.execute(SWITCH_MANIFEST, values)
     await connection.execute(SWITCH_BUILD, values | {"total": total, "done": done})
+    if done < total:
+        # The builder fills the space that does not answer, and gaps: this one answers from now on.
+        space = await get_space(connection, target)
+        await connection.execute(
+            sql.SQL(NOTE_GAPS).format(table=sql.Identifier(space.vectors_table)), values | {"tenant": tenant}
+        )
     return await get_build(connection, tenant=tenant, build_id=opened.build_id)
 
 
@@ -305,6 +311,23 @@ update space_builds
 set state = %(state)s, switched_at = now(), updated_at = now(), chunks_total = %(total)s, chunks_done = %(done)s,
     error = '', ready_at = coalesce(ready_at, now())
 where build_id = %(build_id)s
+"""
+
+# Locked before they are noted: a commit that holds its document would wait for our note, and our note for its document.
+NOTE_GAPS = """
+insert into space_gaps (document_id, tenant, collection_id)
+select document_id, tenant, collection_id
+from documents as document
+where tenant = %(tenant)s and collection_id = %(collection_id)s and current_version is not null
+  and exists (
+      select from chunks as chunk
+      where chunk.tenant = %(tenant)s and chunk.document_id = document.document_id and not exists (
+          select from {table} as vector where vector.tenant = %(tenant)s and vector.chunk_id = chunk.chunk_id
+      )
+  )
+order by document_id
+for key share of document
+on conflict (document_id) do nothing
 """
 
 # A vector goes in one transaction with its chunk, so the counts tell whether any is missing.

@@ -164,7 +164,7 @@ where build_id = %(build_id)s and state in ('building', 'ready', 'live')
 ERROR = """
 update space_builds set error = %(error)s, updated_at = now()
 where tenant = %(tenant)s and collection_id = %(collection_id)s and state in ('building', 'ready', 'live')
-  and %(space_id)s in (space_id, from_space_id)
+  and %(space_id)s in (space_id, from_space_id) and error <> %(error)s
 """
 
 READY = """

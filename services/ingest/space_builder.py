@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from services.chassis import subjects
-from services.chassis.errors import InvalidArgument, ServiceError, SpaceMismatch
+from services.chassis.errors import InvalidArgument, ResourceExhausted, ServiceError, SpaceMismatch
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import first_of
 from services.chassis.postgres import ALL_TENANTS, Connection, Database
@@ -37,7 +37,9 @@ PAGE_DOCUMENTS = 64
 IN_FLIGHT_MAX = 256
 """Chunks sent and not yet there."""
 STALL_SECONDS = 60.0
-"""Without a single vector for so long, chunks are sent again later and others get their turn."""
+"""Without a single vector for so long others get their turn; chunks are sent again once what was sent is worked off."""
+POSTPONED_SECONDS = 10.0
+"""How long gaps that could not be closed leave the others their turn."""
 VERIFY_SECONDS = 300.0
 """How often builds that are whole are looked through all the same."""
 NOTE_SECONDS = 5.0
@@ -74,6 +76,10 @@ class SpaceBuilder:
         self._woken = asyncio.Event()
         self._verified_at = time.monotonic()
         self._noted_at = 0.0
+        self._stalled_at: dict[str, int] = {}
+        """By space the last sequence of the queue when no vector came: until all before it is worked off, or gone, what
+        was sent still waits there, and is not sent again."""
+        self._told: dict[_Target, str] = {}
 
     def wake(self) -> None:
         """Say that there may be work now."""
@@ -126,6 +132,9 @@ class SpaceBuilder:
             return await space_upkeep.open_builds(connection, state=state)
 
     async def _build(self, build: OpenBuild, stopping: asyncio.Event) -> None:
+        if await self._waiting(build.space_id):
+            await self._note_error(_target(build), str(_no_vectors(build.space_id)))
+            return
         whole = await self._guarded(build, stopping)
         await self._note_progress(build)
         if not whole or stopping.is_set():
@@ -190,20 +199,24 @@ class SpaceBuilder:
     async def _close(self, tenant: str, collection_id: str, noted: list[Gap], stopping: asyncio.Event) -> None:
         async with self._database.transaction(tenant=tenant, read_only=True) as connection:
             held = await rebuilding.held_spaces(connection, tenant=tenant, collection_id=collection_id)
+        stuck = False
         for space_id, table in held:
             target = _Target(tenant, collection_id, space_id, table)
             try:
                 await self._fill(target, [gap.document_id for gap in noted], stopping)
             except (SpaceMismatch, _Stalled) as error:
                 await self._note_error(target, str(error))
-                return
+                stuck = True
             except InvalidArgument as error:
                 # No model can be made to read it: the person who switches reads why.
                 logger.error("a passage has no place in its space: %s", error)
                 await self._note_error(target, error.message)
         if not stopping.is_set():
             async with self._database.transaction(tenant=tenant) as connection:
-                await rebuilding.close_gaps(connection, noted)
+                if stuck:
+                    await rebuilding.postpone_gaps(connection, noted, seconds=POSTPONED_SECONDS)
+                else:
+                    await rebuilding.close_gaps(connection, noted)
 
     async def _fill(
         self, target: _Target, document_ids: Sequence[str], stopping: asyncio.Event, *, build: OpenBuild | None = None
@@ -218,22 +231,26 @@ class SpaceBuilder:
                     connection, tenant=target.tenant, vectors_table=target.vectors_table, document_ids=document_ids,
                     limit=2 * IN_FLIGHT_MAX,
                 )
-            if not lacking:
-                break
             arrived = in_flight - set(lacking)
             in_flight -= arrived
+            if arrived:
+                self._told.pop(target, None)
+            if not lacking:
+                break
             fresh = [chunk_id for chunk_id in lacking if chunk_id not in in_flight][: IN_FLIGHT_MAX - len(in_flight)]
             if fresh:
-                await self._send(target, space, fresh)
+                if await self._waiting(target.space_id):
+                    raise _no_vectors(target.space_id)
+                try:
+                    await self._send(target, space, fresh)
+                except ResourceExhausted as error:
+                    raise await self._stalled(target.space_id) from error
                 in_flight.update(fresh)
                 sent += len(fresh)
             if arrived or fresh:
                 moved_at = time.monotonic()
             if time.monotonic() - moved_at > STALL_SECONDS:
-                raise _Stalled(
-                    f"no vectors of the space {target.space_id} came for {STALL_SECONDS:.0f} s; is an embed service "
-                    "with its model running?"
-                )
+                raise await self._stalled(target.space_id)
             if build is not None and time.monotonic() - counted_at > LOOK_SECONDS:
                 counted_at = time.monotonic()
                 await self._note_progress(build)
@@ -241,6 +258,23 @@ class SpaceBuilder:
                     break
             await first_of(stopping, seconds=POLL_SECONDS)
         return sent
+
+    async def _stalled(self, space_id: str) -> _Stalled:
+        """Return the error of a space without vectors, and note until when what was sent waits in the queue."""
+        self._stalled_at[space_id] = await self._jetstream.last_sequence(subjects.CHUNKS_READY)
+        return _no_vectors(space_id)
+
+    async def _waiting(self, space_id: str) -> bool:
+        """Return whether what was sent to a space still waits: more of it would fill a queue that nobody reads."""
+        if space_id not in self._stalled_at:
+            return False
+        oldest = await self._jetstream.oldest_sequence(
+            subjects.CHUNKS_READY, lane="bulk", suffix=subjects.space_token(space_id)
+        )
+        if oldest is not None and oldest <= self._stalled_at[space_id]:
+            return True
+        del self._stalled_at[space_id]
+        return False
 
     async def _send(self, target: _Target, space: CountedSpace, chunk_ids: Sequence[str]) -> None:
         async with self._database.transaction(tenant=target.tenant, read_only=True) as connection:
@@ -266,7 +300,9 @@ class SpaceBuilder:
             )
 
     async def _note_error(self, target: _Target, error: str) -> None:
-        logger.warning("space builder: %s", error)
+        if self._told.get(target) != error:
+            logger.warning("space builder: %s", error)
+            self._told[target] = error
         async with self._database.transaction(tenant=target.tenant) as connection:
             await space_upkeep.note_error(
                 connection, tenant=target.tenant, collection_id=target.collection_id, space_id=target.space_id,
@@ -299,6 +335,13 @@ class SpaceBuilder:
 
 def _target(build: OpenBuild) -> _Target:
     return _Target(build.tenant, build.collection_id, build.space_id, build.vectors_table)
+
+
+def _no_vectors(space_id: str) -> _Stalled:
+    return _Stalled(
+        f"no vectors of the space {space_id} came for {STALL_SECONDS:.0f} s; is an embed service with its model "
+        "running?"
+    )
 
 
 def _message(document: DocumentChunks, batch: Sequence[Chunk], *, space_id: str) -> events_pb2.ChunksReady:

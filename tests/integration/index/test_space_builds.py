@@ -121,10 +121,15 @@ async def test_nothing_is_switched_before_it_is_whole(database: Database, writer
     await finish(database, build, wide)
     with pytest.raises(FailedPrecondition, match="was not switched"):
         await change(database, "roll_back")
-    await writer.index("b.txt", ["Une gare de plus."])
+    late = await writer.index("b.txt", ["Une gare de plus."])
     with pytest.raises(FailedPrecondition, match="1 of 3 chunks"):
         await change(database, "switch")
+    assert (await gap_documents(database)) == [late.document_id]
+    async with database.transaction(tenant=TENANT) as connection:
+        await connection.execute("delete from space_gaps")
     assert (await change(database, "switch", force=True)).state == "live"
+    # Only what lacks vectors in the space that answers now.
+    assert (await gap_documents(database)) == [late.document_id]
 
 
 async def test_what_is_committed_meanwhile_is_noted_as_a_gap(

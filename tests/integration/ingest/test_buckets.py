@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -247,6 +248,23 @@ async def test_an_object_that_cannot_be_read_fails_once_however_often_it_is_aske
     await reconcile(watching)
     await texts_become(watching, TEXT)
     assert [state for _, _, state, _ in await letters()] == ["discarded", "discarded"]
+
+
+async def test_a_collection_with_an_object_that_was_refused_is_deleted_with_all_its_files(
+    watching: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A folder refuses to delete what has no name; an S3 store may do so, too.
+    folder = ObjectStore.open(url=f"file://{tmp_path}", bucket="", access_key="", secret_key="", region="")
+    monkeypatch.setattr(watching.objects, "_backend", folder._backend)
+    await put(watching, "empty.md", "")
+    await put(watching, "good.md", TEXT)
+    await reconcile(watching)
+    await texts_become(watching, TEXT)
+    assert len(await watching.keys()) == 2  # an original and an artefact
+    await watching.stub.DeleteCollection(
+        ingest_pb2.DeleteCollectionRequest(name="docs"), timeout=30, metadata=METADATA
+    )
+    assert await watching.keys() == []
 
 
 async def test_what_a_person_deleted_stays_deleted_until_the_object_changes(watching: Pipeline) -> None:

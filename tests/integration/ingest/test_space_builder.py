@@ -11,11 +11,12 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from services.chassis import consuming
-from services.chassis.postgres import ALL_TENANTS
-from services.index import spaces, versions
+from services.chassis import consuming, jetstream
+from services.chassis.postgres import ALL_TENANTS, Connection
+from services.index import space_upkeep, spaces, versions
 from services.ingest import space_builder
 from sourcier.ingest.v1 import spaces_pb2
+from tests.integration.chassis.fix_jetstream import stream_messages
 from tests.integration.index.writer import SPACE
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, Pipeline, WordEmbedder, eventually
@@ -115,6 +116,28 @@ async def test_a_space_is_built_switched_rolled_back_and_dropped_while_documents
             assert await lacking(pipeline, SPACE.space_id) == 0
 
 
+async def test_a_switch_by_force_is_made_whole_afterwards_and_so_is_a_return_by_force(serve: Serve) -> None:
+    async with serve(further_spaces=[WIDE]) as pipeline:
+        for number in range(3):
+            await indexed(pipeline, f"{DOCUMENT}\n\nNuméro {number} de la série.", f"{number}.md")
+        await call(pipeline, "BuildSpace", space=WIDE.space_id)
+        await call(pipeline, "SwitchSpace", force=True)
+        assert await lacking(pipeline, WIDE.space_id) > 0
+        async with embedding(pipeline, WordEmbedder(pipeline.jetstream, space=WIDE)):
+            await whole(pipeline, WIDE.space_id)
+
+            async def no_gap_is_left() -> bool:
+                return await pipeline.rows("select 1 from space_gaps") == []
+
+            await eventually(no_gap_is_left)
+            ((table,),) = await pipeline.rows(
+                f"select vectors_table from embedding_spaces where space_id = '{SPACE.space_id}'"
+            )
+            await pipeline.rows(f"with gone as (delete from {table}) select 1")
+            await call(pipeline, "RollbackSpace", force=True)
+            await whole(pipeline, SPACE.space_id)
+
+
 async def test_the_same_content_is_not_indexed_again_after_a_switch(serve: Serve) -> None:
     async with serve(further_spaces=[WIDE]) as pipeline, embedding(
         pipeline, WordEmbedder(pipeline.jetstream, space=WIDE)
@@ -141,6 +164,79 @@ async def test_a_service_that_is_not_there_is_named_and_the_build_goes_on_once_i
         async with embedding(pipeline, WordEmbedder(pipeline.jetstream, space=WIDE)):
             await reached(pipeline, "ready")
         assert (await state_of(pipeline))[1] == ""
+
+
+async def test_a_space_without_a_service_lets_the_gaps_of_others_be_closed(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_builder, "STALL_SECONDS", 0.3)
+    monkeypatch.setattr(space_builder, "PAGE_DOCUMENTS", 1)
+    monkeypatch.setattr(space_builder, "POSTPONED_SECONDS", 0.5)
+    absent = replace(WIDE, space_id="a-space-first-in-order")
+    async with serve(further_spaces=[absent]) as pipeline:
+        await indexed(pipeline, DOCUMENT, "guide.md")
+        await call(pipeline, "BuildSpace", space=absent.space_id)
+        for number in range(3):
+            await indexed(pipeline, f"{DOCUMENT}\n\nNuméro {number} de la série.", f"{number}.md")
+        ((table,),) = await pipeline.rows(
+            f"select vectors_table from embedding_spaces where space_id = '{SPACE.space_id}'"
+        )
+        # The youngest gap is one of a space that has its service, too.
+        await pipeline.rows(
+            f"with gone as (delete from {table} where document_id = ("
+            "select document_id from documents where filename = '2.md')) select 1"
+        )
+        await whole(pipeline, SPACE.space_id)
+        assert await lacking(pipeline, absent.space_id) > 0
+        async with embedding(pipeline, WordEmbedder(pipeline.jetstream, space=absent)):
+            await whole(pipeline, absent.space_id)
+
+
+async def test_chunks_that_wait_in_a_queue_that_nobody_reads_are_not_sent_again(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_builder, "STALL_SECONDS", 0.3)
+    monkeypatch.setattr(space_builder, "LOOK_SECONDS", 0.05)
+    rounds, open_builds = 0, space_upkeep.open_builds
+
+    async def counted(connection: Connection, *, state: str) -> list[space_upkeep.OpenBuild]:
+        nonlocal rounds
+        rounds += state == "building"
+        return await open_builds(connection, state=state)
+
+    monkeypatch.setattr(space_upkeep, "open_builds", counted)
+    async with serve(further_spaces=[WIDE]) as pipeline:
+        await indexed(pipeline, DOCUMENT, "guide.md")
+        await call(pipeline, "BuildSpace", space=WIDE.space_id)
+
+        async def told() -> bool:
+            return "is an embed service" in (await state_of(pipeline))[1]
+
+        await eventually(told)
+        sent, before = await stream_messages(pipeline.jetstream), rounds
+
+        async def again() -> bool:
+            return rounds > before + 4
+
+        await eventually(again)
+        assert sent == await stream_messages(pipeline.jetstream) == 1
+        async with embedding(pipeline, WordEmbedder(pipeline.jetstream, space=WIDE)):
+            await reached(pipeline, "ready")
+
+
+async def test_a_full_queue_is_told_at_the_build(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jetstream, "FULL_WAIT_SECONDS", 0.3)
+    async with serve(further_spaces=[WIDE], queue_messages_max=1) as pipeline:
+        for number in range(2):
+            await indexed(pipeline, f"{DOCUMENT}\n\nNuméro {number} de la série.", f"{number}.md")
+        await call(pipeline, "BuildSpace", space=WIDE.space_id)
+
+        async def told() -> bool:
+            return "is an embed service" in (await state_of(pipeline))[1]
+
+        await eventually(told)
+        async with embedding(pipeline, WordEmbedder(pipeline.jetstream, space=WIDE)):
+            await reached(pipeline, "ready")
 
 
 async def test_chunks_that_the_new_model_cannot_read_fail_the_build_with_the_way_out(serve: Serve) -> None:
