@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -27,11 +27,11 @@ from nats.js.api import (
     RetentionPolicy,
     StorageType,
     StreamConfig,
-    StreamInfo,
 )
 
 from services.chassis import subjects, telemetry
 from services.chassis.errors import FailedPrecondition, ResourceExhausted, TooLarge, Unavailable
+from services.chassis.queues import Queues
 from services.chassis.subjects import Payload, QueueLimits, Stream, Subject
 
 M = TypeVar("M", bound=Payload)
@@ -68,6 +68,7 @@ class JetStream:
         self._name = name
         self._client = _Client()
         self.context: JetStreamContext
+        self.queues: Queues
 
     async def __aenter__(self) -> Self:
         try:
@@ -82,6 +83,7 @@ class JetStream:
             await self._client.close()
             raise
         self.context = self._client.jetstream(timeout=PUBLISH_SECONDS)
+        self.queues = Queues(self.context, prefix=self.prefix)
         try:
             await self.ensure_streams()
         except BaseException:
@@ -179,62 +181,9 @@ class JetStream:
         for stream, _ in subjects.streams():
             if not stream.work_queue:
                 continue
-            described = await self._describe(stream)
+            described = await self.queues.describe(stream)
             states.append((described.config.name or "", str(described.created), described.state.last_seq))
         return states
-
-    async def queued(self, held: Iterable[Subject[Payload]]) -> set[tuple[str, str]]:
-        """Return tenants and lanes of which a message of these subjects waits or is in hand.
-
-        Asked of the work queues, not of their durables: a stage that never ran has none, and its messages wait, too.
-        """
-        found = set()
-        for subject in held:
-            assert subject.stream is not None
-            described = await self._describe(subject.stream, subjects_filter=subject.pattern(self.prefix))
-            found |= {subject.queue_of(address) for address in described.state.subjects or {}}
-        return found
-
-    async def _describe(self, stream: Stream, *, subjects_filter: str | None = None) -> StreamInfo:
-        name = subjects.stream_name(self.prefix, stream)
-        try:
-            return await self.context.stream_info(name, subjects_filter)
-        except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
-            raise Unavailable(f"JetStream does not describe {name}: {error or type(error)}") from error
-
-    async def queue_depths(self) -> dict[str, int]:
-        """Return how many messages wait or are in hand, by durable consumer of the work queues."""
-        depths = {}
-        for stream, _ in subjects.streams():
-            if not stream.work_queue:
-                continue
-            name = subjects.stream_name(self.prefix, stream)
-            try:
-                for consumer in await self.context.consumers_info(name):
-                    depths[consumer.name] = (consumer.num_pending or 0) + (consumer.num_ack_pending or 0)
-            except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
-                raise Unavailable(f"JetStream does not describe {name}: {error or type(error)}") from error
-        return depths
-
-    async def last_sequence(self, subject: Subject[Payload]) -> int:
-        """Return the sequence of the newest message of a subject's stream."""
-        assert subject.stream is not None
-        return int((await self._describe(subject.stream)).state.last_seq)
-
-    async def oldest_sequence(self, subject: Subject[Payload], *, lane: str, suffix: str) -> int | None:
-        """Return the sequence of the oldest message of any tenant that waits in a work queue, or is in hand; None where
-        none is."""
-        assert subject.stream is not None
-        name = subjects.stream_name(self.prefix, subject.stream)
-        try:
-            found = await self.context.get_msg(
-                name, seq=1, subject=subject.pattern(self.prefix, lane, suffix), next=True
-            )
-        except nats.js.errors.NotFoundError:
-            return None
-        except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
-            raise Unavailable(f"JetStream does not describe {name}: {error or type(error)}") from error
-        return found.seq
 
     async def ensure_durable(
         self, subject: Subject[Payload], *, stage: str, lane: str = "", suffix: str = ""

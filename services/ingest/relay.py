@@ -136,7 +136,7 @@ class Relay:
 
     async def _measure(self) -> None:
         """Tell how much waits where, and for how long: the lag that replicas are scaled by."""
-        for durable, depth in (await self._jetstream.queue_depths()).items():
+        for durable, depth in (await self._jetstream.queues.depths()).items():
             telemetry.queue_messages.labels(durable).set(depth)
         async with self._database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
             waiting = await versions.oldest_under_way(connection)
@@ -169,7 +169,7 @@ class Relay:
         if time.monotonic() - self._kept_house_at < HOUSEKEEPING_SECONDS:
             return
         self._kept_house_at = time.monotonic()
-        queued = await self._jetstream.queued(HOPS)
+        queued = await self._jetstream.queues.waiting(HOPS)
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
             stalled = await versions.stalled(
                 connection, older_than_seconds=self._stalled_seconds, limit=RELEASE_LIMIT, queued=queued

@@ -261,14 +261,14 @@ class SpaceBuilder:
 
     async def _stalled(self, space_id: str) -> _Stalled:
         """Return the error of a space without vectors, and note until when what was sent waits in the queue."""
-        self._stalled_at[space_id] = await self._jetstream.last_sequence(subjects.CHUNKS_READY)
+        self._stalled_at[space_id] = await self._jetstream.queues.last_sequence(subjects.CHUNKS_READY)
         return _no_vectors(space_id)
 
     async def _waiting(self, space_id: str) -> bool:
         """Return whether what was sent to a space still waits: more of it would fill a queue that nobody reads."""
         if space_id not in self._stalled_at:
             return False
-        oldest = await self._jetstream.oldest_sequence(
+        oldest = await self._jetstream.queues.oldest_sequence(
             subjects.CHUNKS_READY, lane="bulk", suffix=subjects.space_token(space_id)
         )
         if oldest is not None and oldest <= self._stalled_at[space_id]:

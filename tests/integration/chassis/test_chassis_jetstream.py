@@ -190,13 +190,15 @@ async def test_a_body_over_the_limit_is_refused_before_it_resets_the_connection(
 
 
 async def test_the_oldest_message_of_a_lane_and_a_suffix_is_known_until_it_is_worked_off(jetstream: JetStream) -> None:
-    async def oldest(suffix: str = SUFFIX) -> int | None:
-        return await jetstream.oldest_sequence(CHUNKS_READY, lane="bulk", suffix=suffix)
+    queues = jetstream.queues
 
-    assert (await oldest(), await jetstream.last_sequence(CHUNKS_READY)) == (None, 0)
+    async def oldest(suffix: str = SUFFIX) -> int | None:
+        return await queues.oldest_sequence(CHUNKS_READY, lane="bulk", suffix=suffix)
+
+    assert (await oldest(), await queues.last_sequence(CHUNKS_READY)) == (None, 0)
     await publish(jetstream, 1)
     await publish(jetstream, 2, 3, lane="bulk", tenant="other")
-    assert (await oldest(), await oldest("elsewhere"), await jetstream.last_sequence(CHUNKS_READY)) == (2, None, 3)
+    assert (await oldest(), await oldest("elsewhere"), await queues.last_sequence(CHUNKS_READY)) == (2, None, 3)
     await jetstream.context.delete_msg(name_of(jetstream), 2)
     assert await oldest() == 3
 

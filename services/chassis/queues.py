@@ -1,0 +1,81 @@
+"""What the broker's work queues hold: asked of the streams, for a stage that never ran has no durable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import nats.errors
+import nats.js.errors
+from nats.js import JetStreamContext
+from nats.js.api import StreamInfo
+
+from services.chassis import subjects
+from services.chassis.errors import Unavailable
+from services.chassis.subjects import Payload, Stream, Subject
+
+NOT_DESCRIBED = (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error)
+
+
+class Queues:
+    """Looks at the streams of one subject prefix; every method raises Unavailable where the broker does not answer."""
+
+    def __init__(self, context: JetStreamContext, *, prefix: str) -> None:
+        self._context = context
+        self._prefix = prefix
+
+    async def describe(self, stream: Stream, *, subjects_filter: str | None = None) -> StreamInfo:
+        """Return a stream's configuration and state; with a filter, the state counts the messages of each subject."""
+        name = self._name(stream)
+        try:
+            return await self._context.stream_info(name, subjects_filter)
+        except NOT_DESCRIBED as error:
+            raise _undescribed(name, error) from error
+
+    async def depths(self) -> dict[str, int]:
+        """Return how many messages wait or are in hand, by durable consumer of the work queues."""
+        depths = {}
+        for stream, _ in subjects.streams():
+            if not stream.work_queue:
+                continue
+            name = self._name(stream)
+            try:
+                for consumer in await self._context.consumers_info(name):
+                    depths[consumer.name] = (consumer.num_pending or 0) + (consumer.num_ack_pending or 0)
+            except NOT_DESCRIBED as error:
+                raise _undescribed(name, error) from error
+        return depths
+
+    async def waiting(self, held: Iterable[Subject[Payload]]) -> set[tuple[str, str]]:
+        """Return tenants and lanes of which a message of these subjects waits or is in hand."""
+        found = set()
+        for subject in held:
+            assert subject.stream is not None
+            described = await self.describe(subject.stream, subjects_filter=subject.pattern(self._prefix))
+            found |= {subject.queue_of(address) for address in described.state.subjects or {}}
+        return found
+
+    async def last_sequence(self, subject: Subject[Payload]) -> int:
+        """Return the sequence of the newest message of a subject's stream."""
+        assert subject.stream is not None
+        return int((await self.describe(subject.stream)).state.last_seq)
+
+    async def oldest_sequence(self, subject: Subject[Payload], *, lane: str, suffix: str) -> int | None:
+        """Return the sequence of the oldest message of any tenant that waits or is in hand; None where none is."""
+        assert subject.stream is not None
+        name = self._name(subject.stream)
+        try:
+            found = await self._context.get_msg(
+                name, seq=1, subject=subject.pattern(self._prefix, lane, suffix), next=True
+            )
+        except nats.js.errors.NotFoundError:
+            return None
+        except NOT_DESCRIBED as error:
+            raise _undescribed(name, error) from error
+        return found.seq
+
+    def _name(self, stream: Stream) -> str:
+        return subjects.stream_name(self._prefix, stream)
+
+
+def _undescribed(name: str, error: Exception) -> Unavailable:
+    return Unavailable(f"JetStream does not describe {name}: {error or type(error)}")
