@@ -79,15 +79,15 @@ class Peer:
             await peer._process.stop()
 
     async def ways(self, files: list[Path], *, quick: bool) -> tuple[Way, Way]:
-        """Return the fastest way here with the file that we run, and the fastest of all."""
-        forms = list(FORMS)[:2] if quick else list(FORMS)
-        tried = [Way(form, batch) for form in forms for batch in BATCHES[self.name]]
+        """Return the fastest way here with the file that we run, and the fastest of all; a quick run tries few, once."""
+        forms, batches = list(FORMS), BATCHES[self.name]
+        tried = [Way(form, batch) for form in forms[: 2 if quick else None] for batch in batches[-1 if quick else 0 :]]
         rates: dict[Way, list[float]] = {way: [] for way in tried}
-        for turn in range(1 + (1 if quick else TRIES)):
-            for way in tried:
-                done = await self.ingest(files, f"tried{turn}_{tried.index(way)}", way)
-                # The first time a way connects, loads and warms.
-                if turn:
+        # The first time a way connects, loads and warms.
+        for turn in range(1) if quick else range(-1, TRIES):
+            for number, way in enumerate(tried):
+                done = await self.ingest(files, f"tried{turn + 1}_{number}", way)
+                if turn >= 0:
                     rates[way].append(done.tokens / done.seconds)
         by_rate = sorted(tried, key=lambda way: max(rates[way]), reverse=True)
         return next(way for way in by_rate if way.form == STORED), by_rate[0]
