@@ -81,7 +81,9 @@ class Peer:
     async def ways(self, files: list[Path], *, quick: bool) -> tuple[Way, Way]:
         """Return the fastest way here with the file that we run, and the fastest of all; a quick run tries few, once."""
         forms, batches = list(FORMS), BATCHES[self.name]
-        tried = [Way(form, batch) for form in forms[: 2 if quick else None] for batch in batches[-1 if quick else 0 :]]
+        if quick:
+            forms, batches = forms[:2], batches[-1:]
+        tried = [Way(form, batch) for form in forms for batch in batches]
         rates: dict[Way, list[float]] = {way: [] for way in tried}
         # The first time a way connects, loads and warms.
         for turn in range(1) if quick else range(-1, TRIES):
