@@ -13,3 +13,6 @@ alter table file_removals enable row level security;
 alter table file_removals force row level security;
 create policy tenant_rows on file_removals
 using ((select current_setting('sourcier.tenant', true)) in (tenant, '*'));
+
+-- Nothing was ever written into it: staged keys and states tell what comes twice (ADR 18).
+drop table inbox;

@@ -217,7 +217,7 @@ async def test_without_a_tenant_nothing_is_visible_and_nothing_can_be_written(
 ) -> None:
     version = await writer.index("a.txt", ["texte"])
     async with database._pool.connection() as connection:
-        for table in ("collections", "documents", "chunks", "lexical_entries", "jobs", "outbox", "inbox"):
+        for table in ("collections", "documents", "chunks", "lexical_entries", "jobs", "outbox", "file_removals"):
             cursor = await connection.execute(f"select count(*) from {table}".encode())
             assert await cursor.fetchone() == (0,), table
     async with database.transaction(tenant="other") as connection:
