@@ -80,7 +80,7 @@ class Peer:
 
     async def ways(self, files: list[Path], *, quick: bool) -> tuple[Way, Way]:
         """Return the fastest way here with the file that we run, and the fastest of all; a quick run tries few, once."""
-        forms, batches = list(FORMS), BATCHES[self.name]
+        forms, batches = list(FORMS), list(BATCHES[self.name])
         if quick:
             forms, batches = forms[:2], batches[-1:]
         tried = [Way(form, batch) for form in forms for batch in batches]

@@ -232,7 +232,7 @@ class JetStream:
     ) -> None:
         """Publish and wait for the server's acknowledgement; wait for room in a full hop, never drop.
 
-        `message_id` only spares the next stage a duplicate: inbox and staged keys are the guarantee.
+        `message_id` only spares the next stage a duplicate: staged keys and states are the guarantee.
         """
         address = subject.address(self.prefix, tenant=tenant, lane=lane, suffix=suffix)
         await self.publish_payload(address, message.SerializeToString(), message_id=message_id)

@@ -14,7 +14,7 @@ from services.chassis.errors import AlreadyExists, FailedPrecondition, InvalidAr
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
 from services.chassis.tenants import TENANT_PATTERN
-from services.index import pagination
+from services.index import file_removals, pagination
 from services.index.lexical_entries import SHOW_ALL_ENTRIES
 from services.index.pagination import Page
 from services.index.retrieval_settings import RetrievalSettings
@@ -68,10 +68,8 @@ class CollectionDeletion:
 
     existed: bool
     document_count: int = 0
-    original_keys: tuple[str, ...] = ()
-    """Keys of the originals to remove from the object store."""
-    contents: tuple[bytes, ...] = ()
-    """SHA-256 of what no other collection of the tenant holds: its artefacts are to be removed, too."""
+    file_removals: tuple[int, ...] = ()
+    """Notes of the files that it leaves in the object store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,18 +190,13 @@ async def delete_collection(connection: Connection, *, tenant: str, name: str) -
     await _refuse_used(connection, name, values)
     # Waits for the commits under way, so that what they insert is deleted too.
     locked = await connection.execute(LOCK_DOCUMENTS, values)
-    cursor = await connection.execute(ORIGINALS, values)
-    originals = tuple(key for (key,) in await cursor.fetchall())
-    cursor = await connection.execute(CONTENTS, values)
-    contents = tuple(bytes(sha256) for (sha256,) in await cursor.fetchall())
+    removals = await file_removals.note_collection(connection, values)
     await connection.execute(SHOW_ALL_ENTRIES)
     for table in await vectors_tables(connection):
         await connection.execute(sql.SQL(DELETE_VECTORS).format(table=sql.Identifier(table)), values)
     for statement in (DELETE_ENTRIES, DELETE_CHUNKS, DELETE_STAGED, DELETE_CHANGES, CANCEL_JOBS, DELETE_COLLECTION):
         await connection.execute(statement, values)
-    return CollectionDeletion(
-        existed=True, document_count=locked.rowcount, original_keys=originals, contents=contents
-    )
+    return CollectionDeletion(existed=True, document_count=locked.rowcount, file_removals=removals)
 
 
 async def _insert(
@@ -354,21 +347,6 @@ select from documents
 where tenant = %(tenant)s and collection_id = %(collection_id)s
 order by document_id
 for update
-"""
-ORIGINALS = """
-select distinct original_key
-from document_versions
-where tenant = %(tenant)s and collection_id = %(collection_id)s and original_key <> ''
-"""
-CONTENTS = """
-select distinct content_sha256
-from document_versions as version
-where tenant = %(tenant)s and collection_id = %(collection_id)s
-  and not exists (
-      select from document_versions as other
-      where other.tenant = version.tenant and other.content_sha256 = version.content_sha256
-        and other.collection_id <> version.collection_id
-  )
 """
 DELETE_VECTORS = "delete from {table} where tenant = %(tenant)s and collection_id = %(collection_id)s"
 DELETE_ENTRIES = "delete from lexical_entries where tenant = %(tenant)s and collection_id = %(collection_id)s"

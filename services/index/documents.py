@@ -14,7 +14,7 @@ from services.chassis.errors import NotFound
 from services.chassis.ids import is_id
 from services.chassis.postgres import Connection
 from services.index import commit_statements as statements
-from services.index import pagination
+from services.index import file_removals, pagination
 from services.index.learned_responses import FORGET_OVERTAKEN, OVERTAKE_DELETED
 from services.index.lexical_entries import SHOW_ALL_ENTRIES
 from services.index.pagination import Page
@@ -54,10 +54,8 @@ class Deletion:
 
     existed: bool
     collection_id: str = ""
-    original_keys: tuple[str, ...] = ()
-    """Keys of the originals to remove from the object store."""
-    contents: tuple[bytes, ...] = ()
-    """SHA-256 of what no other document of the tenant holds: its artefacts are to be removed, too."""
+    file_removals: tuple[int, ...] = ()
+    """Notes of the files that it leaves in the object store."""
 
 
 async def get_document(connection: Connection, *, tenant: str, document_id: str) -> Document:
@@ -96,10 +94,7 @@ async def delete_document(connection: Connection, *, tenant: str, document_id: s
     if row is None:
         return Deletion(existed=False)
     values["collection_id"] = row[0]
-    cursor = await connection.execute(ORIGINALS, values)
-    originals = tuple(key for (key,) in await cursor.fetchall())
-    cursor = await connection.execute(CONTENTS, values)
-    contents = tuple(bytes(sha256) for (sha256,) in await cursor.fetchall())
+    removals = await file_removals.note_document(connection, values)
     tables = await vectors_tables(connection)
     async with connection.pipeline():
         await connection.execute(SHOW_ALL_ENTRIES)
@@ -111,9 +106,7 @@ async def delete_document(connection: Connection, *, tenant: str, document_id: s
             OVERTAKE_DELETED, FORGET_OVERTAKEN,
         ):
             await connection.execute(statement, values)
-    return Deletion(
-        existed=True, collection_id=str(values["collection_id"]), original_keys=originals, contents=contents
-    )
+    return Deletion(existed=True, collection_id=str(values["collection_id"]), file_removals=removals)
 
 
 async def _select(
@@ -157,29 +150,6 @@ limit %(limit)s
 """
 
 LOCK = "select collection_id from documents where tenant = %(tenant)s and document_id = %(document_id)s for update"
-
-# A content-addressed original may serve another document too, whose it then stays; what was refused has none.
-ORIGINALS = """
-select distinct original_key
-from document_versions as version
-where tenant = %(tenant)s and document_id = %(document_id)s and original_key <> ''
-  and not exists (
-      select from document_versions as other
-      where other.tenant = version.tenant and other.original_key = version.original_key
-        and other.document_id <> version.document_id
-  )
-"""
-
-CONTENTS = """
-select distinct content_sha256
-from document_versions as version
-where tenant = %(tenant)s and document_id = %(document_id)s
-  and not exists (
-      select from document_versions as other
-      where other.tenant = version.tenant and other.content_sha256 = version.content_sha256
-        and other.document_id <> version.document_id
-  )
-"""
 
 DELETE_STAGED = "delete from staged_chunks where tenant = %(tenant)s and document_id = %(document_id)s"
 

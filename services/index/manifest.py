@@ -134,13 +134,6 @@ async def postpone(connection: Connection, claimed: ClaimedObject, *, delay_seco
     await connection.execute(POSTPONE, values)
 
 
-async def seconds_until_due(connection: Connection) -> float | None:
-    """Return when the next row is due, 0 for now; None where none is marked."""
-    cursor = await connection.execute(NEXT_DUE)
-    row = await cursor.fetchone()
-    return None if row is None or row[0] is None else float(row[0])
-
-
 async def compare(
     connection: Connection, *, tenant: str, bucket: str, listed: Sequence[StoredObject]
 ) -> tuple[list[str], list[str]]:
@@ -243,10 +236,6 @@ POSTPONE = f"""
 update objects
 set claim = null, error = %(error)s, not_before = now() + make_interval(secs => %(delay_seconds)s)
 where {_CLAIMED}
-"""
-
-NEXT_DUE = """
-select greatest(extract(epoch from min(not_before) - now()), 0) from objects where state = 'changed'
 """
 
 COMPARE = """

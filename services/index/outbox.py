@@ -52,13 +52,6 @@ async def sent(connection: Connection, outbox_ids: Sequence[int]) -> None:
     await connection.execute("delete from outbox where outbox_id = any(%s)", (list(outbox_ids),))
 
 
-async def seconds_until_due(connection: Connection) -> float | None:
-    """Return when the next message is due, 0 for now; None where the outbox is empty."""
-    cursor = await connection.execute(NEXT_DUE)
-    row = await cursor.fetchone()
-    return None if row is None or row[0] is None else float(row[0])
-
-
 PUT = """
 insert into outbox (tenant, subject, payload, message_id, not_before)
 values (%(tenant)s, %(subject)s, %(payload)b, %(message_id)s, now() + make_interval(secs => %(delay_seconds)s))
@@ -73,5 +66,3 @@ order by not_before, outbox_id
 limit %s
 for update skip locked
 """
-
-NEXT_DUE = "select greatest(extract(epoch from min(not_before) - now()), 0) from outbox"

@@ -1,42 +1,20 @@
-"""What nobody needs any more: versions that were overtaken or closed, with the files that only they needed, and
-documents older than their collection keeps them.
-
-A version's files go first, then the rows that name them: a crash in between leaves rows, and the next sweep finds them.
-"""
+"""What nobody needs any more: versions that were overtaken or closed, and documents older than their collection keeps
+them. Their files are noted in the transaction that removes them (`file_removals`)."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-
-from psycopg.rows import class_row
 
 from services.chassis.postgres import Connection
 from services.index.commit_statements import LOCK_DOCUMENT
 
 
-@dataclass(frozen=True, slots=True)
-class OverVersion:
-    """A version that will never be worked on again."""
-
-    version_id: str
-    tenant: str
-    original_key: str
-    content_sha256: bytes
-    original_needed: bool
-    """Whether another version, of any document, has the same original."""
-    content_needed: bool
-    """Whether another version of the tenant has the same content."""
-
-
-async def over_versions(connection: Connection, *, older_than_seconds: float, limit: int) -> list[OverVersion]:
-    """Return versions that ended so long ago, oldest first, each locked, and its content against being taken in."""
-    async with connection.cursor(row_factory=class_row(OverVersion), binary=True) as cursor:
-        await cursor.execute(SELECT, {"older_than_seconds": older_than_seconds, "limit": limit})
-        return await cursor.fetchall()
+async def over_versions(connection: Connection, *, older_than_seconds: float, limit: int) -> list[str]:
+    """Return the ids of versions that ended so long ago, oldest first, each locked: they will never be worked on."""
+    cursor = await connection.execute(SELECT, {"older_than_seconds": older_than_seconds, "limit": limit})
+    return [str(version_id) for (version_id,) in await cursor.fetchall()]
 
 
 async def forget_versions(connection: Connection, version_ids: list[str]) -> None:
-    """Remove the rows of versions whose files are gone; what was staged for them goes with them."""
+    """Remove the rows of versions; what was staged for them goes with them."""
     values = {"version_ids": version_ids}
     for statement in (DELETE_STAGED, CLOSE_DEAD_LETTERS, DELETE):
         await connection.execute(statement, values)
@@ -63,19 +41,8 @@ async def lock_expired(connection: Connection, *, tenant: str, document_id: str)
     return await cursor.fetchone() is not None
 
 
-# The lock is the one that accepting takes: a content that is being taken in again is left for the next sweep.
 SELECT = """
-select version_id, tenant, original_key, content_sha256,
-       exists (
-           select from document_versions as other
-           where other.tenant = version.tenant and other.original_key = version.original_key
-             and other.version_id <> version.version_id
-       ) as original_needed,
-       exists (
-           select from document_versions as other
-           where other.tenant = version.tenant and other.content_sha256 = version.content_sha256
-             and other.version_id <> version.version_id
-       ) as content_needed
+select version_id
 from document_versions as version
 where state in ('superseded', 'failed')
   and finished_at < now() - make_interval(secs => %(older_than_seconds)s)
@@ -83,7 +50,6 @@ where state in ('superseded', 'failed')
       select from documents
       where documents.document_id = version.document_id and documents.current_generation > version.generation
   ))
-  and pg_try_advisory_xact_lock(hashtextextended(tenant || encode(content_sha256, 'hex'), 0))
 order by finished_at
 limit %(limit)s
 for update of version skip locked

@@ -243,7 +243,7 @@ class Collector:
                 )
             await manifest.settle_gone(connection, claimed)
         telemetry.objects_total.labels("removed" if deletion.existed else "absent").inc()
-        await self._removal.remove_files(deletion, tenant=claimed.tenant)
+        await self._removal.remove_files(deletion.file_removals, tenant=claimed.tenant)
 
     async def _disown(self, claimed: ClaimedObject) -> None:
         """Forget an object that no rule takes any more; its document stays until a person deletes it."""

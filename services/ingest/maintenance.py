@@ -10,11 +10,10 @@ import time
 from services.chassis import telemetry
 from services.chassis.errors import ServiceError
 from services.chassis.lifecycle import first_of
-from services.chassis.objects import ObjectStore
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import frequencies, manifests, planner_statistics, sweeping
+from services.index import file_removals, frequencies, manifests, planner_statistics, sweeping
 from services.ingest.removal import Removal
-from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, artefacts_prefix
+from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION
 
 logger = logging.getLogger(__name__)
 
@@ -39,9 +38,8 @@ class Maintenance:
 
     name = "maintenance"
 
-    def __init__(self, database: Database, objects: ObjectStore, removal: Removal) -> None:
+    def __init__(self, database: Database, removal: Removal) -> None:
         self._database = database
-        self._objects = objects
         self._removal = removal
         self._swept_at = 0.0
         self._manifests_due_at = 0.0
@@ -84,6 +82,7 @@ class Maintenance:
         self._swept_at = time.monotonic()
         while await self.sweep_versions() == SWEEP_LIMIT:
             pass
+        await self._removal.sweep_files()
         while await self.expire_documents() == SWEEP_LIMIT and not stopping.is_set():
             await self._refresh()  # searches rank by the frequencies meanwhile
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
@@ -92,19 +91,13 @@ class Maintenance:
             )
 
     async def sweep_versions(self, *, older_than_seconds: float = OVER_SECONDS) -> int:
-        """Remove overtaken versions with their files; return how many, `SWEEP_LIMIT` at most."""
+        """Remove overtaken versions, whose files are removed next; return how many, `SWEEP_LIMIT` at most."""
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
             over = await sweeping.over_versions(
                 connection, older_than_seconds=older_than_seconds, limit=SWEEP_LIMIT
             )
-            for version in over:
-                if version.original_key and not version.original_needed:
-                    await self._objects.delete(version.original_key)
-                if not version.content_needed:
-                    await self._objects.delete_prefix(
-                        artefacts_prefix(tenant=version.tenant, content_sha256=version.content_sha256)
-                    )
-            await sweeping.forget_versions(connection, [version.version_id for version in over])
+            await file_removals.note_versions(connection, over)
+            await sweeping.forget_versions(connection, over)
         return len(over)
 
     async def expire_documents(self) -> int:
@@ -119,7 +112,7 @@ class Maintenance:
                 if not await sweeping.lock_expired(connection, tenant=tenant, document_id=document_id):
                     continue
                 deletion = await self._removal.remove_rows(connection, tenant=tenant, document_id=document_id)
-            await self._removal.remove_files(deletion, tenant=tenant)
+            await self._removal.remove_files(deletion.file_removals, tenant=tenant)
             telemetry.expired_documents_total.inc()
             logger.info("older than its collection keeps documents", extra={"document_id": document_id})
         return len(expired)

@@ -77,7 +77,7 @@ def assemble(
         database, objects, relay, recent, space_id=space_id, passage_limit=tokens.passage_limit,
         document_bytes_max=settings.document_bytes_max,
     )
-    removal = Removal(objects, subject_prefix=jetstream.prefix)
+    removal = Removal(database, objects, subject_prefix=jetstream.prefix)
     buckets = SourceBuckets(watched(settings), lambda bucket: source_store(settings, bucket))
     collector = Collector(
         database, objects, buckets, intake, removal, relay, slots=settings.collect_slots

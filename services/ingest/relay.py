@@ -18,7 +18,7 @@ from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import first_of
 from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index import brokers, inbox, outbox, versions
+from services.index import brokers, outbox, versions
 from services.index.outbox import OutboxMessage, PendingMessage
 from services.index.versions import WaitingVersion
 from services.ingest.messages import received_message
@@ -33,7 +33,6 @@ PUBLISH_BYTES_MAX = 1024 * 1024
 BROKER_SECONDS = 5.0
 """How often the broker's streams are compared with what they were."""
 HOUSEKEEPING_SECONDS = 60.0
-INBOX_KEPT_SECONDS = 3 * 24 * 3600.0
 HOPS = (subjects.DOCUMENT_RECEIVED, subjects.DOCUMENT_PARSED, subjects.CHUNKS_READY, subjects.CHUNKS_EMBEDDED)
 """A document's way, in its order: asked in it, they show each message at least once, since the next hop's is published
 before the one before it is acknowledged."""
@@ -118,7 +117,7 @@ class Relay:
         """Publish a message; return why it has to be tried again."""
         try:
             await self._jetstream.publish_payload(message.subject, message.payload, message_id=message.message_id)
-            # A crash between here and the commit publishes twice; the consumers' inbox and keys know.
+            # A crash between here and the commit publishes twice; the stages' keys and states know.
             await failpoint("relay.after-publish")
         except ServiceError as error:
             if error.retryable:
@@ -178,7 +177,6 @@ class Relay:
                 logger.warning("released again: no end in sight", extra={"version_id": version.version_id})
             # Another message id: the first one may still be in the duplicates window.
             await self._put(connection, stalled, attempt=f"-{time.time_ns()}")
-            await inbox.forget(connection, older_than_seconds=INBOX_KEPT_SECONDS)
 
 
 def _together(messages: Sequence[PendingMessage]) -> Iterator[list[PendingMessage]]:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from services.chassis import subjects
+from services.chassis.errors import ServiceError
 from services.chassis.objects import ObjectStore
-from services.chassis.postgres import Connection
-from services.index import documents, outbox
+from services.chassis.postgres import ALL_TENANTS, Connection, Database
+from services.index import documents, file_removals, outbox
 from services.index.documents import Deletion
+from services.index.file_removals import FileRemoval
 from services.index.outbox import OutboxMessage
 from services.ingest.storage import artefacts_prefix
 from sourcier.events.v1 import events_pb2
+
+logger = logging.getLogger(__name__)
+
+FILES_LIMIT = 20
+"""Of one transaction: whoever takes the same content in waits for its end."""
 
 
 class Removal:
     """Deletes documents, for a person's call and for an object that is gone."""
 
-    def __init__(self, objects: ObjectStore, *, subject_prefix: str) -> None:
+    def __init__(self, database: Database, objects: ObjectStore, *, subject_prefix: str) -> None:
+        self._database = database
         self._objects = objects
         self._subject_prefix = subject_prefix
 
@@ -33,8 +45,48 @@ class Removal:
             ))
         return deletion
 
-    async def remove_files(self, deletion: Deletion, *, tenant: str) -> None:
-        """Delete the originals and artefacts that nobody needs any more; the sweep finds what a crash leaves."""
-        await self._objects.delete(*deletion.original_keys)
-        for content_sha256 in deletion.contents:
-            await self._objects.delete_prefix(artefacts_prefix(tenant=tenant, content_sha256=content_sha256))
+    async def remove_files(self, noted: tuple[int, ...], *, tenant: str) -> None:
+        """Remove the files of a deletion, after its commit; those that do not go now are left to the sweep."""
+        with _left_to_the_sweep():
+            for start in range(0, len(noted), FILES_LIMIT):
+                await self._remove(tenant=tenant, among=noted[start : start + FILES_LIMIT])
+
+    async def sweep_files(self) -> None:
+        """Remove the files that deletions left, until none is due or the store refuses one."""
+        with _left_to_the_sweep():
+            while await self._remove(tenant=ALL_TENANTS):
+                pass
+
+    async def _remove(self, *, tenant: str, among: tuple[int, ...] | None = None) -> int:
+        """Remove a page of files; return how many. Raise what the store said of one, which others go before then."""
+        gone: list[int] = []
+        refused: ServiceError | None = None
+        async with self._database.transaction(tenant=tenant) as connection:
+            for removal in await file_removals.due(connection, limit=FILES_LIMIT, among=among):
+                try:
+                    await self._remove_one(removal)
+                except ServiceError as error:
+                    refused = error
+                    await file_removals.postpone(connection, removal.removal_id)
+                    break
+                gone.append(removal.removal_id)
+            await file_removals.forget(connection, gone)
+        if refused is not None:
+            raise refused
+        return len(gone)
+
+    async def _remove_one(self, removal: FileRemoval) -> None:
+        if not removal.original_needed:
+            await self._objects.delete(removal.original_key)
+        if not removal.content_needed:
+            await self._objects.delete_prefix(
+                artefacts_prefix(tenant=removal.tenant, content_sha256=removal.content_sha256)
+            )
+
+
+@contextmanager
+def _left_to_the_sweep() -> Iterator[None]:
+    try:
+        yield
+    except ServiceError as error:
+        logger.warning("files of what was deleted are left to the next sweep: %s", error)

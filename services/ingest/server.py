@@ -18,7 +18,6 @@ from services.chassis.postgres import Connection
 from services.chassis.serving import received, tenant_of
 from services.index import collections, jobs
 from services.index.collections import DEFAULT_COLLECTION
-from services.index.documents import Deletion
 from services.index.jobs import Job
 from services.ingest.intake import Header
 from services.ingest.job_messages import FINISHED, STATUS_NAMES, job_message
@@ -76,7 +75,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         async with self._database.transaction(tenant=tenant) as connection:
             deletion = await self._removal.remove_rows(connection, tenant=tenant, document_id=request.document_id)
         self._relay.wake()
-        await self._removal.remove_files(deletion, tenant=tenant)
+        await self._removal.remove_files(deletion.file_removals, tenant=tenant)
         return ingest_pb2.DeleteResponse(existed=deletion.existed)
 
     async def GetJob(self, request: ingest_pb2.GetJobRequest, context: Context) -> ingest_pb2.GetJobResponse:
@@ -153,8 +152,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         tenant = tenant_of(context)
         async with self._database.transaction(tenant=tenant) as connection:
             deletion = await collections.delete_collection(connection, tenant=tenant, name=request.name)
-        files = Deletion(deletion.existed, original_keys=deletion.original_keys, contents=deletion.contents)
-        await self._removal.remove_files(files, tenant=tenant)
+        await self._removal.remove_files(deletion.file_removals, tenant=tenant)
         return ingest_pb2.DeleteCollectionResponse(
             existed=deletion.existed, document_count=deletion.document_count
         )

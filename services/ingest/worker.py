@@ -41,7 +41,7 @@ def pipeline(parts: Parts) -> list[Worker]:
     if "index" in stages:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)
         workers.append(index.consumer(slots=settings.index_slots))
-        maintenance = Maintenance(database, parts.objects, parts.removal)
+        maintenance = Maintenance(database, parts.removal)
         workers += [maintenance, parts.index_building, parts.space_builder]
     if "enrich" in stages and parts.enriching is not None:
         workers += _enriching(parts, parts.enriching)

@@ -27,7 +27,7 @@ async def test_errors_are_translated(database: Database) -> None:
         "select pg_sleep(1)": DeadlineExceeded,
         "select pg_terminate_backend(pg_backend_pid())": Unavailable,
         "select 'x'::uuid": InvalidArgument,
-        "insert into inbox (consumer, message_id, tenant) values ('c', 'm', 'other')": PermissionDenied,
+        "insert into outbox (tenant, subject, payload, message_id) values ('other', 's', '', 'm')": PermissionDenied,
         "insert into migrations values (1, '', '')": AlreadyExists,
         # As a primary that was demoted says.
         "set transaction read only; insert into inbox (consumer, message_id, tenant) values ('c', 'm', 'acme')":
@@ -155,9 +155,12 @@ async def test_cancelled_callers_leave_the_pool_whole(database_url: str) -> None
 
 async def test_a_transaction_that_fails_leaves_nothing_and_no_tenant(database: Database) -> None:
     with pytest.raises(InvalidArgument):
-        await _run(database, "insert into inbox values ('c', 'm', 'acme'); select 'x'::uuid")
+        await _run(database, (
+            "insert into outbox (tenant, subject, payload, message_id) values ('acme', 's', '', 'm'); "
+            "select 'x'::uuid"
+        ))
     async with database.transaction(tenant="acme") as connection:
-        cursor = await connection.execute("select count(*) from inbox")
+        cursor = await connection.execute("select count(*) from outbox")
         assert await cursor.fetchone() == (0,)
     async with database._pool.connection() as connection:
         cursor = await connection.execute("select current_setting('sourcier.tenant', true)")

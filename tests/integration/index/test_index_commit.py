@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded, Unavailable
 from services.chassis.postgres import Database, DatabaseSettings
-from services.index import documents, jobs, search
+from services.index import documents, file_removals, jobs, search
 from services.index.search import SearchRequest
 from tests.integration.index.writer import DIMENSION, Writer, text_vector
 
@@ -122,7 +122,10 @@ async def test_a_deleted_document_stays_deleted(writer: Writer) -> None:
     async with writer.database.transaction(tenant="acme") as connection:
         deletion = await documents.delete_document(connection, tenant="acme", document_id=version.document_id)
         again = await documents.delete_document(connection, tenant="acme", document_id=version.document_id)
-    assert (deletion.existed, deletion.original_keys) == (True, ("originals/a.txt",))
+        [removal] = await file_removals.due(connection, limit=10, among=deletion.file_removals)
+    assert (deletion.existed, removal.original_key) == (True, "originals/a.txt")
+    assert not removal.original_needed
+    assert not removal.content_needed
     assert not again.existed
     with pytest.raises(Superseded):
         await writer.stage(version, ["other half"], batch_no=1, batch_count=2, first_index=1)

@@ -1,4 +1,4 @@
-"""What moves documents on: the dispatcher's release, jobs, dead letters, outbox, inbox and frequencies."""
+"""What moves documents on: the dispatcher's release, jobs, dead letters, outbox and frequencies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from services.chassis.errors import InvalidArgument, NotFound, Superseded
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import dead_letters, documents, inbox, jobs, outbox, versions
+from services.index import dead_letters, documents, jobs, outbox, versions
 from services.index.dead_letters import Failure
 from services.index.jobs import StageReached
 from services.index.outbox import OutboxMessage
@@ -221,19 +221,6 @@ async def test_the_outbox_gives_each_message_to_one_relay_until_it_is_sent(datab
     async with database.transaction(tenant=ALL_TENANTS) as connection:
         assert [message.message_id for message in await outbox.take(connection, limit=10)] == ["1"]
         await outbox.sent(connection, [others[0].outbox_id])
-        wait = await outbox.seconds_until_due(connection)
-    assert wait is not None
-    assert 3_000 < wait <= 3_600
-
-
-async def test_the_inbox_knows_what_was_worked_on(database: Database) -> None:
-    async with database.transaction(tenant="acme") as connection:
-        assert await inbox.first_time(connection, tenant="acme", consumer="parse", message_id="1")
-        assert not await inbox.first_time(connection, tenant="acme", consumer="parse", message_id="1")
-        assert await inbox.first_time(connection, tenant="acme", consumer="chunk", message_id="1")
-    async with database.transaction(tenant=ALL_TENANTS) as connection:
-        assert await inbox.forget(connection, older_than_seconds=3_600) == 0
-        assert await inbox.forget(connection, older_than_seconds=0) == 2
 
 
 async def test_frequencies_follow_commits_replacements_and_deletions(database: Database, writer: Writer) -> None:

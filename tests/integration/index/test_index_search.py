@@ -217,7 +217,7 @@ async def test_without_a_tenant_nothing_is_visible_and_nothing_can_be_written(
 ) -> None:
     version = await writer.index("a.txt", ["texte"])
     async with database._pool.connection() as connection:
-        for table in ("collections", "documents", "chunks", "lexical_entries", "jobs", "outbox", "inbox"):
+        for table in ("collections", "documents", "chunks", "lexical_entries", "jobs", "outbox", "file_removals"):
             cursor = await connection.execute(f"select count(*) from {table}".encode())
             assert await cursor.fetchone() == (0,), table
     async with database.transaction(tenant="other") as connection:
@@ -235,7 +235,7 @@ async def test_deleting_a_collection_removes_all_of_it(database: Database, write
         page = await collections.list_collections(connection, tenant="acme")
         held = await collections.count_held(connection, tenant="acme", of=page.items)
     assert (deletion.existed, deletion.document_count) == (True, 1)
-    assert deletion.original_keys == ("originals/a.txt",)
+    assert len(deletion.file_removals) == 1
     assert not again.existed
     assert ([each.name for each in page.items], held) == (["kept"], [collections.Held(documents=1, chunks=1)])
     for table in ("chunks", "lexical_entries", "documents", "collection_statistics"):

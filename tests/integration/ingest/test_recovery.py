@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from services.chassis import subjects
+from services.chassis.errors import Unavailable
 from services.chassis.postgres import ALL_TENANTS
+from services.index import file_removals, versions
+from services.index.documents import Deletion
 from services.ingest.maintenance import Maintenance
 from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import METADATA, Pipeline, eventually
+from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, eventually
 
 
 async def delete_streams(service: Pipeline) -> None:
@@ -56,9 +59,10 @@ async def test_overtaken_versions_go_with_their_files(serve: Serve) -> None:
             response = await service.submit(f"C’est la {text} version.", filename="a.md")
             await service.finished(response.job.job_id)
         assert len(await service.keys()) == 6  # an original and an artefact each
-        maintenance = Maintenance(service.database, service.objects, service.parts.removal)
+        maintenance = Maintenance(service.database, service.parts.removal)
         assert await maintenance.sweep_versions() == 0  # too young
         assert await maintenance.sweep_versions(older_than_seconds=0) == 2
+        await service.parts.removal.sweep_files()
         assert len(await service.keys()) == 2
         assert await service.texts() == ["C’est la troisième version."]
         assert await service.rows("select generation::int from document_versions") == [(3,)]
@@ -70,10 +74,102 @@ async def test_files_that_another_document_needs_are_kept(serve: Serve) -> None:
         for filename, text in (("a.md", same), ("b.md", same), ("a.md", "Un autre texte.")):
             response = await service.submit(text, filename=filename)
             await service.finished(response.job.job_id)
-        maintenance = Maintenance(service.database, service.objects, service.parts.removal)
+        maintenance = Maintenance(service.database, service.parts.removal)
         assert await maintenance.sweep_versions(older_than_seconds=0) == 1
+        await service.parts.removal.sweep_files()
         # The original of each, and the artefact of each content.
         assert len(await service.keys()) == 4
+
+
+async def remove_rows(service: Pipeline, document_id: str) -> Deletion:
+    async with service.database.transaction(tenant=TENANT) as connection:
+        return await service.parts.removal.remove_rows(connection, tenant=TENANT, document_id=document_id)
+
+
+async def test_files_of_a_deletion_that_a_crash_cut_short_go_with_the_next_sweep(serve: Serve) -> None:
+    async with serve() as service:
+        job = (await service.submit("Un texte à oublier.", filename="a.md")).job
+        await service.finished(job.job_id)
+        assert (await remove_rows(service, job.document_id)).existed
+        assert len(await service.keys()) == 2
+        await service.parts.removal.sweep_files()
+        assert await service.keys() == []
+        assert await service.rows("select 1 from file_removals") == []
+
+
+async def test_files_that_a_store_refuses_to_delete_go_once_it_does_and_keep_no_others(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_removals, "RETRY_SECONDS", 0.0)
+    async with serve() as service:
+        jobs = [(await service.submit(f"Texte numéro {n}.", filename=f"{n}.md")).job for n in range(2)]
+        for job in jobs:
+            await service.finished(job.job_id)
+        [refused, _] = [key for key in await service.keys() if key.startswith("documents/")]
+        delete = service.objects.delete
+
+        async def away(*keys: str) -> None:
+            if refused in keys:
+                raise Unavailable("the object store is away")
+            await delete(*keys)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(service.objects, "delete", away)
+            for job in jobs:
+                deletion = await service.stub.Delete(
+                    ingest_pb2.DeleteRequest(document_id=job.document_id), timeout=30, metadata=METADATA
+                )
+                assert deletion.existed
+            await service.parts.removal.sweep_files()
+            assert refused in await service.keys()
+            assert len(await service.keys()) == 2  # and the artefact
+        await service.parts.removal.sweep_files()
+        assert await service.keys() == []
+
+
+async def test_a_content_that_comes_again_before_its_files_are_removed_keeps_its_artefact(serve: Serve) -> None:
+    async with serve() as service:
+        text = "Un texte qui change de nom."
+        first = (await service.submit(text, filename="a.md")).job
+        await service.finished(first.job_id)
+        deletion = await remove_rows(service, first.document_id)
+        second = (await service.submit(text, filename="b.md")).job
+        await service.finished(second.job_id)
+        await service.parts.removal.remove_files(deletion.file_removals, tenant=TENANT)
+        assert [key.split("/")[0] for key in await service.keys()] == ["artefacts", "documents"]
+        assert await service.rows("select 1 from file_removals") == []
+
+
+async def test_a_content_that_is_being_taken_in_is_left_for_the_next_sweep(serve: Serve) -> None:
+    async with serve() as service:
+        job = (await service.submit("Un texte pris à nouveau.", filename="a.md")).job
+        await service.finished(job.job_id)
+        [(sha256,)] = await service.rows("select content_sha256 from documents")
+        deletion = await remove_rows(service, job.document_id)
+        async with service.database.transaction(tenant=TENANT) as accepting:
+            await accepting.execute(versions.SHARE_CONTENT, {"tenant": TENANT, "content_sha256": sha256})
+            await service.parts.removal.remove_files(deletion.file_removals, tenant=TENANT)
+            assert len(await service.keys()) == 2
+        await service.parts.removal.sweep_files()
+        assert await service.keys() == []
+
+
+async def test_an_artefact_that_is_stored_after_the_deletion_of_its_document_goes_too(serve: Serve) -> None:
+    async with serve() as service:
+        service.embedder.gate.clear()
+        job = (await service.submit("Un texte lu en chemin.", filename="a.md")).job
+        await service.embedder.held.wait()
+        artefact = next(key for key in await service.keys() if key.startswith("artefacts/"))
+        await service.stub.Delete(
+            ingest_pb2.DeleteRequest(document_id=job.document_id), timeout=30, metadata=METADATA
+        )
+        assert await service.keys() == []
+        await service.objects.put(artefact, b"as a parser that was slow")
+        await service.parts.removal.sweep_files()
+        assert await service.keys() == [artefact]
+        await service.rows("update file_removals set not_before = now() returning 1")
+        await service.parts.removal.sweep_files()
+        assert await service.keys() == []
 
 
 async def test_the_same_corpus_and_settings_give_the_same_chunk_ids(serve: Serve) -> None:

@@ -62,7 +62,7 @@ async def aged(service: Pipeline, *sources: str, days: float = 40) -> None:
 
 
 async def expire(service: Pipeline) -> int:
-    return await Maintenance(service.database, service.objects, service.parts.removal).expire_documents()
+    return await Maintenance(service.database, service.parts.removal).expire_documents()
 
 
 def removed_in_all() -> float:
@@ -101,7 +101,7 @@ async def test_it_goes_on_page_by_page_until_nothing_is_expired(
         await aged(service, *names)
         before = removed_in_all()
         # Two processes at once: each document is removed, and counted, once.
-        keepers = [Maintenance(service.database, service.objects, service.parts.removal) for _ in range(2)]
+        keepers = [Maintenance(service.database, service.parts.removal) for _ in range(2)]
         await asyncio.gather(*(keeper._sweep(asyncio.Event()) for keeper in keepers))
         assert await service.rows("select source from documents") == []
         assert (await service.keys(), removed_in_all()) == ([], before + 5)
