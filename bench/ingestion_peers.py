@@ -79,7 +79,7 @@ class Peer:
             await peer._process.stop()
 
     async def ways(self, files: list[Path], *, quick: bool) -> tuple[Way, Way]:
-        """Return the fastest way here with the file that we run, and the fastest of all; a quick run tries few, once."""
+        """Return the fastest way here with the file that we run, and the fastest of all; a quick run tries few."""
         forms, batches = list(FORMS), list(BATCHES[self.name])
         if quick:
             forms, batches = forms[:2], batches[-1:]
