@@ -30,8 +30,8 @@ async def test_errors_are_translated(database: Database) -> None:
         "insert into outbox (tenant, subject, payload, message_id) values ('other', 's', '', 'm')": PermissionDenied,
         "insert into migrations values (1, '', '')": AlreadyExists,
         # As a primary that was demoted says.
-        "set transaction read only; insert into inbox (consumer, message_id, tenant) values ('c', 'm', 'acme')":
-            Unavailable,
+        "set transaction read only; insert into outbox (tenant, subject, payload, message_id) "
+        "values ('acme', 's', '', 'm')": Unavailable,
         "set local transaction_timeout = 50; select pg_sleep(20)": Unavailable,
         "do $$ begin raise exception 'cache lookup failed' using errcode = 'XX000'; end $$": DatabaseFault,
     }
