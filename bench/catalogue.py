@@ -41,7 +41,7 @@ BENCHMARKS = {
     ),
     "embedding-quality": Benchmark(
         module="bench.embedding_quality", about="what int8 costs in retrieval, beside fp32", page="embedding",
-        environments=("export",), quick_seconds=10, seconds=120,
+        environments=("export",), quick_seconds=15, seconds=150,
     ),
     "ingestion": Benchmark(
         module="bench.ingestion", about="files to rows that can be found, beside LlamaIndex and Haystack",
