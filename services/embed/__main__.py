@@ -21,7 +21,8 @@ SERVICE_NAME = embed_pb2.DESCRIPTOR.services_by_name["EmbedService"].full_name
 async def main(settings: EmbedSettings, stopping: Stopping) -> None:
     """Open what the service needs, in order, and serve until told to stop."""
     model = ModelStore(settings.models_root).load(settings.model)
-    engine = open_engine(model, name=settings.engine, threads=settings.threads, streams=settings.streams)
+    engine = open_engine(model, name=settings.engine, threads=settings.threads, streams=settings.streams,
+                         fixed_lengths_max=settings.fixed_lengths_max)
     encoder = Encoder(model, engine)
     async with (
         Batcher(encoder, streams=encoder.streams, queue_tokens_max=settings.queue_tokens_max,

@@ -25,6 +25,8 @@ from services.embed.encoder import Encoded, Encoder, Tokens
 BATCH_TEXTS_MAX = 64
 SHARE_TOKENS_MIN = 256
 """The least that a batch is cut down to so that all streams end together; smaller ones read the weights too often."""
+REST_SECONDS = 60.0
+"""What a load has made the engine keep goes after one to two times as long without it."""
 INLINE_CHARACTERS_MAX = 400
 """Up to so many are tokenised where they arrive: a question takes less time than to hand it to a thread and back."""
 
@@ -73,6 +75,7 @@ class Batcher:
         self._runners = [
             asyncio.create_task(self._run(), name=f"embed stream {number}") for number in range(self._streams)
         ]
+        self._runners.append(asyncio.create_task(self._rest(), name="embed rest"))
         return self
 
     async def __aexit__(
@@ -162,6 +165,11 @@ class Batcher:
             for waiting, result in zip(batch, encoded, strict=True):
                 if not waiting.result.done():
                     waiting.result.set_result(result)
+
+    async def _rest(self) -> None:
+        while True:
+            await asyncio.sleep(REST_SECONDS)
+            await asyncio.to_thread(self.encoder.engine.rest)
 
     def _next_batch(self) -> list[_Waiting]:
         for priority in Priority:

@@ -78,6 +78,10 @@ class InferenceEngine(Protocol):
         """Return the last hidden state, shape (texts, tokens, dimension), of padded ids of shape (texts, tokens)."""
         ...
 
+    def rest(self) -> None:
+        """Give back what was made for a load and has not been used since the last call."""
+        ...
+
 
 class Encoder:
     """The tokenizer, the graph and the space's constants."""

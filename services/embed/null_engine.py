@@ -54,6 +54,9 @@ class NullEngine:
         np.take(self._table, input_ids.ravel() % TABLE_ROWS, axis=0, out=output, mode="clip")
         return output.reshape(*input_ids.shape, -1)
 
+    def rest(self) -> None:
+        """Do nothing: there is nothing to give back."""
+
     def _output(self, rows: int) -> FloatArray:
         kept: FloatArray | None = getattr(self._of_thread, "output", None)
         if kept is None or len(kept) < rows:

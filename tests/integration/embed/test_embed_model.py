@@ -12,8 +12,10 @@ import pytest
 
 from services.chassis.errors import ModelInvalid
 from services.chassis.models import Model, ModelStore, default_root
+from services.embed import lengths
 from services.embed.encoder import Encoder
-from services.embed.engines import OpenVinoEngine, open_engine
+from services.embed.engines import open_engine
+from services.embed.openvino_engine import OpenVinoEngine
 
 pytestmark = pytest.mark.models
 
@@ -103,6 +105,61 @@ def test_a_question_that_is_alone_gets_the_vector_of_one_in_a_stream(model: Mode
         assert float(alone.vector @ in_stream.vector) > 0.999
         codes = [np.frombuffer(entry.token_codes, np.uint8) for entry in (alone, in_stream)]
         assert np.unpackbits(codes[0] ^ codes[1]).mean() < 0.02
+
+
+def test_a_load_of_one_length_runs_in_a_model_of_that_length_until_it_is_over(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "int8" not in model.manifest.variants:
+        pytest.skip(f"the model store has {NAME} in {', '.join(model.manifest.variants)} alone")
+    monkeypatch.setattr(lengths, "WORTH_TOKENS", 4 * 64)
+    never, engine = (
+        OpenVinoEngine(model.variant("int8"), name="openvino-int8", threads=2, streams=2, fixed_lengths_max=most)
+        for most in (0, 1)
+    )
+    any_length, fixed = Encoder(model, never), Encoder(model, engine)
+    texts = tuple(" ".join(PASSAGES[number:] + PASSAGES[:number]) for number in range(3))
+    expected = vectors(any_length, texts, prefix="passage: ")
+    for _ in range(2):
+        assert (vectors(fixed, texts, prefix="passage: ") * expected).sum(axis=1).min() > 0.999
+        engine.wait_until_compiled()
+    (length,) = engine._fixed
+    assert engine._graph(1, length) is engine._fixed[length]
+    assert engine._graph(1, length + 16) is engine._any
+    assert (vectors(fixed, texts, prefix="passage: ") * expected).sum(axis=1).min() > 0.999
+    assert not never._fixed
+
+    engine.rest()
+    assert list(engine._fixed) == [length]
+    engine.rest()
+    assert not engine._fixed
+    # It begins to count anew.
+    vectors(fixed, texts[:1], prefix="passage: ")
+    engine.wait_until_compiled()
+    assert not engine._fixed
+
+
+def test_a_length_that_cannot_be_compiled_for_costs_speed_alone(
+    model: Model, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if "int8" not in model.manifest.variants:
+        pytest.skip(f"the model store has {NAME} in {', '.join(model.manifest.variants)} alone")
+    monkeypatch.setattr(lengths, "WORTH_TOKENS", 1)
+    engine = OpenVinoEngine(model.variant("int8"), name="openvino-int8", threads=2, streams=2)
+
+    def refused(*_: object) -> object:
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(engine, "_reshaped", refused)
+    encoder = Encoder(model, engine)
+    before = vectors(encoder, PASSAGES, prefix="passage: ")
+    engine.wait_until_compiled()
+    assert "a tenth slower" in caplog.text
+    # It is not tried again and again.
+    caplog.clear()
+    assert (vectors(encoder, PASSAGES, prefix="passage: ") * before).sum(axis=1).min() > 0.999
+    engine.wait_until_compiled()
+    assert not caplog.text
 
 
 def test_the_first_inference_is_over_before_streams_begin(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

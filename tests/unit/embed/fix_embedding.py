@@ -35,6 +35,7 @@ class ArithmeticEngine:
         self.gate.set()
         self.entered = threading.Semaphore(0)
         self.error: Exception | None = None
+        self.rests = 0
         self._table = np.random.default_rng(7).normal(size=(len(VOCABULARY), dimension)).astype(np.float32)
 
     def run(self, input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
@@ -48,6 +49,10 @@ class ArithmeticEngine:
         mask = attention_mask[:, :, None].astype(np.float32)
         context = (own * mask).sum(axis=1, keepdims=True) / mask.sum(axis=1, keepdims=True)
         return np.asarray(own + 0.25 * context, dtype=np.float32)
+
+    def rest(self) -> None:
+        """Count the call."""
+        self.rests += 1
 
 
 def write_model(folder: Path, **fields: object) -> Model:

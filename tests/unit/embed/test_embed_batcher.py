@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.chassis.errors import InvalidArgument, ResourceExhausted, Unavailable
+from services.embed import batcher as batcher_module
 from services.embed.batcher import SHARE_TOKENS_MIN, Batcher, Priority, batch_of_oldest
 from tests.unit.embed.fix_embedding import TOKEN_LIMIT, ArithmeticEngine, text_of, write_encoder
 
@@ -213,3 +214,11 @@ async def test_warming_up_runs_every_stream(tmp_path: Path) -> None:
         await batcher.warm_up()
         assert len(engine.shapes) >= 2
         assert max(length for _, length in engine.shapes) > TOKEN_LIMIT // 2
+
+
+async def test_an_engine_is_told_to_rest_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batcher_module, "REST_SECONDS", 0.001)
+    async with batching(tmp_path) as (batcher, engine), asyncio.timeout(10):
+        await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.QUESTION)
+        while engine.rests < 2:
+            await asyncio.sleep(0.001)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from services.embed.engines import choose, gpu_present, precision_hint
+from services.embed.engines import choose, gpu_present
+from services.embed.openvino_engine import precision_hint
 
 
 @pytest.mark.parametrize(("flags", "hint"), [

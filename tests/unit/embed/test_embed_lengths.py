@@ -1,0 +1,49 @@
+"""Which lengths get a model of their own: those of a load, no more than there may be, and not for a few texts."""
+
+from __future__ import annotations
+
+from services.embed.lengths import WINDOW_TOKENS, WORTH_TOKENS, LengthCounter
+
+
+def counted(most: int, **tokens: int) -> LengthCounter:
+    counter = LengthCounter(most=most)
+    for name, count in tokens.items():
+        counter.note(int(name.removeprefix("of")), tokens=count)
+    return counter
+
+
+def test_a_length_is_worth_it_once_enough_has_come_in_it() -> None:
+    counter = counted(2, of384=WORTH_TOKENS - 768)
+    assert not counter.worth(384, beside=())
+    counter.note(384, tokens=768)
+    assert counter.worth(384, beside=())
+    assert not counter.worth(384, beside={384})
+    assert not counter.worth(368, beside=())
+
+
+def test_none_is_where_none_may_be() -> None:
+    assert not counted(0, of384=10 * WORTH_TOKENS).worth(384, beside=())
+
+
+def test_a_length_takes_the_place_of_one_that_had_half_as_much() -> None:
+    counter = counted(2, of384=4 * WORTH_TOKENS, of400=2 * WORTH_TOKENS, of256=4 * WORTH_TOKENS)
+    assert counter.least({384, 400}) == 400
+    # Twice as much is not yet more than twice: two lengths in turn would take each other's place for ever.
+    assert not counter.worth(256, beside={384, 400})
+    counter.note(256, tokens=1024)
+    assert counter.worth(256, beside={384, 400})
+
+
+def test_what_was_long_ago_weighs_less() -> None:
+    counter = counted(1, of400=WINDOW_TOKENS - 1)
+    counter.note(256, tokens=WORTH_TOKENS)
+    # The window is over: what came before counts by half from now on, and by a quarter after the next.
+    for _ in range(4):
+        counter.note(256, tokens=WINDOW_TOKENS)
+    assert counter.worth(256, beside={400})
+
+
+def test_a_length_that_was_given_back_begins_anew() -> None:
+    counter = counted(2, of384=2 * WORTH_TOKENS)
+    counter.forget(384)
+    assert not counter.worth(384, beside=())
