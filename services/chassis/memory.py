@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +15,11 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def memory_bytes() -> int:
+    """Return the memory of this machine, or what the container may take."""
+    return within_container(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 def within_container(size_bytes: int) -> int:

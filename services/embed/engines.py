@@ -19,7 +19,6 @@ from services.chassis.models import NULL_PRECISION, Model
 from services.chassis.processor import usable_cores
 from services.chassis.telemetry import degradations_total
 from services.embed.encoder import FloatArray, InferenceEngine, IntArray
-from services.embed.lengths import LENGTHS_MAX
 from services.embed.null_engine import open_null_engine
 from services.embed.openvino_engine import OpenVinoEngine
 
@@ -30,7 +29,7 @@ ENGINES = ("openvino-int8", "onnxruntime-int8", "onnxruntime-fp32")
 
 
 def open_engine(
-    model: Model, *, name: str, threads: int, streams: int, fixed_lengths_max: int = LENGTHS_MAX
+    model: Model, *, name: str, threads: int, streams: int, fixed_lengths_max: int | None = None
 ) -> InferenceEngine:
     """Load the model's graph; `auto` takes the first engine of the table that the model and the machine have."""
     cores = threads or usable_cores()

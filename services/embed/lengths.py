@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
+MEBIBYTE = 2**20
 LENGTHS_MAX = 4
 """Chunks are cut to a target: half to three quarters of a load's tokens come in four lengths, counted in sixteens."""
+LENGTH_STREAM_BYTES = 96 * MEBIBYTE
+"""What a model of one length takes for each stream (E5-small)."""
+MEMORY_SHARE = 16
+"""Such models take this part of the memory at most, unless they are asked for."""
 WORTH_TOKENS = 32_768
 """So many of one length take a core three seconds, of which a model for it would have saved what compiling it takes.
 Who buys once the rent has cost as much as the price pays twice the least at most (Karlin et al., 1988)."""
 WINDOW_TOKENS = 1_048_576
 """After so many, what was counted is halved: a load of other documents comes to its own lengths."""
+
+
+def lengths_max(memory_bytes: int, *, streams: int) -> int:
+    """Return how many lengths there may be models of on a machine, or in a container, of so much memory."""
+    return min(LENGTHS_MAX, memory_bytes // MEMORY_SHARE // (streams * LENGTH_STREAM_BYTES))
 
 
 class LengthCounter:

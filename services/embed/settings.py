@@ -7,7 +7,6 @@ from typing import Literal
 from pydantic import Field
 
 from services.chassis.settings import ModelSettings, NatsSettings, ServiceSettings, settings_config
-from services.embed.lengths import LENGTHS_MAX
 
 
 class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
@@ -29,9 +28,10 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
     a fifth of its speed, and OpenVINO gains nothing (docs/MODELS.md)."""
     queue_tokens_max: int = Field(default=262_144, ge=8_192)
     """Most tokens waiting; more are refused with RESOURCE_EXHAUSTED on gRPC, and wait in JetStream otherwise."""
-    fixed_lengths_max: int = Field(default=LENGTHS_MAX, ge=0, le=32)
-    """Lengths that OpenVINO compiles the model for while a load comes in them, each for 110 MB with two streams; such
-    batches are a tenth faster (docs/MODELS.md). 0 leaves it, as in a container that has no memory to spare."""
+    fixed_lengths_max: int | None = Field(default=None, ge=0, le=32)
+    """Lengths that OpenVINO compiles the model for while a load comes in them, each for 96 MB a stream; such batches
+    are a tenth faster (docs/MODELS.md). Without it as many as a sixteenth of the memory holds, four at most; 0 leaves
+    it."""
     query_cache_size: int = Field(default=1000, ge=0, le=1_000_000)
     """Questions whose embeddings are remembered."""
     interactive_slots: int = Field(default=4, ge=1, le=64)

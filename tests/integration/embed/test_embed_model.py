@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -124,7 +125,14 @@ def test_a_load_of_one_length_runs_in_a_model_of_that_length_until_it_is_over(
         assert (vectors(fixed, texts, prefix="passage: ") * expected).sum(axis=1).min() > 0.999
         engine.wait_until_compiled()
     (length,) = engine._fixed
-    assert engine._graph(1, length) is engine._fixed[length]
+    # This thread has one of the two models, another thread the other, a third that of any length.
+    own = engine._graph(1, length)
+    with ThreadPoolExecutor(1) as second, ThreadPoolExecutor(1) as third:
+        others = [thread.submit(engine._graph, 1, length).result() for thread in (second, third)]
+        assert second.submit(engine._graph, 1, length).result() is others[0]
+    assert engine._graph(1, length) is own
+    assert len({id(graph) for graph in (own, *others)}) == 3
+    assert others[1] is engine._any
     assert engine._graph(1, length + 16) is engine._any
     assert (vectors(fixed, texts, prefix="passage: ") * expected).sum(axis=1).min() > 0.999
     assert not never._fixed

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from services.embed.lengths import WINDOW_TOKENS, WORTH_TOKENS, LengthCounter
+import pytest
+
+from services.embed.lengths import WINDOW_TOKENS, WORTH_TOKENS, LengthCounter, lengths_max
+
+GIBIBYTE = 2**30
 
 
 def counted(most: int, **tokens: int) -> LengthCounter:
@@ -47,3 +51,11 @@ def test_a_length_that_was_given_back_begins_anew() -> None:
     counter = counted(2, of384=2 * WORTH_TOKENS)
     counter.forget(384)
     assert not counter.worth(384, beside=())
+
+
+@pytest.mark.parametrize(("memory", "streams", "most"), [
+    (GIBIBYTE, 1, 0), (2 * GIBIBYTE, 1, 1), (4 * GIBIBYTE, 2, 1), (24 * GIBIBYTE, 2, 4), (64 * GIBIBYTE, 16, 2),
+    (2048 * GIBIBYTE, 64, 4),
+])
+def test_memory_says_how_many_lengths_there_may_be(memory: int, streams: int, most: int) -> None:
+    assert lengths_max(memory, streams=streams) == most
