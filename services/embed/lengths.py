@@ -12,9 +12,9 @@ LENGTH_STREAM_BYTES = 96 * MEBIBYTE
 """What a model of one length takes for each stream (E5-small)."""
 MEMORY_SHARE = 16
 """Such models take this part of the memory at most, unless they are asked for."""
-WORTH_TOKENS = 32_768
-"""So many of one length take a core three seconds, of which a model for it would have saved what compiling it takes.
-Who buys once the rent has cost as much as the price pays twice the least at most (Karlin et al., 1988)."""
+WORTH_TOKENS = 65_536
+"""So many of one length take two cores three seconds, an eighth of which would have paid for compiling for it. Who buys
+once the rent has cost as much as the price pays twice the least at most (Karlin et al., 1988)."""
 WINDOW_TOKENS = 1_048_576
 """After so many, what was counted is halved: a load of other documents comes to its own lengths."""
 
