@@ -37,7 +37,7 @@ class Benchmark:
 BENCHMARKS = {
     "embedding": Benchmark(
         module="bench.embedding", about="tokens embedded a second, beside sentence-transformers and bare onnxruntime",
-        page="embedding", environments=("export", "bench"), quick_seconds=45, seconds=400,
+        page="embedding", environments=("export", "bench"), quick_seconds=45, seconds=460,
     ),
     "embedding-quality": Benchmark(
         module="bench.embedding_quality", about="what int8 costs in retrieval, beside fp32", page="embedding",
@@ -45,7 +45,7 @@ BENCHMARKS = {
     ),
     "ingestion": Benchmark(
         module="bench.ingestion", about="files to rows that can be found, beside LlamaIndex and Haystack",
-        page="ingestion", environments=("export", "llamaindex", "haystack"), quick_seconds=60, seconds=520,
+        page="ingestion", environments=("export", "llamaindex", "haystack"), quick_seconds=60, seconds=390,
     ),
     "stages": Benchmark(
         module="bench.stages", about="what a chunk costs beside the model, by stage", page="ingestion",
@@ -97,7 +97,7 @@ BENCHMARKS = {
     ),
     "engines": Benchmark(
         module="bench.engines", about="ways to run the embedding model, one changed at a time", page="embedding",
-        environments=("export",), quick_seconds=26, seconds=550,
+        environments=("export",), quick_seconds=26, seconds=390,
     ),
     "generation-settings": Benchmark(
         module="bench.generation_settings", about="the service's settings of vLLM beside vLLM's defaults",

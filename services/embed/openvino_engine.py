@@ -64,7 +64,7 @@ class OpenVinoEngine:
         self._model: Any = self._core.read_model(str(path))
         self._inputs = {entry.any_name for entry in self._model.inputs}
         self._properties = {"ENABLE_CPU_PINNING": "NO", **precision_hint(cpu_flags()), **(properties or {})}
-        self._any = self._compiled_for_streams(self._model)
+        self._any = self._compiled(self._model, streams=streams, threads=threads)
         self._alone: _Graph | None = None
         self._alone_threads = min(threads, ALONE_THREADS_MAX) if streams > 1 else 1
         self._fixed: dict[int, _OfLength] = {}
@@ -141,10 +141,9 @@ class OpenVinoEngine:
 
     def _compile_alone(self) -> None:
         try:
-            self._alone = _Graph(self._core.compile_model(self._reshaped(1, ALONE_TOKENS), "CPU", {
-                "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(self._alone_threads), "PERFORMANCE_HINT": "LATENCY",
-                **self._properties,
-            }))
+            self._alone = self._compiled(
+                self._reshaped(1, ALONE_TOKENS), streams=1, threads=self._alone_threads, hint="LATENCY"
+            )
         except Exception:  # outermost loop of the thread: a short text is run in a stream as before
             degradations_total.labels("embed", "SHORT_TEXT").inc()
             logger.exception("the model could not be compiled for short texts; they run in a stream, on one thread")
@@ -153,10 +152,8 @@ class OpenVinoEngine:
         try:
             # The number of texts stays open: known, too, it would save nothing more.
             models = _OfLength([
-                _Graph(self._core.compile_model(self._reshaped(-1, length), "CPU", {
-                    "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(max(1, self._threads // self.streams)),
-                    "PERFORMANCE_HINT": "THROUGHPUT", **self._properties,
-                })) for _ in range(self.streams)
+                self._compiled(self._reshaped(-1, length), streams=1, threads=max(1, self._threads // self.streams))
+                for _ in range(self.streams)
             ])
         except Exception:  # outermost loop of the thread: batches run in the model of any shape as before
             self._lengths.most = 0
@@ -180,10 +177,10 @@ class OpenVinoEngine:
         model.reshape({name: [texts, length] for name in self._inputs})
         return model
 
-    def _compiled_for_streams(self, model: Any) -> _Graph:
+    def _compiled(self, model: Any, *, streams: int, threads: int, hint: str = "THROUGHPUT") -> _Graph:
         return _Graph(self._core.compile_model(model, "CPU", {
-            "NUM_STREAMS": str(self.streams), "INFERENCE_NUM_THREADS": str(self._threads),
-            "PERFORMANCE_HINT": "THROUGHPUT", **self._properties,
+            "NUM_STREAMS": str(streams), "INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": hint,
+            **self._properties,
         }))
 
 

@@ -9,11 +9,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
 import psycopg
 from psycopg import AsyncConnection, sql
 
-from services.chassis.memory import within_container
+from services.chassis.memory import memory_bytes
 from services.chassis.postgres import Connection
 from services.chassis.postgres_errors import translated_errors
 from services.stack import ports, programs
@@ -130,7 +129,7 @@ class PostgresServer(Component):
         """Return the `postgres` program. SIGINT is its fast shutdown; SIGTERM would wait for every client."""
         options = {
             **CONFIGURATION, **({} if self.settings.durable else NOT_DURABLE), **_shared_memory(),
-            **memory_configuration(within_container(psutil.virtual_memory().total)),
+            **memory_configuration(memory_bytes()),
             **self.settings.configuration,
             "listen_addresses": ports.HOST, "port": str(self._port), "unix_socket_directories": "",
         }

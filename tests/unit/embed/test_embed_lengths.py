@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from services.embed.lengths import WINDOW_TOKENS, WORTH_TOKENS, LengthCounter, lengths_max
@@ -9,15 +11,15 @@ from services.embed.lengths import WINDOW_TOKENS, WORTH_TOKENS, LengthCounter, l
 GIBIBYTE = 2**30
 
 
-def counted(most: int, **tokens: int) -> LengthCounter:
+def counted(most: int, tokens: Mapping[int, int]) -> LengthCounter:
     counter = LengthCounter(most=most)
-    for name, count in tokens.items():
-        counter.note(int(name.removeprefix("of")), tokens=count)
+    for length, count in tokens.items():
+        counter.note(length, tokens=count)
     return counter
 
 
 def test_a_length_is_worth_it_once_enough_has_come_in_it() -> None:
-    counter = counted(2, of384=WORTH_TOKENS - 768)
+    counter = counted(2, {384: WORTH_TOKENS - 768})
     assert not counter.worth(384, beside=())
     counter.note(384, tokens=768)
     assert counter.worth(384, beside=())
@@ -26,11 +28,11 @@ def test_a_length_is_worth_it_once_enough_has_come_in_it() -> None:
 
 
 def test_none_is_where_none_may_be() -> None:
-    assert not counted(0, of384=10 * WORTH_TOKENS).worth(384, beside=())
+    assert not counted(0, {384: 10 * WORTH_TOKENS}).worth(384, beside=())
 
 
 def test_a_length_takes_the_place_of_one_that_had_half_as_much() -> None:
-    counter = counted(2, of384=4 * WORTH_TOKENS, of400=2 * WORTH_TOKENS, of256=4 * WORTH_TOKENS)
+    counter = counted(2, {384: 4 * WORTH_TOKENS, 400: 2 * WORTH_TOKENS, 256: 4 * WORTH_TOKENS})
     assert counter.least({384, 400}) == 400
     # Twice as much is not yet more than twice: two lengths in turn would take each other's place for ever.
     assert not counter.worth(256, beside={384, 400})
@@ -39,7 +41,7 @@ def test_a_length_takes_the_place_of_one_that_had_half_as_much() -> None:
 
 
 def test_what_was_long_ago_weighs_less() -> None:
-    counter = counted(1, of400=WINDOW_TOKENS - 1)
+    counter = counted(1, {400: WINDOW_TOKENS - 1})
     counter.note(256, tokens=WORTH_TOKENS)
     # The window is over: what came before counts by half from now on, and by a quarter after the next.
     for _ in range(4):
@@ -48,7 +50,7 @@ def test_what_was_long_ago_weighs_less() -> None:
 
 
 def test_a_length_that_was_given_back_begins_anew() -> None:
-    counter = counted(2, of384=2 * WORTH_TOKENS)
+    counter = counted(2, {384: 2 * WORTH_TOKENS})
     counter.forget(384)
     assert not counter.worth(384, beside=())
 
