@@ -99,8 +99,8 @@ class BareSearch:
             for pipelined, together in groupby(statements, key=lambda statement: statement.pipelined):
                 async with connection.pipeline() if pipelined else nullcontext():
                     cursors = [await _sent(connection, statement) for statement in together]
-                    for cursor in cursors:
-                        await cursor.fetchall()
+                for cursor in cursors:
+                    await cursor.fetchall()
         return time.perf_counter() - started
 
 

@@ -168,7 +168,7 @@ async def _lock(connection: Connection, values: dict[str, Any]) -> _VersionState
     async with connection.pipeline():
         locked = await connection.execute(statements.LOCK_DOCUMENT, values)
         selected = await connection.execute(statements.SELECT_VERSION, values)
-        found, row = await locked.fetchone(), await selected.fetchone()
+    found, row = await locked.fetchone(), await selected.fetchone()
     if found is None:
         raise Superseded("The document was deleted.")
     if row is None:
@@ -221,7 +221,7 @@ async def _commit(
         for statement in _after_switch(version, state, split=split):
             await connection.execute(statement, values)
         looked = await connection.execute(statements.LOOK_AT_COLLECTION, values)
-        row, collection = await switched.fetchone(), await looked.fetchone()
+    row, collection = await switched.fetchone(), await looked.fetchone()
     # Whoever begins to build a space or units for the collection does not lock each document: looked at last.
     assert collection is not None
     for needed, statement in zip(collection, (statements.NOTE_GAP, ADD_UNITS), strict=True):

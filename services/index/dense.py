@@ -8,6 +8,7 @@ from math import log2
 from typing import Any
 
 from psycopg import sql
+from psycopg.rows import TupleRow
 
 from services.chassis.postgres import Connection
 from services.chassis.postgres_types import half_vector
@@ -92,7 +93,8 @@ async def _iterate(
     """Let the index go on until there are enough; scan where it ends before."""
     async with connection.pipeline():
         await connection.execute(CONFIGURE_HNSW, (str(candidates),))
-        hits = await _fetch(connection, scope, APPROXIMATE, values)
+        cursor = await connection.execute(_over(APPROXIMATE, scope.vectors_table, scope.condition), values)
+    hits = _hits(await cursor.fetchall())
     if len(hits) < min(values["limit"], scope.matching):
         return await _fetch(connection, scope, EXACT, values)
     return _marked(hits, far=far)
@@ -107,7 +109,7 @@ async def _nearest_matching(
     async with connection.pipeline():
         await connection.execute(CONFIGURE_NEAREST, (str(candidates),))
         cursor = await connection.execute(statement, values)
-        rows = await cursor.fetchall()
+    rows = await cursor.fetchall()
     far = len(rows) < PLACED or rows[PLACED - 1][2] * DEPTH > candidates
     return _Nearest([Hit(chunk_id, 1.0 - distance) for chunk_id, distance, _ in rows], far)
 
@@ -135,7 +137,11 @@ async def _fetch(
 ) -> list[Hit]:
     condition = scope.condition if condition is None else condition
     cursor = await connection.execute(_over(statement, scope.vectors_table, condition), values)
-    return [Hit(chunk_id, 1.0 - distance) for chunk_id, distance in await cursor.fetchall()]
+    return _hits(await cursor.fetchall())
+
+
+def _hits(rows: list[TupleRow]) -> list[Hit]:
+    return [Hit(chunk_id, 1.0 - distance) for chunk_id, distance in rows]
 
 
 @lru_cache(maxsize=1024)

@@ -72,7 +72,7 @@ async def _fetch(
     async with connection.pipeline():
         await connection.execute(SHOW_CANDIDATES, (candidates,))
         cursor = await connection.execute(query, values)
-        return [Hit(chunk_id, -negative_score) for chunk_id, negative_score in await cursor.fetchall()]
+    return [Hit(chunk_id, -negative_score) for chunk_id, negative_score in await cursor.fetchall()]
 
 
 def candidate_groups(

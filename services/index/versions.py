@@ -107,7 +107,7 @@ async def accept(connection: Connection, new: NewVersion) -> Acceptance:
         # Until this version is recorded nobody may take its content for one that nobody needs.
         await connection.execute(SHARE_CONTENT, values)
         cursor = await connection.execute(LOCK_DOCUMENT, values)
-        row = await cursor.fetchone()
+    row = await cursor.fetchone()
     assert row is not None
     values["document_id"], values["generation"] = row[0], row[1] + 1
     # A document that has just been inserted has no version before.
@@ -119,7 +119,7 @@ async def accept(connection: Connection, new: NewVersion) -> Acceptance:
         for statement in older:
             await connection.execute(statement, values)
         cursor = await connection.execute(INSERT_VERSION, values)
-        row = await cursor.fetchone()
+    row = await cursor.fetchone()
     assert row is not None
     return Acceptance("accepted", _reference(values), row[0])
 
