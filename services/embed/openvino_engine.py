@@ -20,8 +20,9 @@ from services.embed.lengths import LengthCounter, lengths_max
 logger = logging.getLogger(__name__)
 
 ALONE_TOKENS, ALONE_THREADS_MAX = 32, 4
-"""A text of up to so many tokens that nothing runs beside, as a question is, takes so many threads: a person waits for
-it. Of more threads, each would have little to do between two meetings."""
+"""A text of up to so many tokens that nothing runs beside, as a question is, takes half of the cores, at most so many:
+a person waits for it, while the index is searched for its words on the others. Of more threads, each would have little
+to do between two meetings, and all wait there for one that shares its core."""
 
 fixed_lengths = Gauge("sourcier_embed_fixed_lengths", "Lengths that the model is compiled for at the moment.")
 
@@ -66,7 +67,7 @@ class OpenVinoEngine:
         self._properties = {"ENABLE_CPU_PINNING": "NO", **precision_hint(cpu_flags()), **(properties or {})}
         self._any = self._compiled(self._model, streams=streams, threads=threads)
         self._alone: _Graph | None = None
-        self._alone_threads = min(threads, ALONE_THREADS_MAX) if streams > 1 else 1
+        self._alone_threads = max(1, min(threads // 2, ALONE_THREADS_MAX))
         self._fixed: dict[int, _OfLength] = {}
         if fixed_lengths_max is None:
             fixed_lengths_max = lengths_max(memory_bytes(), streams=streams)
@@ -122,7 +123,7 @@ class OpenVinoEngine:
 
     def _graph(self, texts: int, length: int) -> _Graph:
         """Return what runs a batch best of what is compiled, and begin to compile what is worth it."""
-        if self._running == 1 and texts == 1 and length <= ALONE_TOKENS and self._alone_threads > 1:
+        if self._running == 1 and texts == 1 and length <= ALONE_TOKENS and self.streams > 1:
             self._compile_beside("alone", self._compile_alone)
             if self._alone is not None:
                 return self._alone
