@@ -25,6 +25,8 @@ _PLAIN = re.compile(
     "[\t\n -~\u00a0-\u02ff\u2009\u2010-\u2027\u202f\u2030-\u205e\u20a0-\u20bf\u2190-\u22ff\u25a0-\u25ff]*"
 )
 _WORDS = re.compile(r"\S+")
+_LONG_NUMBER = re.compile(r"\d{5}")
+"""Numbers of documents, people and accounts are said once: remembered, they drive out words that come again."""
 _Encoding: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """A word's token ids, and the characters of the word at which they begin, ascending."""
 _PROBE = "L’été, 1\u202f500\u00a0€ : « aujourd’hui »…\tc’est-à-dire\nart. 12-3 ½ ﬁn\u2009!"
@@ -81,7 +83,7 @@ class WordTokens:
     def _word(self, word: str) -> _Encoding:
         encoding = self._tokenizer.encode(word, add_special_tokens=False)
         ids, starts = tuple(encoding.ids), tuple(sorted(start for start, _ in encoding.offsets))
-        if len(word) <= WORD_CHARACTERS_MAX:
+        if len(word) <= WORD_CHARACTERS_MAX and not _LONG_NUMBER.search(word):
             if len(self._ids) >= WORDS_MAX:
                 self._ids.clear()
                 self._starts.clear()

@@ -11,7 +11,7 @@ from itertools import chain
 WORDS_MAX = 50_000
 """Words remembered with their parts, about 10 MB; then all are forgotten, and the common ones are back at once."""
 WORD_CHARACTERS_MAX = 64
-"""Longer ones are rarely said twice."""
+"""Longer ones are rarely said twice; so are numbers of five digits and more, which are not remembered either."""
 
 RECENT_MAX, RECENT_CHARACTERS_MAX = 1_000, 2_000
 """Texts whose words are kept for a while, about 4 MB: a passage's language is told when it is cut, and its stems are
@@ -26,6 +26,7 @@ _FIXED_SPACES = "\u00a0\u2009\u202f"
 _ELISION = re.compile(r"\b(?:[ldjnscmt]|(?:lors|puis|jus|quoi|pres|quel)?qu|entr)'(?=\w)")
 _TOKEN = re.compile(r"\w+(?:[-/.,:_+]\w+)*")
 _PARTS = re.compile(r"[^\W_]+")
+_LONG_NUMBER = re.compile(r"\d{5}")
 
 
 class _Parts(dict[str, tuple[str, ...]]):
@@ -33,7 +34,7 @@ class _Parts(dict[str, tuple[str, ...]]):
 
     def __missing__(self, word: str) -> tuple[str, ...]:
         parts = tuple(_split(word))
-        if len(word) <= WORD_CHARACTERS_MAX:
+        if len(word) <= WORD_CHARACTERS_MAX and not _LONG_NUMBER.search(word):
             if len(self) >= WORDS_MAX:
                 self.clear()
             self[word] = parts
