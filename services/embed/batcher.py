@@ -1,14 +1,17 @@
 """Batches by token budget: what waits is put together by similar length, questions first.
 
 A batch costs its padded tokens, texts × longest text, so what waits is cut by length into batches within the budget,
-and the batch of the oldest text goes first. Inference runs in as many threads as the engine has streams; the event
-loop is never blocked for longer than a short question takes to tokenise.
+and the batch of the oldest text goes first. Inference runs in as many threads as the engine has streams. A short
+question that nobody asks beside is embedded where it arrives, as long as that takes milliseconds: to wake a thread, and
+be woken by it, would take half of one. The event loop is blocked for no longer than that.
 """
 
 from __future__ import annotations
 
 import asyncio
 import bisect
+import math
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,6 +32,11 @@ REST_SECONDS = 60.0
 """What a load has made the engine keep goes after one to two times as long without it."""
 INLINE_CHARACTERS_MAX = 400
 """Up to so many are tokenised where they arrive: a question takes less time than to hand it to a thread and back."""
+INLINE_TOKENS_MAX, INLINE_SECONDS_MAX = 32, 0.01
+"""A question of so many tokens is embedded where it arrives, if the last one took no longer than that."""
+INLINE_QUIET_SECONDS = 0.001
+"""What comes sooner after the last text was embedded may have waited for it: then several ask, and threads, which put
+their questions together, are faster."""
 
 tokens_total = Counter("sourcier_embed_tokens_total", "Tokens embedded.", ["kind"])
 queue_tokens = Gauge("sourcier_embed_queue_tokens", "Tokens waiting to be embedded.")
@@ -67,6 +75,9 @@ class Batcher:
         self._waiting_tokens = 0
         self._arrivals = 0
         self._wake = asyncio.Event()
+        self._in_hand = 0
+        self._idle_since = 0.0
+        self._question_seconds = math.inf
         self._inference = ThreadPoolExecutor(max_workers=streams, thread_name_prefix="inference")
         self._tokenizing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenizing")
         self._runners: list[asyncio.Task[None]] = []
@@ -117,15 +128,36 @@ class Batcher:
                 f"{self._waiting_tokens} tokens wait to be embedded, the most is {self._queue_tokens_max}; "
                 "try again in a moment"
             )
-        futures = [self._enqueue(item, priority, loop) for item in tokens]
         try:
-            return list(await asyncio.gather(*futures))
+            if priority is Priority.QUESTION and self._is_alone(tokens):
+                encoded = self._encoded(tokens)
+                self._idle_since = time.monotonic()
+                return encoded
+            return list(await asyncio.gather(*(self._enqueue(item, priority, loop) for item in tokens)))
         except asyncio.CancelledError:
             # A caller that went away holds no place: who comes next may be let in.
             self._drop_ended(priority)
             raise
         finally:
             tokens_total.labels(priority.name.lower()).inc(needed)
+
+    def _is_alone(self, tokens: Sequence[Tokens]) -> bool:
+        """Return whether this is a short question that nobody asks beside, and embedding it is quick here."""
+        return (
+            len(tokens) == 1 and tokens[0].count <= INLINE_TOKENS_MAX
+            and self._question_seconds <= INLINE_SECONDS_MAX
+            and not self._in_hand and not self._waiting_tokens
+            and time.monotonic() - self._idle_since > INLINE_QUIET_SECONDS
+        )
+
+    def _encoded(self, batch: Sequence[Tokens]) -> list[Encoded]:
+        """Embed a batch, and note how long a short text by itself takes. Blocks."""
+        batch_texts.observe(len(batch))
+        started = time.monotonic()
+        encoded = self.encoder.encode(batch)
+        if len(batch) == 1 and batch[0].count <= INLINE_TOKENS_MAX:
+            self._question_seconds = time.monotonic() - started
+        return encoded
 
     def _enqueue(
         self, tokens: Tokens, priority: Priority, loop: asyncio.AbstractEventLoop
@@ -149,10 +181,10 @@ class Batcher:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            batch_texts.observe(len(batch))
+            self._in_hand += 1
             try:
                 encoded = await loop.run_in_executor(
-                    self._inference, self.encoder.encode, [waiting.tokens for waiting in batch]
+                    self._inference, self._encoded, [waiting.tokens for waiting in batch]
                 )
             except asyncio.CancelledError:
                 _refuse(batch)
@@ -162,6 +194,9 @@ class Batcher:
                     if not waiting.result.done():
                         waiting.result.set_exception(error)
                 continue
+            finally:
+                self._in_hand -= 1
+                self._idle_since = time.monotonic()
             for waiting, result in zip(batch, encoded, strict=True):
                 if not waiting.result.done():
                     waiting.result.set_result(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -37,7 +38,7 @@ async def batching(
 async def hold(batcher: Batcher, engine: ArithmeticEngine) -> asyncio.Task[object]:
     """Occupy the engine until its gate opens."""
     engine.gate.clear()
-    held = asyncio.ensure_future(batcher.embed(["mot"], prefix=PREFIX, priority=Priority.QUESTION))
+    held = asyncio.ensure_future(batcher.embed(["mot"], prefix=PREFIX, priority=Priority.INTERACTIVE))
     async with asyncio.timeout(10):
         await asyncio.to_thread(engine.entered.acquire)
     return held
@@ -197,6 +198,76 @@ async def test_streams_work_at_the_same_time(tmp_path: Path) -> None:
                 await asyncio.to_thread(engine.entered.acquire)
         engine.gate.set()
         await asyncio.gather(*calls)
+
+
+async def ran_here(batcher: Batcher, engine: ArithmeticEngine, *texts: str, priority: Priority) -> bool:
+    """Embed texts, and return whether the event loop's own thread ran the engine."""
+    threads: list[int] = []
+    run = engine.run
+    engine.run = lambda *inputs: (threads.append(threading.get_ident()), run(*inputs))[1]  # type: ignore[method-assign]
+    try:
+        await batcher.embed(texts, prefix=PREFIX, priority=priority)
+    finally:
+        engine.run = run  # type: ignore[method-assign]
+    return threads == [threading.get_ident()]
+
+
+@pytest.fixture
+def always_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no pause of the machine decide where a question is embedded."""
+    monkeypatch.setattr(batcher_module, "INLINE_SECONDS_MAX", 60.0)
+    monkeypatch.setattr(batcher_module, "INLINE_QUIET_SECONDS", -1.0)
+
+
+@pytest.mark.usefixtures("always_quick")
+async def test_a_short_question_by_itself_is_embedded_where_it_arrives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with batching(tmp_path) as (batcher, engine):
+        # How long it takes is found out in a thread.
+        assert not await ran_here(batcher, engine, "mot", priority=Priority.QUESTION)
+        assert await ran_here(batcher, engine, "chat", priority=Priority.QUESTION)
+        assert not await ran_here(batcher, engine, "chat", priority=Priority.INTERACTIVE)
+        assert not await ran_here(batcher, engine, "chat", "chien", priority=Priority.QUESTION)
+        monkeypatch.setattr(batcher_module, "INLINE_TOKENS_MAX", 6)
+        assert await ran_here(batcher, engine, "chat dort", priority=Priority.QUESTION)
+        assert not await ran_here(batcher, engine, "le chat dort", priority=Priority.QUESTION)
+
+
+@pytest.mark.usefixtures("always_quick")
+async def test_a_question_beside_others_is_put_together_with_them(tmp_path: Path) -> None:
+    async with batching(tmp_path) as (batcher, engine):
+        await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.QUESTION)
+        held = await hold(batcher, engine)
+        asked = [
+            asyncio.ensure_future(batcher.embed(["chat"], prefix=PREFIX, priority=Priority.QUESTION)) for _ in range(2)
+        ]
+        await queued(batcher, 10)
+        engine.gate.set()
+        await asyncio.gather(held, *asked)
+        assert engine.shapes == [(1, 5), (1, 5), (2, 5)]
+
+
+@pytest.mark.parametrize(("name", "value"), [("INLINE_SECONDS_MAX", 0.0), ("INLINE_QUIET_SECONDS", 60.0)])
+@pytest.mark.usefixtures("always_quick")
+async def test_the_event_loop_embeds_nothing_that_takes_long_or_may_have_waited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: float
+) -> None:
+    monkeypatch.setattr(batcher_module, name, value)
+    async with batching(tmp_path) as (batcher, engine):
+        for _ in range(3):
+            assert not await ran_here(batcher, engine, "mot", priority=Priority.QUESTION)
+
+
+@pytest.mark.usefixtures("always_quick")
+async def test_an_engine_that_fails_where_a_question_arrives_fails_that_question(tmp_path: Path) -> None:
+    async with batching(tmp_path) as (batcher, engine):
+        await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.QUESTION)
+        engine.error = RuntimeError("out of memory")
+        with pytest.raises(RuntimeError, match="out of memory"):
+            await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.QUESTION)
+        engine.error = None
+        assert await ran_here(batcher, engine, "mot", priority=Priority.QUESTION)
 
 
 async def test_closing_ends_who_waits(tmp_path: Path) -> None:
