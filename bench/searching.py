@@ -67,15 +67,14 @@ async def _against_parts(client: Client, addresses: Mapping[str, str], asked: li
     settings = DatabaseSettings(url=addresses["SOURCIER_POSTGRES_URL"])
     async with Database(settings) as database:
         bare = BareSearch(store.load(EmbedSettings.model_fields["model"].default), database)
-        for number, question in enumerate(asked):
-            # The modes asked it before, and the service remembers what it embedded.
-            text = f"{question} (suite)"
+        # The modes asked the questions before, and the service remembers what it embedded.
+        for number, prepared in enumerate([await bare.prepare(f"{question} (suite)") for question in asked]):
             if number % 2:
-                call, stage = await _call(client, text)
-                parts = await bare.measure(text)
+                call, stage = await _call(client, prepared.question)
+                parts = await bare.measure(prepared)
             else:
-                parts = await bare.measure(text)
-                call, stage = await _call(client, text)
+                parts = await bare.measure(prepared)
+                call, stage = await _call(client, prepared.question)
             if number < WARM:
                 continue
             for name, seconds in (
