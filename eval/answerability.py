@@ -37,8 +37,9 @@ from services.gateway.answerability import answerability
 from services.gateway.answering import DOUBTFUL_MIN
 from services.gateway.judge import log_odds, question_prompt, yes_probability
 from services.gateway.messages import FRENCH
-from services.gateway.peers import Limits, Peers, RerankCandidate
+from services.gateway.peers import Limits, Peers
 from services.gateway.prompt import build_prompt
+from services.gateway.reranking import RerankCandidate
 from services.gateway.second_opinion import SIGNS_WEIGHT, are_answered
 from services.gateway.settings import GatewaySettings
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc

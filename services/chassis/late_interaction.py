@@ -1,4 +1,4 @@
-"""Late interaction over one-bit token codes: the re-ranker that needs no second model.
+"""Late interaction over one-bit token codes: re-ranking that needs no second model.
 
 score = Σ w(t) · max over passage tokens of cos(t, passage token) ÷ Σ w(t), over the question's tokens t, after Khattab
 and Zaharia (2020, arXiv 2004.12832). The passage side is kept as signs: s/√d is the unit vector of a row of d signs s.
@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from services.chassis.errors import InvalidArgument
-from services.rerank.ranker import Candidate, FloatArray, Question
 
+FloatArray = npt.NDArray[np.float32]
 ByteArray = npt.NDArray[np.uint8]
+
+LATE_INTERACTION = "late-interaction"
+"""What this ranking is called."""
 
 NO_OVERLAP = -1.0
 """The score of a passage without informative tokens, and of any passage to a question without them."""
@@ -30,24 +34,37 @@ COLUMNS_STEP, COLUMNS_OVER = 8, 2
 over a multiple of eight are filled up with zeros to the next one."""
 
 
-class LateInteractionRanker:
-    """Scores by the stored codes alone: twenty passages in about a millisecond."""
+class Coded(Protocol):
+    """A passage, as far as it is read here."""
 
-    name = "late-interaction"
-    revision = ""
-    reads_text = False
-    reads_codes = True
+    @property
+    def chunk_id(self) -> str:
+        """Names it in errors."""
+        ...
+
+    @property
+    def token_codes(self) -> bytes:
+        """Sign bits of its informative tokens, rows of dimension/8 bytes."""
+        ...
+
+
+class LateInteraction:
+    """Scores by the stored codes alone: twenty passages in about a millisecond. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._blocks = threading.local()
 
-    def score(self, question: Question, candidates: Sequence[Candidate]) -> FloatArray:
-        """Return the weighted mean of the best cosine of each question token, −1 to 1."""
+    def score(self, vectors: FloatArray, weights: FloatArray, candidates: Sequence[Coded]) -> FloatArray:
+        """Return the weighted mean of the best cosine of each question token, −1 to 1, one score a candidate.
+
+        `vectors` are the question's tokens', shape (tokens, dimension), rows of L2 norm 1, `weights` theirs, 0 or more.
+        Raises InvalidArgument for codes that are no rows of the dimension.
+        """
         scores = np.full(len(candidates), NO_OVERLAP, dtype=np.float32)
-        total_weight = float(question.weights.sum())
+        total_weight = float(weights.sum())
         if total_weight <= 0:
             return scores
-        _, dimension = question.vectors.shape
+        _, dimension = vectors.shape
         # Equal passages are scored once: a product rounds a row by where among the others it stands, and the order of
         # two whose scores should be the same would change with whatever else was found.
         places_of: dict[bytes, list[int]] = {}
@@ -62,10 +79,10 @@ class LateInteractionRanker:
             places.append(place)
         if not passages:
             return scores
-        best = _best(passages, question.vectors, block=self._block(dimension))
+        best = _best(passages, vectors, block=self._block(dimension))
         # With signs s = 2b − 1, q·s = 2 q·b − Σq: the bits are used as they are, no matrix of signs is made.
-        cosines = (2.0 * best - question.vectors.sum(axis=1)) / np.sqrt(dimension)
-        for places, score in zip(places_of.values(), cosines @ question.weights / total_weight, strict=True):
+        cosines = (2.0 * best - vectors.sum(axis=1)) / np.sqrt(dimension)
+        for places, score in zip(places_of.values(), cosines @ weights / total_weight, strict=True):
             scores[places] = score
         return scores
 
@@ -100,7 +117,7 @@ def _best(passages: Sequence[ByteArray], vectors: FloatArray, *, block: FloatArr
     return best
 
 
-def _rows(candidate: Candidate, dimension: int) -> ByteArray:
+def _rows(candidate: Coded, dimension: int) -> ByteArray:
     row_bytes = dimension // 8
     if len(candidate.token_codes) % row_bytes:
         raise InvalidArgument(

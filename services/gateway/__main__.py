@@ -84,6 +84,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                 embed_seconds=settings.embed_seconds_max, rerank_seconds=settings.rerank_seconds_max,
                 generate_seconds=settings.generate_seconds_max,
             ),
+            ranks_here=settings.ranking == "auto",
         ) as peers,
         open_answers(settings) as answers,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,

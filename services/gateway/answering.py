@@ -11,6 +11,7 @@ from typing import Protocol
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
+from services.chassis.late_interaction import LATE_INTERACTION
 from services.gateway.analysing import Analyser
 from services.gateway.assessing import Assessor
 from services.gateway.checking import Finding, Thresholds
@@ -36,7 +37,7 @@ from services.gateway.marking import Marking
 from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
 from services.gateway.modes import AnswerMode, ToolLimits
 from services.gateway.neighbours import join, located
-from services.gateway.peers import LATE_INTERACTION, Generation, Peers, SamplingOptions
+from services.gateway.peers import Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
 from services.gateway.quoting import quote
 from services.gateway.retrieval import Query, Retriever, Stopwatch

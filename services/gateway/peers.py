@@ -10,26 +10,15 @@ from typing import Self
 
 from services.chassis import channels
 from services.chassis.channels import Deadline
-from services.chassis.errors import FailedPrecondition, ServiceError
+from services.chassis.errors import ServiceError
 from services.gateway.chat import ChatMessage, ToolCall, ToolDefinition
 from services.gateway.embedding import EmbedServices, QueryEmbedding
 from services.gateway.events import Usage
 from services.gateway.prompt import Prompt
+from services.gateway.reranking import RerankCandidate, Reranking
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2_grpc, spaces_pb2_grpc
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
-
-LATE_INTERACTION = "late-interaction"
-"""The ranker whose scores compare wordings, as the rerank service names it."""
-
-
-@dataclass(frozen=True)
-class RerankCandidate:
-    """A passage to score."""
-
-    chunk_id: str
-    text: str
-    token_codes: bytes
 
 
 @dataclass(frozen=True)
@@ -63,13 +52,14 @@ class Peers:
     """Clients of the other services; use it as an async context manager."""
 
     def __init__(
-        self, *, ingest_url: str, embed_url: str, rerank_url: str, generate_url: str, limits: Limits
+        self, *, ingest_url: str, embed_url: str, rerank_url: str, generate_url: str, limits: Limits,
+        ranks_here: bool = True,
     ) -> None:
+        """`ranks_here` lets the gateway re-rank by late interaction itself (`Reranking`)."""
         self._limits = limits
+        self._ranks_here = ranks_here
         self._urls = (ingest_url, rerank_url, generate_url)
         self._embed_url = embed_url
-        self.ranker = ""
-        """What ranked last, as the rerank service names it; empty before it was asked."""
 
     async def __aenter__(self) -> Self:
         ingest, rerank, generate = self._channels = (
@@ -88,12 +78,14 @@ class Peers:
         addresses = [url.strip() for url in self._embed_url.split(",") if url.strip()]
         self.embed = EmbedServices(addresses, seconds_max=self._limits.embed_seconds)
         self._rerank = rerank_pb2_grpc.RerankServiceStub(rerank)
+        self.reranking = Reranking(self._rerank, here=self._ranks_here, seconds_max=self._limits.rerank_seconds)
         self._generate = generate_pb2_grpc.GenerateServiceStub(generate)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.reranking.close()
         await self.embed.close()
         for channel in self._channels:
             await channel.close()
@@ -107,21 +99,19 @@ class Peers:
         deadline: Deadline,
     ) -> dict[str, float]:
         """Score candidates; return the score of each chunk id."""
-        response = await self._reranked(text, query, candidates, tenant=tenant, deadline=deadline)
-        return {ranked.chunk_id: ranked.score for ranked in response.ranked}
+        return await self.reranking.rerank(text, query, candidates, tenant=tenant, deadline=deadline)
 
     async def late_interaction(
         self, text: str, query: QueryEmbedding, candidates: Sequence[RerankCandidate], *, tenant: str,
         deadline: Deadline,
     ) -> dict[str, float]:
-        """Score as `rerank` does; raise FailedPrecondition where another ranker answers, whose scores differ."""
-        response = await self._reranked(text, query, candidates, tenant=tenant, deadline=deadline)
-        if response.ranker != LATE_INTERACTION:
-            raise FailedPrecondition(
-                f"the rerank service scores with {response.ranker}, which does not compare wordings; leave "
-                "SOURCIER_RERANK_MODEL empty to have sentences compared by late interaction"
-            )
-        return {ranked.chunk_id: ranked.score for ranked in response.ranked}
+        """Score by late interaction, whatever re-ranks; raise as `Reranking.late_interaction`."""
+        return await self.reranking.late_interaction(text, query, candidates, tenant=tenant, deadline=deadline)
+
+    @property
+    def ranker(self) -> str:
+        """What re-ranks, as the rerank service names it; empty before it was asked."""
+        return self.reranking.ranker
 
     async def entailment_model(self, *, tenant: str, deadline: Deadline) -> str:
         """Return the name of the rerank service's entailment model; empty where it has none."""
@@ -139,23 +129,6 @@ class Peers:
         )
         (found,) = response.entailments
         return found.entailment
-
-    async def _reranked(
-        self, text: str, query: QueryEmbedding, candidates: Sequence[RerankCandidate], *, tenant: str,
-        deadline: Deadline,
-    ) -> rerank_pb2.RerankResponse:
-        request = rerank_pb2.RerankRequest(
-            query=text, query_vectors=query.token_vectors, query_weights=query.token_weights, space_id=query.space_id
-        )
-        for entry in candidates:
-            # Written in place: messages that are put into a list are copied, with 200 KB of codes.
-            request.candidates.add(chunk_id=entry.chunk_id, text=entry.text, token_codes=entry.token_codes)
-        response: rerank_pb2.RerankResponse = await channels.call(
-            self._rerank.Rerank, request, peer="rerank", tenant=tenant, deadline=deadline,
-            cap_seconds=self._limits.rerank_seconds,
-        )
-        self.ranker = response.ranker
-        return response
 
     async def score(
         self, prompt: Prompt, choices: Sequence[str], *, tenant: str, deadline: Deadline

@@ -22,9 +22,10 @@ from services.gateway.events import Degradation, Event, Narrowed, RankedPassage,
 from services.gateway.narrowing import Closeness, left_out, narrowed, undetected
 from services.gateway.near_duplicates import Wordings, distinct, read_meanwhile
 from services.gateway.neighbours import with_neighbours
-from services.gateway.peers import Peers, RerankCandidate
+from services.gateway.peers import Peers
 from services.gateway.question_vector import ComingEmbedding
 from services.gateway.ranking_order import ordered
+from services.gateway.reranking import RerankCandidate
 from services.gateway.validated_sources import kept_with, read_validated
 from services.index import search
 from services.index.agents import MADE_METHODS

@@ -49,6 +49,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Passages given to the language model."""
     rerank: bool = True
     """Whether answers re-rank; a request may say otherwise."""
+    ranking: Literal["auto", "service"] = "auto"
+    """Who re-ranks: `auto` is the gateway itself, by late interaction, unless the rerank service has a cross-encoder;
+    `service` always asks the rerank service, so that re-ranking scales apart."""
     result_threshold: float = Field(default=0.0, ge=-1, le=1)
     """Passages of a lower cosine similarity are left out of results (R1)."""
     answerability_threshold: float = Field(default=0.25, ge=0, le=1)

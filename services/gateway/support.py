@@ -20,7 +20,8 @@ from services.chassis.errors import ServiceError
 from services.gateway import checking
 from services.gateway.checking import Evidence, Finding, Likeness, Statement, Thresholds, Verdict, statement_of
 from services.gateway.foreseen import Foreseen
-from services.gateway.peers import Peers, RerankCandidate
+from services.gateway.peers import Peers
+from services.gateway.reranking import RerankCandidate
 from services.gateway.wording import Span
 from services.index.figures import stated
 from services.index.passages import Passage

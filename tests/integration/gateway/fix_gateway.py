@@ -418,11 +418,13 @@ async def gateway(
         }
         configured = GatewaySettings(**(  # vectors of texts are random here: their cosines say nothing
             {"postgres_url": "unused", "answerability_threshold": 0, "refusal_threshold": 0.2, "result_threshold": -1,
+             "ranking": "service",  # which is scripted
              "judge": "off", "judge_threshold": 0.5, "judge_questions_threshold": 0.5, "entailment_threshold": 0.5}
             | urls | settings
         ))
         async with (
-            Peers(**urls, limits=Limits(embed_seconds=10, rerank_seconds=10, generate_seconds=30)) as peers,
+            Peers(**urls, limits=Limits(embed_seconds=10, rerank_seconds=10, generate_seconds=30),
+                  ranks_here=configured.ranking == "auto") as peers,
             open_answers(configured) as answers,
             Server(listen="127.0.0.1:0", grace_seconds=0.5, concurrent_calls_max=64) as server,
         ):

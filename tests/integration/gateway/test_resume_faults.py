@@ -187,6 +187,7 @@ async def gateway_process(
         "SOURCIER_POSTGRES_URL": database_url, "SOURCIER_NATS_URL": nats_url, "SOURCIER_SUBJECT_PREFIX": prefix,
         "SOURCIER_GATEWAY_LISTEN": f"127.0.0.1:{port}", "SOURCIER_GATEWAY_REFUSAL_THRESHOLD": "0.2",
         "SOURCIER_GATEWAY_RESULT_THRESHOLD": "-1", "SOURCIER_GATEWAY_ANSWERABILITY_THRESHOLD": "0",
+        "SOURCIER_GATEWAY_RANKING": "service",  # which is scripted
         "PYTHONPATH": str(REPOSITORY),
     } | settings
     with (folder / "gateway.log").open("wb") as log:

@@ -16,9 +16,10 @@ from services.gateway.checking import Thresholds
 from services.gateway.citing import Strictness
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage, Usage
-from services.gateway.peers import Generation, RerankCandidate, SamplingOptions
+from services.gateway.peers import Generation, SamplingOptions
 from services.gateway.prompt import Prompt
 from services.gateway.question_vector import ComingEmbedding
+from services.gateway.reranking import RerankCandidate
 from services.gateway.retrieval import Candidates, Mode, Query, Retriever, Stopwatch
 from services.index.filters import Filters
 from services.index.passages import Passage

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.chassis.errors import InvalidArgument
-from services.rerank.late_interaction import BLOCK_ROWS, NO_OVERLAP, LateInteractionRanker
+from services.chassis.late_interaction import BLOCK_ROWS, NO_OVERLAP
+from services.rerank.late_interaction import LateInteractionRanker
 from services.rerank.ranker import Candidate, FloatArray, Question
 
 RANKER = LateInteractionRanker()
