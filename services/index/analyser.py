@@ -18,7 +18,7 @@ import Stemmer
 
 from services.index.language import detect_words
 from services.index.stop_words import STOP_WORDS, fold
-from services.index.words import WORDS_MAX, split_words
+from services.index.words import LONG_NUMBER_DIGITS, WORDS_MAX, split_words
 
 ALGORITHMS = {"fr": "french", "en": "english"}
 LANGUAGES = tuple(ALGORITHMS)
@@ -48,7 +48,9 @@ def analyse_passage(*texts: str, language: str = "") -> Analysis:
     frequencies: dict[str, int] = {}
     length = 0
     for word, count in Counter(words).items():
-        stems = passage_stems(word, language)
+        # Long numbers come once: remembered, they would drive out words that come again.
+        find = passage_stems.__wrapped__ if len(word) >= LONG_NUMBER_DIGITS and word.isdigit() else passage_stems
+        stems = find(word, language)
         for stem in stems:
             frequencies[stem] = frequencies.get(stem, 0) + count
         if stems:

@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
 from services.index.analyser import Analysis
-from services.index.words import WORDS_MAX
 
 DIMENSION = 1 << 29
 """Of the hashed space: 100,000 distinct stems meet in about ten pairs."""
@@ -63,7 +61,6 @@ def inverse_document_frequency(frequency: int, *, passages: int) -> float:
     return math.log1p((absent + 0.5) / (frequency + 0.5))
 
 
-@lru_cache(maxsize=WORDS_MAX)
 def dimension(stem: str) -> int:
     """Return the stem's dimension, from 0."""
     return zlib.crc32(stem.encode()) % DIMENSION

@@ -11,7 +11,9 @@ from itertools import chain
 WORDS_MAX = 50_000
 """Words remembered with their parts, about 10 MB; then all are forgotten, and the common ones are back at once."""
 WORD_CHARACTERS_MAX = 64
-"""Longer ones are rarely said twice; so are numbers of five digits and more, which are not remembered either."""
+"""Longer ones are rarely said twice."""
+LONG_NUMBER_DIGITS = 5
+"""Numbers of so many digits and more are hardly said twice either, and are not remembered."""
 
 RECENT_MAX, RECENT_CHARACTERS_MAX = 1_000, 2_000
 """Texts whose words are kept for a while, about 4 MB: a passage's language is told when it is cut, and its stems are
@@ -26,7 +28,7 @@ _FIXED_SPACES = "\u00a0\u2009\u202f"
 _ELISION = re.compile(r"\b(?:[ldjnscmt]|(?:lors|puis|jus|quoi|pres|quel)?qu|entr)'(?=\w)")
 _TOKEN = re.compile(r"\w+(?:[-/.,:_+]\w+)*")
 _PARTS = re.compile(r"[^\W_]+")
-_LONG_NUMBER = re.compile(r"\d{5}")
+_LONG_NUMBER = re.compile(rf"\d{{{LONG_NUMBER_DIGITS}}}")
 
 
 class _Parts(dict[str, tuple[str, ...]]):
