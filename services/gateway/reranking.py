@@ -30,6 +30,7 @@ ASK_AGAIN_SECONDS = 60.0
 ASK_AGAIN_SECONDS_MAX = 1.0
 """How long that question waits for a service that is away or hangs."""
 THREADS = 2
+"""Rankings at once; what waits for them is bounded by the calls and answers that a gateway has in hand."""
 
 rerankings_total = Counter("sourcier_rerankings_total", "Lists of candidates that were re-ranked.", ["by"])
 
