@@ -168,5 +168,5 @@ def _best_products(rows: TokenRows, parts: Sequence[int], vectors: FloatArray, *
     joined: npt.NDArray[np.generic] = np.concatenate(pieces)
     rows_of = np.unpackbits(joined.astype(np.uint8, copy=False), axis=1) if packed else joined
     best: FloatArray = np.maximum.reduceat(rows_of.astype(np.float32) @ vectors.T, starts, axis=0)
-    # With signs s = 2b − 1, q·s = 2 q·b − Σq, as the rerank service has it.
+    # With signs s = 2b − 1, q·s = 2 q·b − Σq, as `LateInteraction` has it.
     return (2 * best - vectors.sum(axis=1)) / np.float32(np.sqrt(vectors.shape[1])) if packed else best

@@ -41,7 +41,7 @@ class OpenVinoEngine:
 
     - For streams, of any shape: from the start.
     - For one short text that nothing runs beside: its shape is known when it is compiled, which saves a fifth of its
-      time, and takes 60 MB; so it is compiled beside the first such text, and a service that embeds documents alone
+      time, and takes 68 MB; so it is compiled beside the first such text, and a service that embeds documents alone
       never has it.
     - For each stream, of one length: attention takes a quarter less where the length is known, which is a tenth of the
       whole, and 96 MB. Compiled beside a load for the few lengths that most of its tokens come in (`lengths.py`), and
