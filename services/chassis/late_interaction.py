@@ -24,8 +24,11 @@ LATE_INTERACTION = "late-interaction"
 NO_OVERLAP = -1.0
 """The score of a passage without informative tokens, and of any passage to a question without them."""
 
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32)
+"""The bits of each byte as a product takes them. Looked up, they cost half of unpacking and converting them."""
+
 BLOCK_ROWS = 256
-"""Rows of one product. Their unpacked bits, four bytes each, stay in a core's own cache, in memory that is used again:
+"""Rows of one product. Their bits, four bytes each, stay in a core's own cache, in memory that is used again:
 all rows at once wait for fresh pages, half of the time of a ranking that nothing was warm for."""
 
 
@@ -87,10 +90,10 @@ class LateInteraction:
         return scores
 
     def _block(self, dimension: int) -> FloatArray:
-        """Return this thread's room for unpacked bits, shape (`BLOCK_ROWS`, dimension)."""
+        """Return this thread's room for bits, shape (`BLOCK_ROWS`, dimension/8, 8)."""
         block: FloatArray | None = getattr(self._blocks, "block", None)
-        if block is None or block.shape[1] != dimension:
-            block = self._blocks.block = np.empty((BLOCK_ROWS, dimension), dtype=np.float32)
+        if block is None or block.shape[1] != dimension // 8:
+            block = self._blocks.block = np.empty((BLOCK_ROWS, dimension // 8, 8), dtype=np.float32)
         return block
 
 
@@ -109,10 +112,10 @@ def _best(passages: Sequence[ByteArray], vectors: FloatArray, *, block: FloatArr
     columns[:, :tokens] = vectors.T
     products = np.empty((len(codes), columns.shape[1]), dtype=np.float32)
     for start in range(0, len(codes), len(block)):
-        bits = np.unpackbits(codes[start : start + len(block)], axis=1)
-        floats = block[: len(bits)]
-        np.copyto(floats, bits)
-        np.matmul(floats, columns, out=products[start : start + len(block)])
+        rows = codes[start : start + len(block)]
+        bits = block[: len(rows)]
+        np.take(_BITS, rows, axis=0, out=bits, mode="clip")
+        np.matmul(bits.reshape(len(rows), dimension), columns, out=products[start : start + len(block)])
     best: FloatArray = np.maximum.reduceat(products, starts, axis=0)[:, :tokens]
     return best
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias
 
 import psycopg
 from psycopg import AsyncConnection, sql
@@ -28,7 +28,6 @@ from services.chassis.postgres_types import register_types
 from services.chassis.tenants import TENANT_PATTERN
 
 Connection: TypeAlias = AsyncConnection[TupleRow]
-T = TypeVar("T")
 
 ALL_TENANTS = "*"
 """The tenant of system work; no person's tenant can have this name."""
@@ -120,11 +119,10 @@ class Database:
                 # The pool rolls back what is still open, and replaces what is broken.
                 await self._pool.putconn(connection)
 
-    async def look(self, read: Callable[[Connection], Awaitable[T]], *, tenant: str) -> T:
-        """Return what one statement reads, in one round trip: what is sent together is one transaction.
+    async def look(self, statement: str, values: Mapping[str, Any], *, tenant: str) -> list[TupleRow]:
+        """Return the rows of one statement, in one round trip: what is sent together is one transaction.
 
-        `read` executes the statement, which finds its rows by keys (see `transaction`), and fetches them. Raises the
-        errors of `translated_errors`.
+        For a statement that finds its rows by keys (see `transaction`). Raises the errors of `translated_errors`.
         """
         check_tenant_name(tenant)
         named = _for_tenant(LOOK_FOR_TENANT, tenant)
@@ -134,7 +132,9 @@ class Database:
                 try:
                     async with connection.pipeline():
                         await connection.execute(named)
-                        return await read(connection)
+                        cursor = await connection.execute(statement.encode(), values)
+                    # Fetched within the pipeline, they would be asked for by a round trip of their own.
+                    return await cursor.fetchall()
                 except psycopg.OperationalError:
                     # A connection that a restart of the server broke; reading again changes nothing.
                     if last or not connection.closed:

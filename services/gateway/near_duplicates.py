@@ -29,9 +29,10 @@ SPELLING_CHARACTERS_MIN = 5
 """Shorter words are other words, not other spellings."""
 CONTEXT_WORDS = 40
 """Shorter passages are the same only under the same title and headings: « Deux ans. » is said of many things."""
-COMPARED_MAX = 16
-"""Pairs of passages that are compared before their order is known; where there are more, those that are left are
-compared as the order asks for them."""
+INLINE_CHARACTERS_MAX, INLINE_PAIRS_MAX = 40_000, 8
+"""Candidates of so many characters together are read in the event loop, in half a millisecond, and so many pairs of
+them compared, each in a sixth of one. A thread would take several times as long beside that loop: both want the
+interpreter's lock at every operation of numpy."""
 
 # Not all function words: « avant » and « après », « peut » and « doit » say different things.
 _EMPTY = frozenset((
@@ -45,10 +46,13 @@ _Said = tuple[str, tuple[str, ...]]
 
 
 class Wordings:
-    """Which passages say the same: found out before it is known in which order they come."""
+    """Which passages may say the same, found out before it is known in which order they come, and which do.
+
+    Word by word only those are compared that the order asks for: a fifth of those that may.
+    """
 
     def __init__(self, passages: Sequence[Passage]) -> None:
-        """Read the passages; twenty take a millisecond, where few of them are alike."""
+        """Read the passages; twenty take half a millisecond."""
         self._places: dict[_Said, int] = {}
         for passage in passages:
             self._places.setdefault(_said(passage), len(self._places))
@@ -57,24 +61,18 @@ class Wordings:
         np.fill_diagonal(alike, False)
         self._alike = {(int(held), int(other)) for held, other in np.argwhere(alike)}
         self._words: dict[int, tuple[str, ...]] = {}
-        self._same: dict[tuple[int, int], bool] = {}
-        self.compared = len(self._alike) <= COMPARED_MAX
-        """Whether there is nothing left to compare."""
-        if self.compared:
-            for held, other in self._alike:
-                self._compare(held, other)
+
+    @property
+    def alike(self) -> int:
+        """Return how many pairs there are that may say the same."""
+        return len(self._alike)
 
     def says(self, held: Passage, other: Passage) -> bool:
         """Return whether `held` says all that `other` does."""
         pair = self._places[_said(held)], self._places[_said(other)]
-        return pair[0] == pair[1] or (pair in self._alike and self._compare(*pair))
-
-    def _compare(self, held: int, other: int) -> bool:
-        if (held, other) not in self._same:
-            self._same[held, other] = _says(
-                self._words_of(held), self._words_of(other), within=(self._said[held][1], self._said[other][1])
-            )
-        return self._same[held, other]
+        if pair[0] == pair[1] or pair not in self._alike:
+            return pair[0] == pair[1]
+        return _says(*map(self._words_of, pair), within=(self._said[pair[0]][1], self._said[pair[1]][1]))
 
     def _words_of(self, place: int) -> tuple[str, ...]:
         if place not in self._words:
@@ -87,16 +85,22 @@ async def read_meanwhile(passages: Sequence[Passage]) -> Wordings | None:
     if not passages:
         return None
     await let_leave()
+    return await _read(passages)
+
+
+async def _read(passages: Sequence[Passage]) -> Wordings:
+    if sum(len(passage.text) for passage in passages) <= INLINE_CHARACTERS_MAX:
+        return Wordings(passages)
     return await asyncio.to_thread(Wordings, passages)
 
 
 async def distinct(
     passages: Sequence[RankedPassage], wordings: Wordings | None, *, limit: int
 ) -> tuple[RankedPassage, ...]:
-    """Do as `without_duplicates`, in a thread where there is anything to compare; `wordings` may be made already."""
+    """Do as `without_duplicates`, in a thread where there may be much to compare; `wordings` may be made already."""
     if wordings is None:
-        wordings = await asyncio.to_thread(Wordings, [ranked.passage for ranked in passages])
-    if wordings.compared:
+        wordings = await _read([ranked.passage for ranked in passages])
+    if wordings.alike <= INLINE_PAIRS_MAX:
         return without_duplicates(passages, wordings, limit=limit)
     return await asyncio.to_thread(without_duplicates, passages, wordings, limit=limit)
 

@@ -139,9 +139,7 @@ class RetrievalPlanner:
     ) -> tuple[RetrievalSettings, str]:
         try:
             async with asyncio.timeout(deadline.remaining(self._settings.search_seconds_max)):
-                return await self._database.look(
-                    lambda connection: search_settings_of(connection, tenant=tenant, name=collection), tenant=tenant
-                )
+                return await search_settings_of(self._database, tenant=tenant, name=collection)
         except TimeoutError as error:
             raise DeadlineExceeded("the collection's settings could not be read in time") from error
 

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from services.chassis.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
+from services.chassis.postgres import Connection, Database
 from services.chassis.tenants import TENANT_PATTERN
 from services.index import file_removals, pagination
 from services.index.lexical_entries import SHOW_ALL_ENTRIES
@@ -141,11 +141,12 @@ async def retrieval_of(connection: Connection, *, tenant: str, name: str) -> Ret
     return RetrievalSettings() if row is None else RetrievalSettings.stored(row[0])
 
 
-async def search_settings_of(connection: Connection, *, tenant: str, name: str) -> tuple[RetrievalSettings, str]:
+async def search_settings_of(database: Database, *, tenant: str, name: str) -> tuple[RetrievalSettings, str]:
     """Return how a collection's passages are searched for, and in which space; nothing where there is none such."""
-    cursor = await connection.execute(SELECT_SEARCH_SETTINGS, {"tenant": tenant, "name": name or DEFAULT_COLLECTION})
-    row = await cursor.fetchone()
-    return (RetrievalSettings(), "") if row is None else (RetrievalSettings.stored(row[0]), str(row[1]))
+    values = {"tenant": tenant, "name": name or DEFAULT_COLLECTION}
+    rows = await database.look(SELECT_SEARCH_SETTINGS, values, tenant=tenant)
+    return next(((RetrievalSettings.stored(settings), str(space_id)) for settings, space_id in rows),
+                (RetrievalSettings(), ""))
 
 
 async def lock_collection(connection: Connection, *, tenant: str, name: str) -> Collection:

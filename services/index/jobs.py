@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from psycopg.rows import TupleRow
+
 from services.chassis.errors import InvalidArgument, NotFound
 from services.chassis.ids import is_id
-from services.chassis.postgres import Connection
+from services.chassis.postgres import Connection, Database
 from services.index import pagination
 from services.index.pagination import Page
 from services.index.versions import VersionReference
@@ -86,13 +88,23 @@ async def advance_jobs(connection: Connection, reached: Sequence[StageReached], 
 
 async def get_job(connection: Connection, *, tenant: str, job_id: str) -> Job:
     """Return a job; raise `NotFound`."""
-    row = None
+    rows: list[TupleRow] = []
     if is_id(job_id):
         cursor = await connection.execute(SELECT, {"tenant": tenant, "job_id": job_id})
-        row = await cursor.fetchone()
-    if row is None:
+        rows = await cursor.fetchall()
+    return _only(rows, job_id=job_id)
+
+
+async def look_at_job(database: Database, *, tenant: str, job_id: str) -> Job:
+    """Return a job as it is now, in one round trip; raise `NotFound`."""
+    values = {"tenant": tenant, "job_id": job_id}
+    return _only(await database.look(SELECT, values, tenant=tenant) if is_id(job_id) else [], job_id=job_id)
+
+
+def _only(rows: list[TupleRow], *, job_id: str) -> Job:
+    if not rows:
         raise no_such_job(job_id)
-    return _job(*row)
+    return _job(*rows[0])
 
 
 def new_job(

@@ -14,11 +14,9 @@ from services.chassis import subjects
 from services.chassis.errors import InvalidArgument
 from services.chassis.ids import is_id
 from services.chassis.lifecycle import first_of
-from services.chassis.postgres import Connection
 from services.chassis.serving import received, tenant_of
 from services.index import collections, jobs
 from services.index.collections import DEFAULT_COLLECTION
-from services.index.jobs import Job
 from services.ingest.intake import Header
 from services.ingest.job_messages import FINISHED, STATUS_NAMES, job_message
 from services.ingest.operation_messages import (
@@ -232,10 +230,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         return ingest_pb2.ReprocessResponse(document_count=document_count)
 
     async def _job(self, tenant: str, job_id: str) -> ingest_pb2.Job:
-        async def read(connection: Connection) -> Job:
-            return await jobs.get_job(connection, tenant=tenant, job_id=job_id)
-
-        return job_message(await self._database.look(read, tenant=tenant))
+        return job_message(await jobs.look_at_job(self._database, tenant=tenant, job_id=job_id))
 
 
 def _header(message: ingest_pb2.DocumentHeader, *, tenant: str) -> Header:

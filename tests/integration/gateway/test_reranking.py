@@ -103,7 +103,11 @@ def expected() -> dict[str, float]:
     return dict(zip((entry.chunk_id for entry in CANDIDATES), scores.tolist(), strict=True))
 
 
-async def test_the_service_is_asked_once_and_says_that_the_gateway_can_rank() -> None:
+@pytest.mark.parametrize("bytes_max", [reranking.INLINE_BYTES_MAX, 0])
+async def test_the_service_is_asked_once_and_says_that_the_gateway_can_rank(
+    bytes_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reranking, "INLINE_BYTES_MAX", bytes_max)
     async with ranked() as service:
         assert service.reranking.ranker == ""
         for _ in range(3):

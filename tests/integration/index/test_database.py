@@ -21,6 +21,8 @@ from services.chassis.postgres_errors import DatabaseFault
 from services.chassis.postgres_types import integer_array, text_array
 from tests.integration.index.writer import Writer
 
+COUNT_DOCUMENTS = "select count(*) from documents"
+
 
 async def test_errors_are_translated(database: Database) -> None:
     statements = {
@@ -94,7 +96,9 @@ async def test_what_finds_rows_by_keys_is_planned_for_any_value(database: Databa
         assert "Seq Scan" not in plan
         await connection.execute(PLAN_EACH)
         assert some_id in await planned(connection)
-    assert await database.look(settings, tenant="acme") == ("force_generic_plan", "off")
+    assert await database.look(
+        "select current_setting('plan_cache_mode'), current_setting('enable_seqscan')", {}, tenant="acme"
+    ) == [("force_generic_plan", "off")]
     # The connections go back to the pool as they were.
     for _ in range(4):
         async with database.transaction(tenant="acme") as connection:
@@ -202,15 +206,10 @@ async def _run(database: Database, statement: str, *, tenant: str = "acme") -> N
 async def test_a_look_sees_one_tenants_rows_and_leaves_no_tenant_behind(database: Database, writer: Writer) -> None:
     await writer.accept("a.txt", "a")
 
-    async def count(connection: Connection) -> int:
-        row = await (await connection.execute("select count(*) from documents")).fetchone()
-        assert row is not None
-        return int(row[0])
-
-    assert await database.look(count, tenant="acme") == 1
-    assert await database.look(count, tenant="other") == 0
+    assert await database.look(COUNT_DOCUMENTS, {}, tenant="acme") == [(1,)]
+    assert await database.look(COUNT_DOCUMENTS, {}, tenant="other") == [(0,)]
     async with database.autocommit(tenant="acme") as connection:
         await connection.execute("select set_config('sourcier.tenant', '', false)")
-        assert await count(connection) == 0
+        assert await (await connection.execute(COUNT_DOCUMENTS)).fetchone() == (0,)
     with pytest.raises(InvalidArgument):
-        await database.look(count, tenant="Not a tenant")
+        await database.look(COUNT_DOCUMENTS, {}, tenant="Not a tenant")

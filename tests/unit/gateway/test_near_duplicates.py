@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from services.gateway import near_duplicates
 from services.gateway.events import RankedPassage
-from services.gateway.near_duplicates import COMPARED_MAX, CONTAINED_MIN, Wordings, distinct, says, without_duplicates
+from services.gateway.near_duplicates import (
+    CONTAINED_MIN,
+    INLINE_PAIRS_MAX,
+    Wordings,
+    distinct,
+    says,
+    without_duplicates,
+)
 from services.gateway.shared_runs import RUN_WORDS, WORDS_MAX, holding, words_of
 from services.gateway.spelling import within_one_edit
 from services.index.stop_words import fold
@@ -103,21 +111,24 @@ def test_a_short_passage_is_the_same_under_the_same_headings_alone() -> None:
     assert len(distinct_of(long, 9)) == 1
 
 
-async def test_what_nothing_repeats_is_told_apart_whatever_was_compared_before() -> None:
+@pytest.mark.parametrize("characters_max", [near_duplicates.INLINE_CHARACTERS_MAX, 0])
+async def test_what_nothing_repeats_is_told_apart_wherever_it_is_read(
+    characters_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(near_duplicates, "INLINE_CHARACTERS_MAX", characters_max)
     texts = [TEXT, "Autre chose.", " ".join(reversed(TEXT.split())), TEXT.replace("15", "30")]
     ranked = [under("Guide", number=number, text=text) for number, text in enumerate(texts, start=1)]
     wordings = Wordings([each.passage for each in ranked])
-    assert wordings.compared
+    assert wordings.alike <= INLINE_PAIRS_MAX
     assert await distinct(ranked, wordings, limit=2) == tuple(ranked[:2])
     assert await distinct(ranked, None, limit=9) == distinct_of(ranked, 9) == tuple(ranked)
 
 
-async def test_many_that_are_alike_are_compared_as_their_order_asks_for_it() -> None:
+async def test_many_that_are_alike_are_compared_as_few_are() -> None:
     texts = [TEXT.replace("15", str(number)) for number in (15, 16, 17, 18, 19, 15, 17)]
     ranked = [under("Guide", f"Partie {number}", number=number, text=text) for number, text in enumerate(texts, 1)]
     wordings = Wordings([each.passage for each in ranked])
-    assert len(ranked) * (len(ranked) - 1) > COMPARED_MAX
-    assert not wordings.compared
+    assert wordings.alike > INLINE_PAIRS_MAX
     kept = await distinct(ranked, wordings, limit=9)
     assert [each.passage for each in kept] == [each.passage for each in ranked[:5]]
     assert [each.duplicates for each in kept] == [
