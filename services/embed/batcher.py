@@ -28,8 +28,9 @@ from services.embed.encoder import Encoded, Encoder, Tokens
 BATCH_TEXTS_MAX = 64
 SHARE_TOKENS_MIN = 256
 """The least that a batch is cut down to so that all streams end together; smaller ones read the weights too often."""
-REST_SECONDS = 60.0
-"""What a load has made the engine keep goes after one to two times as long without it."""
+REST_SECONDS = 300.0
+"""What a load has made the engine keep goes after one to two times as long without it: loads come in bursts, as a
+crawler or a person brings them, and each that finds nothing kept has to earn it anew."""
 INLINE_CHARACTERS_MAX = 400
 """Up to so many are tokenised where they arrive: a question takes less time than to hand it to a thread and back."""
 INLINE_TOKENS_MAX, INLINE_SECONDS_MAX = 32, 0.01

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.stack import logfile
+from services.stack.ending import end_of
 from services.stack.users import User
 
 LAUNCHER = Path(__file__).with_name("launch.py")
@@ -79,8 +80,9 @@ class Child:
 
     async def wait(self) -> int:
         """Wait for the end and return the exit code."""
-        while (code := self.exit_code) is None:  # noqa: ASYNC110 (not every system tells of an end as an event)
-            await asyncio.sleep(POLL_SECONDS)
+        while (code := self.exit_code) is None:
+            assert self.pid is not None, "nothing was started"
+            await end_of(self.pid, look_seconds=POLL_SECONDS)
         return code
 
     async def stop(self, *, grace_seconds: float) -> None:
@@ -92,7 +94,7 @@ class Child:
                 self._process.send_signal(self.command.stop_signal)
                 # Not `asyncio.timeout`: this runs in cancelled tasks, where older Pythons let it cancel once more.
                 give_up_at = time.monotonic() + grace_seconds
-                while self.running and time.monotonic() < give_up_at:  # noqa: ASYNC110 (as in `wait`)
+                while self.running and time.monotonic() < give_up_at:  # noqa: ASYNC110 (not for long)
                     await asyncio.sleep(POLL_SECONDS)
         finally:
             self.kill()

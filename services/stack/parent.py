@@ -1,15 +1,14 @@
 """The process that a stack was started for: once it is gone, however it ended, the stack has to stop.
 
-Watched by looking, not by a death signal: a detached stack is no child of it, and such a signal follows a thread.
+Watched from outside, not by a death signal: a detached stack is no child of it, and such a signal follows a thread.
 """
 
 from __future__ import annotations
 
-import asyncio
-
 import psutil
 
 from services.chassis.errors import FailedPrecondition
+from services.stack.ending import end_of
 
 POLL_SECONDS = 0.5
 
@@ -38,5 +37,5 @@ class Parent:
 
     async def end(self) -> None:
         """Wait until it is gone."""
-        while self.alive:  # noqa: ASYNC110 (not every system tells of an end as an event)
-            await asyncio.sleep(POLL_SECONDS)
+        while self.alive:
+            await end_of(self.pid, look_seconds=POLL_SECONDS)
