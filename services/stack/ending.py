@@ -1,4 +1,4 @@
-"""The end of a process, as the system tells it: looking for it twenty times a second keeps a processor from its rest."""
+"""The end of a process, as the system tells it: to look for it twenty times a second keeps a processor awake."""
 
 from __future__ import annotations
 
