@@ -42,7 +42,7 @@ async def run(*, quick: bool) -> list[Table]:
     prefix = model.manifest.passage_prefix
     piaf, origin = passages(12 if quick else 192)
     mixed, distribution = long_tailed(12 if quick else 384)
-    rounds, passes = (1, 0) if quick else (3, LOAD_PASSES)
+    rounds, passes = (1, 0) if quick else (5, LOAD_PASSES)
     # One part is compared, one does not count, the others are timed.
     asked = questions(SHORT_TEXTS * (2 + 2 * rounds))
     lists = {"piaf": [prefix + text for text in piaf], "mixed": [prefix + text for text in mixed]} | {
