@@ -64,7 +64,8 @@ async def _against_parts(client: Client, addresses: Mapping[str, str], asked: li
     """Time the call and its parts on the same question, in turn; who goes first changes."""
     table = Table("search, against the sum of its parts", "ms", higher_is_better=False)
     store = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)))
-    settings = DatabaseSettings(url=addresses["SOURCIER_POSTGRES_URL"])
+    # Two connections from the start: what opens a further one would be recorded among a search's statements.
+    settings = DatabaseSettings(url=addresses["SOURCIER_POSTGRES_URL"], connections_min=2)
     async with Database(settings) as database:
         bare = BareSearch(store.load(EmbedSettings.model_fields["model"].default), database)
         # The modes asked the questions before, and the service remembers what it embedded.

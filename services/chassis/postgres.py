@@ -6,6 +6,7 @@ a statement run outside of it sees no row. Work over all tenants (dispatcher, re
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import re
@@ -76,6 +77,7 @@ class Database:
             open=False,
             name=f"postgres-{settings.schema}",
         )
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         """Open the pool and wait for its first connections; refuse a role that row-level security does not bind."""
@@ -92,11 +94,13 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the pool; connections in use are closed when they come back."""
+        await asyncio.gather(*self._ending, return_exceptions=True)
         await self._pool.close()
 
     @asynccontextmanager
     async def transaction(
-        self, *, tenant: str, read_only: bool = False, flushed: bool = True, by_key: bool = False
+        self, *, tenant: str, read_only: bool = False, flushed: bool = True, by_key: bool = False,
+        ends_later: bool = False,
     ) -> AsyncIterator[Connection]:
         """Run the block in one transaction that sees the rows of `tenant`, and no other's.
 
@@ -104,20 +108,42 @@ class Database:
         not `flushed` does not wait for the disk: a crash of the server within a second may undo it as a whole, so it is
         for what is written again anyway. The statements of one `by_key` are planned once for all values: for those that
         find their rows by keys, and in no table that is partitioned by tenant (`PLAN_EACH` ends it within a
-        transaction). Raises the errors of `translated_errors`.
+        transaction). One that `ends_later`, and read alone, is committed beside what comes after the block: who has
+        read all there is has no end to wait for. Raises the errors of `translated_errors`.
         """
         check_tenant_name(tenant)
+        assert read_only or not ends_later, "what was written is not there before its commit"
         with translated_errors():
             connection = await self._begin("".join((
                 BEGIN_SNAPSHOT if read_only else BEGIN, "" if flushed else UNFLUSHED, BY_KEY if by_key else "",
                 FOR_TENANT,
             )), tenant)
+            whole = False
             try:
                 yield connection
-                await connection.commit()
+                whole = True
             finally:
-                # The pool rolls back what is still open, and replaces what is broken.
-                await self._pool.putconn(connection)
+                if whole and ends_later:
+                    ending = asyncio.create_task(self._end_reading(connection), name="end a reading transaction")
+                    self._ending.add(ending)
+                    ending.add_done_callback(self._ending.discard)
+                else:
+                    await self._end(connection, commit=whole)
+
+    async def _end(self, connection: Connection, *, commit: bool) -> None:
+        try:
+            if commit:
+                await connection.commit()
+        finally:
+            # The pool rolls back what is still open, and replaces what is broken.
+            await self._pool.putconn(connection)
+
+    async def _end_reading(self, connection: Connection) -> None:
+        try:
+            await self._end(connection, commit=True)
+        except psycopg.Error as error:
+            # What was read was read; the connection is replaced.
+            logger.info("a reading transaction broke at its end: %s", error)
 
     async def look(self, statement: str, values: Mapping[str, Any], *, tenant: str) -> list[TupleRow]:
         """Return the rows of one statement, in one round trip: what is sent together is one transaction.

@@ -94,8 +94,7 @@ class OpenVinoEngine:
             graph = self._graph(texts, length)
         if graph is self._alone:
             # What the mask hides is a token like any other: which one, makes no difference.
-            padding = ((0, 0), (0, ALONE_TOKENS - length))
-            input_ids, attention_mask = np.pad(input_ids, padding), np.pad(attention_mask, padding)
+            input_ids, attention_mask = _alone(input_ids), _alone(attention_mask)
         feed = {"input_ids": input_ids, "attention_mask": attention_mask}
         if "token_type_ids" in self._inputs:
             feed["token_type_ids"] = np.zeros_like(input_ids)
@@ -183,6 +182,12 @@ class OpenVinoEngine:
             "NUM_STREAMS": str(streams), "INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": hint,
             **self._properties,
         }))
+
+
+def _alone(values: IntArray) -> IntArray:
+    padded = np.zeros((1, ALONE_TOKENS), dtype=np.int64)
+    padded[:, : values.shape[1]] = values
+    return padded
 
 
 class _Graph:

@@ -93,6 +93,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         try:
             expected = planner.expected(request, tenant=tenant, collection=collection)
             if expected is not None:
+                if Mode(expected.mode) is not Mode.LEXICAL:
+                    # Waited for longest, so begun before the rest is planned.
+                    await coming.begin(expected.space_id)
                 believing = replace(_planned(query, request, expected), believed=expected.held)
                 found = await self._retriever.find(believing, deadline=deadline, coming=coming)
                 if found.embedding is not None and found.embedding.space_id != expected.space_id:

@@ -109,7 +109,7 @@ class SearchRequest:
 
 async def dense(database: Database, request: SearchRequest, *, vector: QuestionVector) -> list[SearchResult]:
     """Return the passages closest to the question's vector; raise `SpaceMismatch`, `NotFound`."""
-    async with database.transaction(tenant=request.tenant, read_only=True) as connection:
+    async with database.transaction(tenant=request.tenant, read_only=True, ends_later=True) as connection:
         scope = await _scope(connection, request, vector=vector)
         hits = await _dense_hits(connection, request, scope, vector, limit=request.limit)
         matches = await _unit_matches(connection, request, scope, vector, limit=request.limit)
@@ -125,7 +125,7 @@ async def dense(database: Database, request: SearchRequest, *, vector: QuestionV
 async def lexical(database: Database, request: SearchRequest, *, question: str) -> list[SearchResult]:
     """Return the passages that share the question's rare words; raise `NotFound`."""
     stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
-    async with database.transaction(tenant=request.tenant, read_only=True) as connection:
+    async with database.transaction(tenant=request.tenant, read_only=True, ends_later=True) as connection:
         scope = await _scope(connection, request, stems=stems)
         hits = await search_lexical(connection, scope, stems=stems, limit=request.limit)
         scores = {hit.chunk_id: hit.score for hit in hits}
@@ -158,7 +158,7 @@ async def fused_while(
     """
     depth = max(depth, request.limit)
     stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
-    async with database.transaction(tenant=request.tenant, read_only=True) as connection:
+    async with database.transaction(tenant=request.tenant, read_only=True, ends_later=True) as connection:
         scope = await _scope(connection, request, stems=stems)
         lexical_hits = await search_lexical(connection, scope, stems=stems, limit=depth) if request.by_text else []
         vector = await coming()

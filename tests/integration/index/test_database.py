@@ -213,3 +213,42 @@ async def test_a_look_sees_one_tenants_rows_and_leaves_no_tenant_behind(database
         assert await (await connection.execute(COUNT_DOCUMENTS)).fetchone() == (0,)
     with pytest.raises(InvalidArgument):
         await database.look(COUNT_DOCUMENTS, {}, tenant="Not a tenant")
+
+
+async def all_back(database: Database) -> None:
+    """Wait until every connection is in the pool."""
+    async with asyncio.timeout(5):
+        while database.statistics()["pool_available"] < database.statistics()["pool_size"]:
+            await asyncio.sleep(0.01)
+
+
+async def test_who_read_all_there_is_does_not_wait_for_the_end(database: Database) -> None:
+    async with database.transaction(tenant="acme", read_only=True, ends_later=True) as connection:
+        assert await (await connection.execute("select 1")).fetchone() == (1,)
+    await all_back(database)
+    async with database.transaction(tenant="acme") as again:
+        # Nothing of it is left open.
+        assert await (await again.execute("show transaction_read_only")).fetchone() == ("off",)
+    with pytest.raises(InvalidArgument):
+        async with database.transaction(tenant="acme", read_only=True, ends_later=True) as connection:
+            await connection.execute("select 'x'::uuid")
+    await all_back(database)
+
+
+async def test_a_connection_that_breaks_at_the_end_of_a_reading_is_replaced(database: Database) -> None:
+    async with database.transaction(tenant="acme", read_only=True, ends_later=True) as connection:
+        row = await (await connection.execute("select pg_backend_pid()")).fetchone()
+        assert row is not None
+        async with database.transaction(tenant="acme") as other:
+            await other.execute("select pg_terminate_backend(%s)", row)
+    await all_back(database)
+    await _run(database, "select 1")
+
+
+async def test_a_database_is_closed_when_its_last_reading_has_ended(database: Database) -> None:
+    async with (
+        Database(database.settings) as another,
+        another.transaction(tenant="acme", read_only=True, ends_later=True) as connection,
+    ):
+        await connection.execute("select 1")
+    assert connection.closed
