@@ -9,6 +9,7 @@ more (docs/QUALITY.md has the comparison).
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -33,6 +34,9 @@ INLINE_CHARACTERS_MAX, INLINE_PAIRS_MAX = 40_000, 8
 """Candidates of so many characters together are read in the event loop, in half a millisecond, and so many pairs of
 them compared, each in a sixth of one. A thread would take several times as long beside that loop: both want the
 interpreter's lock at every operation of numpy."""
+INLINE_REPETITION_MAX = 8_000
+"""Of a text: how often each of its words stands there, squared and added up, which is what comparing it takes. 350
+words of French have some 2,500; the same word 400 times has 160,000, and takes 8 ms."""
 
 # Not all function words: « avant » and « après », « peut » and « doit » say different things.
 _EMPTY = frozenset((
@@ -63,9 +67,12 @@ class Wordings:
         self._words: dict[int, tuple[str, ...]] = {}
 
     @property
-    def alike(self) -> int:
-        """Return how many pairs there are that may say the same."""
-        return len(self._alike)
+    def quick(self) -> bool:
+        """Return whether whatever the order asks for is compared in a millisecond or two."""
+        if len(self._alike) > INLINE_PAIRS_MAX:
+            return False
+        texts = (self._said[place][0] for place in {place for pair in self._alike for place in pair})
+        return all(_repetition(text) <= INLINE_REPETITION_MAX for text in texts)
 
     def says(self, held: Passage, other: Passage) -> bool:
         """Return whether `held` says all that `other` does."""
@@ -100,7 +107,7 @@ async def distinct(
     """Do as `without_duplicates`, in a thread where there may be much to compare; `wordings` may be made already."""
     if wordings is None:
         wordings = await _read([ranked.passage for ranked in passages])
-    if wordings.alike <= INLINE_PAIRS_MAX:
+    if wordings.quick:
         return without_duplicates(passages, wordings, limit=limit)
     return await asyncio.to_thread(without_duplicates, passages, wordings, limit=limit)
 
@@ -132,6 +139,10 @@ def says(text: str, other: str) -> bool:
     return bool(holding([text, other], share_min=CONTAINED_MIN)[0, 1]) and _says(
         words_of(text)[:WORDS_MAX], words_of(other)[:WORDS_MAX]
     )
+
+
+def _repetition(text: str) -> int:
+    return sum(count * count for count in Counter(text.split()).values())
 
 
 def _said(passage: Passage) -> _Said:
