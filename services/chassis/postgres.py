@@ -145,10 +145,10 @@ class Database:
             # What was read was read; the connection is replaced.
             logger.info("a reading transaction broke at its end: %s", error)
 
-    async def look(self, statement: str, values: Mapping[str, Any], *, tenant: str) -> list[TupleRow]:
-        """Return the rows of one statement, in one round trip: what is sent together is one transaction.
+    async def look(self, statement: str, values: Mapping[str, Any], *, tenant: str) -> TupleRow | None:
+        """Return the row of one statement, in one round trip: what is sent together is one transaction.
 
-        For a statement that finds its rows by keys (see `transaction`). Raises the errors of `translated_errors`.
+        For a statement that finds its row by keys (see `transaction`). Raises the errors of `translated_errors`.
         """
         check_tenant_name(tenant)
         named = _for_tenant(LOOK_FOR_TENANT, tenant)
@@ -159,8 +159,8 @@ class Database:
                     async with connection.pipeline():
                         await connection.execute(named)
                         cursor = await connection.execute(statement.encode(), values)
-                    # Fetched within the pipeline, they would be asked for by a round trip of their own.
-                    return await cursor.fetchall()
+                    # Fetched within the pipeline, it would be asked for by a round trip of its own.
+                    return await cursor.fetchone()
                 except psycopg.OperationalError:
                     # A connection that a restart of the server broke; reading again changes nothing.
                     if last or not connection.closed:

@@ -94,7 +94,7 @@ class OpenVinoEngine:
             graph = self._graph(texts, length)
         if graph is self._alone:
             # What the mask hides is a token like any other: which one, makes no difference.
-            input_ids, attention_mask = _alone(input_ids), _alone(attention_mask)
+            input_ids, attention_mask = _filled_up(input_ids), _filled_up(attention_mask)
         feed = {"input_ids": input_ids, "attention_mask": attention_mask}
         if "token_type_ids" in self._inputs:
             feed["token_type_ids"] = np.zeros_like(input_ids)
@@ -184,7 +184,7 @@ class OpenVinoEngine:
         }))
 
 
-def _alone(values: IntArray) -> IntArray:
+def _filled_up(values: IntArray) -> IntArray:
     padded = np.zeros((1, ALONE_TOKENS), dtype=np.int64)
     padded[:, : values.shape[1]] = values
     return padded

@@ -144,9 +144,8 @@ async def retrieval_of(connection: Connection, *, tenant: str, name: str) -> Ret
 async def search_settings_of(database: Database, *, tenant: str, name: str) -> tuple[RetrievalSettings, str]:
     """Return how a collection's passages are searched for, and in which space; nothing where there is none such."""
     values = {"tenant": tenant, "name": name or DEFAULT_COLLECTION}
-    rows = await database.look(SELECT_SEARCH_SETTINGS, values, tenant=tenant)
-    return next(((RetrievalSettings.stored(settings), str(space_id)) for settings, space_id in rows),
-                (RetrievalSettings(), ""))
+    row = await database.look(SELECT_SEARCH_SETTINGS, values, tenant=tenant)
+    return (RetrievalSettings(), "") if row is None else (RetrievalSettings.stored(row[0]), str(row[1]))
 
 
 async def lock_collection(connection: Connection, *, tenant: str, name: str) -> Collection:

@@ -88,23 +88,25 @@ async def advance_jobs(connection: Connection, reached: Sequence[StageReached], 
 
 async def get_job(connection: Connection, *, tenant: str, job_id: str) -> Job:
     """Return a job; raise `NotFound`."""
-    rows: list[TupleRow] = []
+    row = None
     if is_id(job_id):
         cursor = await connection.execute(SELECT, {"tenant": tenant, "job_id": job_id})
-        rows = await cursor.fetchall()
-    return _only(rows, job_id=job_id)
+        row = await cursor.fetchone()
+    return _found(row, job_id=job_id)
 
 
 async def look_at_job(database: Database, *, tenant: str, job_id: str) -> Job:
     """Return a job as it is now, in one round trip; raise `NotFound`."""
-    values = {"tenant": tenant, "job_id": job_id}
-    return _only(await database.look(SELECT, values, tenant=tenant) if is_id(job_id) else [], job_id=job_id)
+    row = None
+    if is_id(job_id):
+        row = await database.look(SELECT, {"tenant": tenant, "job_id": job_id}, tenant=tenant)
+    return _found(row, job_id=job_id)
 
 
-def _only(rows: list[TupleRow], *, job_id: str) -> Job:
-    if not rows:
+def _found(row: TupleRow | None, *, job_id: str) -> Job:
+    if row is None:
         raise no_such_job(job_id)
-    return _job(*rows[0])
+    return _job(*row)
 
 
 def new_job(

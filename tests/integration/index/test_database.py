@@ -19,9 +19,11 @@ from services.chassis.errors import (
 from services.chassis.postgres import PLAN_EACH, Connection, Database, DatabaseSettings
 from services.chassis.postgres_errors import DatabaseFault
 from services.chassis.postgres_types import integer_array, text_array
+from tests.integration.chassis.fix_grpc import until
 from tests.integration.index.writer import Writer
 
 COUNT_DOCUMENTS = "select count(*) from documents"
+PLANNING = "select current_setting('plan_cache_mode'), current_setting('enable_seqscan')"
 
 
 async def test_errors_are_translated(database: Database) -> None:
@@ -84,9 +86,7 @@ async def test_what_finds_rows_by_keys_is_planned_for_any_value(database: Databa
         return plan
 
     async def settings(connection: Connection) -> tuple[str, ...]:
-        cursor = await connection.execute(
-            "select current_setting('plan_cache_mode'), current_setting('enable_seqscan')"
-        )
+        cursor = await connection.execute(PLANNING)
         return await cursor.fetchone() or ()
 
     async with database.transaction(tenant="acme", by_key=True) as connection:
@@ -96,9 +96,7 @@ async def test_what_finds_rows_by_keys_is_planned_for_any_value(database: Databa
         assert "Seq Scan" not in plan
         await connection.execute(PLAN_EACH)
         assert some_id in await planned(connection)
-    assert await database.look(
-        "select current_setting('plan_cache_mode'), current_setting('enable_seqscan')", {}, tenant="acme"
-    ) == [("force_generic_plan", "off")]
+    assert await database.look(PLANNING, {}, tenant="acme") == ("force_generic_plan", "off")
     # The connections go back to the pool as they were.
     for _ in range(4):
         async with database.transaction(tenant="acme") as connection:
@@ -206,8 +204,8 @@ async def _run(database: Database, statement: str, *, tenant: str = "acme") -> N
 async def test_a_look_sees_one_tenants_rows_and_leaves_no_tenant_behind(database: Database, writer: Writer) -> None:
     await writer.accept("a.txt", "a")
 
-    assert await database.look(COUNT_DOCUMENTS, {}, tenant="acme") == [(1,)]
-    assert await database.look(COUNT_DOCUMENTS, {}, tenant="other") == [(0,)]
+    assert await database.look(COUNT_DOCUMENTS, {}, tenant="acme") == (1,)
+    assert await database.look(COUNT_DOCUMENTS, {}, tenant="other") == (0,)
     async with database.autocommit(tenant="acme") as connection:
         await connection.execute("select set_config('sourcier.tenant', '', false)")
         assert await (await connection.execute(COUNT_DOCUMENTS)).fetchone() == (0,)
@@ -215,24 +213,22 @@ async def test_a_look_sees_one_tenants_rows_and_leaves_no_tenant_behind(database
         await database.look(COUNT_DOCUMENTS, {}, tenant="Not a tenant")
 
 
-async def all_back(database: Database) -> None:
-    """Wait until every connection is in the pool."""
-    async with asyncio.timeout(5):
-        while database.statistics()["pool_available"] < database.statistics()["pool_size"]:
-            await asyncio.sleep(0.01)
+def all_back(database: Database) -> bool:
+    """Return whether every connection is in the pool."""
+    return database.statistics()["pool_available"] == database.statistics()["pool_size"]
 
 
 async def test_who_read_all_there_is_does_not_wait_for_the_end(database: Database) -> None:
     async with database.transaction(tenant="acme", read_only=True, ends_later=True) as connection:
         assert await (await connection.execute("select 1")).fetchone() == (1,)
-    await all_back(database)
+    await until(lambda: all_back(database), seconds=5)
     async with database.transaction(tenant="acme") as again:
         # Nothing of it is left open.
         assert await (await again.execute("show transaction_read_only")).fetchone() == ("off",)
     with pytest.raises(InvalidArgument):
         async with database.transaction(tenant="acme", read_only=True, ends_later=True) as connection:
             await connection.execute("select 'x'::uuid")
-    await all_back(database)
+    await until(lambda: all_back(database), seconds=5)
 
 
 async def test_a_connection_that_breaks_at_the_end_of_a_reading_is_replaced(database: Database) -> None:
@@ -241,7 +237,7 @@ async def test_a_connection_that_breaks_at_the_end_of_a_reading_is_replaced(data
         assert row is not None
         async with database.transaction(tenant="acme") as other:
             await other.execute("select pg_terminate_backend(%s)", row)
-    await all_back(database)
+    await until(lambda: all_back(database), seconds=5)
     await _run(database, "select 1")
 
 

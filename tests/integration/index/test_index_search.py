@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from contextlib import AsyncExitStack
 from typing import Any
@@ -14,6 +13,7 @@ from services.chassis.postgres import ALL_TENANTS, Database
 from services.index import collections, dense, documents, lexical, scope, search, spaces
 from services.index.filters import Filters, filters_from
 from services.index.search import QuestionVector, SearchRequest
+from tests.integration.chassis.fix_grpc import until
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, text_vector, unit_vector
 
 
@@ -292,10 +292,8 @@ async def test_no_connection_is_held_for_a_vector_that_is_late(database: Databas
         assert database.statistics()["pool_available"] < database.statistics()["pool_size"]
 
     assert await search.fused_while(database, request(), question="texte", coming=late) is None
-    async with asyncio.timeout(5):
-        # The transaction ends beside what comes after it.
-        while database.statistics()["pool_available"] < database.statistics()["pool_size"]:
-            await asyncio.sleep(0.01)
+    # The transaction ends beside what comes after it.
+    await until(lambda: database.statistics()["pool_available"] == database.statistics()["pool_size"], seconds=5)
     assert database.has_room
 
 

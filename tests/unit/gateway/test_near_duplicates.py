@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 
 from services.gateway import near_duplicates
 from services.gateway.events import RankedPassage
-from services.gateway.near_duplicates import (
-    CONTAINED_MIN,
-    Wordings,
-    distinct,
-    says,
-    without_duplicates,
-)
+from services.gateway.near_duplicates import CONTAINED_MIN, Wordings, distinct, says, without_duplicates
 from services.gateway.shared_runs import RUN_WORDS, WORDS_MAX, holding, words_of
 from services.gateway.spelling import within_one_edit
 from services.index.stop_words import fold
