@@ -1,4 +1,4 @@
-"""Which lengths of batches deserve a compiled model of their own: those that most of the tokens of late came in."""
+"""Which lengths of batches the model should be compiled for: those that most of the tokens of late came in."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from collections import Counter
 from collections.abc import Collection
 
 MEBIBYTE = 2**20
-LENGTHS_MAX = 4
-"""Chunks are cut to a target: half to three quarters of a load's tokens come in four lengths, counted in sixteens."""
-LENGTH_STREAM_BYTES = 96 * MEBIBYTE
-"""What a model of one length takes for each stream (E5-small)."""
+LENGTHS_MAX = 12
+"""Of texts with a long tail two thirds of the tokens come in so many lengths, counted in sixteens; of a load's chunks,
+which are cut to a target, nearly all."""
+LENGTH_STREAM_BYTES = 36 * MEBIBYTE
+"""What a length more takes for each stream (E5-small)."""
 MEMORY_SHARE = 16
-"""Such models take this part of the memory at most, unless they are asked for."""
-WORTH_TOKENS = 65_536
-"""So many of one length take two cores three seconds, an eighth of which would have paid for compiling for it. Who buys
-once the rent has cost as much as the price pays twice the least at most (Karlin et al., 1988)."""
-WINDOW_TOKENS = 1_048_576
-"""After so many, what was counted is halved: a load of other documents comes to its own lengths."""
+"""Lengths take this part of the memory at most, unless they are asked for."""
+WORTH_TOKENS = 16_384
+"""So many of one length take two cores three quarters of a second, and compiling for it takes one core as long. A tenth
+is saved from then on: a load that goes on for a minute has it back, and so has the next that comes soon after."""
+WINDOW_TOKENS = 524_288
+"""After so many, what was counted is halved: a load of other documents comes to its own lengths within a minute."""
 
 
 def lengths_max(memory_bytes: int, *, streams: int) -> int:
-    """Return how many lengths there may be models of on a machine, or in a container, of so much memory."""
+    """Return for how many lengths a model may be compiled on a machine, or in a container, of so much memory."""
     return min(LENGTHS_MAX, memory_bytes // MEMORY_SHARE // (streams * LENGTH_STREAM_BYTES))
 
 
@@ -40,18 +41,19 @@ class LengthCounter:
             self._noted = 0
             self._tokens = Counter({length: count // 2 for length, count in self._tokens.items() if count > 1})
 
-    def worth(self, length: int, *, beside: Collection[int]) -> bool:
-        """Return whether a model of this length should be compiled, in the place of the least used where there are
-        as many as there may be: a length takes another's place that has had twice its tokens."""
-        count = self._tokens[length]
-        if length in beside or count < WORTH_TOKENS or self.most == 0:
-            return False
-        return len(beside) < self.most or count > 2 * self._tokens[self.least(beside)]
+    def worth(self, *, beside: Collection[int]) -> tuple[int, ...]:
+        """Return the lengths to compile for in place of those, ascending; none where it would not be worth it.
 
-    def least(self, lengths: Collection[int]) -> int:
-        """Return the length that has had the fewest tokens of late."""
-        return min(lengths, key=lambda length: self._tokens[length])
+        All are compiled for anew, so what they had and the others had not must be worth all of them.
+        """
+        chosen = [length for length, count in self._tokens.most_common(self.most) if count >= WORTH_TOKENS]
+        gained = self._total(chosen) - self._total(beside)
+        return tuple(sorted(chosen)) if chosen and gained >= WORTH_TOKENS * len(chosen) else ()
 
-    def forget(self, length: int) -> None:
-        """Begin to count a length anew."""
-        del self._tokens[length]
+    def forget(self) -> None:
+        """Begin to count anew."""
+        self._tokens.clear()
+        self._noted = 0
+
+    def _total(self, lengths: Collection[int]) -> int:
+        return sum(self._tokens[length] for length in lengths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +43,9 @@ class OpenVinoEngine:
     - For one short text that nothing runs beside: its shape is known when it is compiled, which saves a fifth of its
       time, and takes 68 MB; so it is compiled beside the first such text, and a service that embeds documents alone
       never has it.
-    - For each stream, of one length: attention takes a quarter less where the length is known, which is a tenth of the
-      whole, and 96 MB. Compiled beside a load for the few lengths that most of its tokens come in (`lengths.py`), and
-      given back when the load is over.
+    - For streams, with a branch for each of a few lengths (`length_branches.py`): attention takes a quarter less where
+      the length is known, which is a tenth of the whole. It is compiled beside a load for those that most of its tokens
+      come in (`lengths.py`), takes the place of the first, and gives it back when the load is over.
     """
 
     length_step: int = 16
@@ -65,10 +65,12 @@ class OpenVinoEngine:
         self._model: Any = self._core.read_model(str(path))
         self._inputs = {entry.any_name for entry in self._model.inputs}
         self._properties = {"ENABLE_CPU_PINNING": "NO", **precision_hint(cpu_flags()), **(properties or {})}
-        self._any = self._compiled(self._model, streams=streams, threads=threads)
+        self._for_streams = self._compiled(self._model, streams=streams, threads=threads)
+        self._lengths_compiled: tuple[int, ...] = ()
+        self._lengths_used = False
+        """Whether a batch had one of these lengths since somebody last asked."""
         self._alone: _Graph | None = None
         self._alone_threads = max(1, min(threads // 2, ALONE_THREADS_MAX))
-        self._fixed: dict[int, _OfLength] = {}
         if fixed_lengths_max is None:
             fixed_lengths_max = lengths_max(memory_bytes(), streams=streams)
         self._lengths = LengthCounter(most=fixed_lengths_max)
@@ -84,7 +86,7 @@ class OpenVinoEngine:
         that lock while it holds the interpreter (pybind11's `npy_api`), and no process of ours would ever be ready.
         """
         once = np.ones((1, self.length_step), dtype=np.int64)
-        self._any.run_once(dict.fromkeys(self._inputs, once))
+        self._for_streams.run_once(dict.fromkeys(self._inputs, once))
 
     def run(self, input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
         """Return the last hidden state of a padded batch; the thread's next run of this shape may overwrite it."""
@@ -105,15 +107,26 @@ class OpenVinoEngine:
                 self._running -= 1
 
     def rest(self) -> None:
-        """Give back the models of lengths that nothing came in since the last call."""
+        """Give back what was compiled for lengths that nothing came in since the last call."""
         with self._lock:
-            idle = [length for length, models in self._fixed.items() if not models.used]
-            for length in idle:
-                self._drop(length)
-            for models in self._fixed.values():
-                models.used = False
-        if idle:
-            give_back()
+            if self._lengths_compiled and not self._lengths_used:
+                self._lengths.forget()
+                self._compile_beside("lengths", lambda: self._compile_lengths(()))
+            self._lengths_used = False
+        self.wait_until_compiled()
+
+    def compile_for(self, lengths: tuple[int, ...]) -> None:
+        """Compile the model of the streams for these lengths, in place of others. Blocks, a second for each length."""
+        from services.embed.length_branches import branched
+
+        compiled = self._compiled(
+            branched(self._model, lengths) if lengths else self._model, streams=self.streams, threads=self._threads
+        )
+        with self._lock:
+            self._for_streams, self._lengths_compiled, self._lengths_used = compiled, lengths, True
+        fixed_lengths.set(len(lengths))
+        # The copies that were compiled from, and what it takes the place of.
+        give_back()
 
     def wait_until_compiled(self) -> None:
         """Wait for what is compiled in the background, if anything is."""
@@ -127,13 +140,13 @@ class OpenVinoEngine:
             if self._alone is not None:
                 return self._alone
         self._lengths.note(length, tokens=texts * length)
-        if self._lengths.worth(length, beside=self._fixed):
-            self._compile_beside("length", lambda: self._compile_length(length))
-        models = self._fixed.get(length)
-        return (models.own() if models is not None else None) or self._any
+        self._lengths_used = self._lengths_used or length in self._lengths_compiled
+        if lengths := self._lengths.worth(beside=self._lengths_compiled):
+            self._compile_beside("lengths", lambda: self._compile_lengths(lengths))
+        return self._for_streams
 
     def _compile_beside(self, name: str, compile_it: Callable[[], None]) -> None:
-        """Compile in a thread: the alone once, one length at a time."""
+        """Compile in a thread: the alone once, for lengths one after the other."""
         running = self._compiling.get(name)
         if running is None or (name != "alone" and not running.is_alive()):
             self._compiling[name] = threading.Thread(target=compile_it, name=f"compile {name}", daemon=True)
@@ -141,41 +154,22 @@ class OpenVinoEngine:
 
     def _compile_alone(self) -> None:
         try:
-            self._alone = self._compiled(
-                self._reshaped(1, ALONE_TOKENS), streams=1, threads=self._alone_threads, hint="LATENCY"
-            )
+            model = self._model.clone()
+            model.reshape({name: [1, ALONE_TOKENS] for name in self._inputs})
+            self._alone = self._compiled(model, streams=1, threads=self._alone_threads, hint="LATENCY")
         except Exception:  # outermost loop of the thread: a short text is run in a stream as before
             degradations_total.labels("embed", "SHORT_TEXT").inc()
             logger.exception("the model could not be compiled for short texts; they run in a stream, on one thread")
 
-    def _compile_length(self, length: int) -> None:
+    def _compile_lengths(self, lengths: tuple[int, ...]) -> None:
         try:
-            # The number of texts stays open: known, too, it would save nothing more.
-            models = _OfLength([
-                self._compiled(self._reshaped(-1, length), streams=1, threads=max(1, self._threads // self.streams))
-                for _ in range(self.streams)
-            ])
-        except Exception:  # outermost loop of the thread: batches run in the model of any shape as before
+            self.compile_for(lengths)
+        except Exception:  # outermost loop of the thread: batches run in the model that is there
             self._lengths.most = 0
             degradations_total.labels("embed", "FIXED_LENGTH").inc()
-            logger.exception("the model could not be compiled for texts of %d tokens; they are run as before, a tenth "
-                             "slower, and no other length is tried until the service starts again", length)
-            return
-        with self._lock:
-            if len(self._fixed) >= self._lengths.most:
-                self._drop(self._lengths.least(self._fixed))
-            self._fixed[length] = models
-            fixed_lengths.set(len(self._fixed))
-
-    def _drop(self, length: int) -> None:
-        del self._fixed[length]
-        self._lengths.forget(length)
-        fixed_lengths.set(len(self._fixed))
-
-    def _reshaped(self, texts: int, length: int) -> Any:
-        model = self._model.clone()
-        model.reshape({name: [texts, length] for name in self._inputs})
-        return model
+            logger.exception("the model could not be compiled for texts of %s tokens; they are run as before, a tenth "
+                             "slower, and no other lengths are tried until the service starts again",
+                             ", ".join(map(str, lengths)) or "any number of")
 
     def _compiled(self, model: Any, *, streams: int, threads: int, hint: str = "THROUGHPUT") -> _Graph:
         return _Graph(self._core.compile_model(model, "CPU", {
@@ -210,26 +204,3 @@ class _Graph:
     def run_once(self, feed: Mapping[str, IntArray]) -> None:
         """Run and keep no request."""
         self._compiled.create_infer_request().infer(feed, share_inputs=True, share_outputs=True)
-
-
-class _OfLength:
-    """Models of one length, one for each thread that runs them.
-
-    A model of one stream runs in the thread that asks. One of several hands over to threads of its own, of which there
-    would be more, with each length, than processors: which of them wakes where left a fifteenth of the time idle.
-    """
-
-    def __init__(self, graphs: Sequence[_Graph]) -> None:
-        self._free = list(graphs)
-        self._own: dict[int, _Graph] = {}
-        self.used = True
-        """Whether one has run since somebody last asked."""
-
-    def own(self) -> _Graph | None:
-        """Return the calling thread's model, None where others have them all; call it under a lock."""
-        thread = threading.get_ident()
-        if thread not in self._own and self._free:
-            self._own[thread] = self._free.pop()
-        graph = self._own.get(thread)
-        self.used = self.used or graph is not None
-        return graph

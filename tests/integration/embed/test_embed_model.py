@@ -108,7 +108,7 @@ def test_a_question_that_is_alone_gets_the_vector_of_one_in_a_stream(model: Mode
         assert np.unpackbits(codes[0] ^ codes[1]).mean() < 0.02
 
 
-def test_a_load_of_one_length_runs_in_a_model_of_that_length_until_it_is_over(
+def test_a_load_runs_in_a_model_compiled_for_its_lengths_until_it_is_over(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "int8" not in model.manifest.variants:
@@ -116,35 +116,37 @@ def test_a_load_of_one_length_runs_in_a_model_of_that_length_until_it_is_over(
     monkeypatch.setattr(lengths, "WORTH_TOKENS", 4 * 64)
     never, engine = (
         OpenVinoEngine(model.variant("int8"), name="openvino-int8", threads=2, streams=2, fixed_lengths_max=most)
-        for most in (0, 1)
+        for most in (0, 2)
     )
     any_length, fixed = Encoder(model, never), Encoder(model, engine)
-    texts = tuple(" ".join(PASSAGES[number:] + PASSAGES[:number]) for number in range(3))
-    expected = vectors(any_length, texts, prefix="passage: ")
-    for _ in range(2):
-        assert (vectors(fixed, texts, prefix="passage: ") * expected).sum(axis=1).min() > 0.999
-        engine.wait_until_compiled()
-    (length,) = engine._fixed
-    # This thread has one of the two models, another thread the other, a third that of any length.
-    own = engine._graph(1, length)
-    with ThreadPoolExecutor(1) as second, ThreadPoolExecutor(1) as third:
-        others = [thread.submit(engine._graph, 1, length).result() for thread in (second, third)]
-        assert second.submit(engine._graph, 1, length).result() is others[0]
-    assert engine._graph(1, length) is own
-    assert len({id(graph) for graph in (own, *others)}) == 3
-    assert others[1] is engine._any
-    assert engine._graph(1, length + 16) is engine._any
-    assert (vectors(fixed, texts, prefix="passage: ") * expected).sum(axis=1).min() > 0.999
-    assert not never._fixed
+    of_any_length = engine._for_streams
+    long = tuple(" ".join(PASSAGES[number:] + PASSAGES[:number]) for number in range(3))
+    short = tuple(" ".join((*PASSAGES[number:], *PASSAGES[:number])[: len(PASSAGES) // 2 + 1]) for number in range(3))
+    expected = {texts: vectors(any_length, texts, prefix="passage: ") for texts in (long, short)}
+    padded = sorted({fixed.padded_length(max(item.count for item in fixed.tokenize(
+        texts, prefix="passage: ", field="texts"))) for texts in (long, short)})
+    for _ in range(4):
+        for texts in (long, short):
+            assert (vectors(fixed, texts, prefix="passage: ") * expected[texts]).sum(axis=1).min() > 0.999
+            engine.wait_until_compiled()
+    assert list(engine._lengths_compiled) == padded
+    assert engine._for_streams is not of_any_length
+    assert not never._lengths_compiled
+    # Other lengths and numbers of texts, several at once, go through the same model.
+    with ThreadPoolExecutor(2) as both:
+        for texts in (PASSAGES, long[:1], (*long, *short)):
+            right = vectors(any_length, texts, prefix="passage: ")
+            found = list(both.map(lambda _, texts=texts: vectors(fixed, texts, prefix="passage: "), range(4)))
+            assert min((each * right).sum(axis=1).min() for each in found) > 0.999
 
     engine.rest()
-    assert list(engine._fixed) == [length]
+    assert list(engine._lengths_compiled) == padded
     engine.rest()
-    assert not engine._fixed
+    assert not engine._lengths_compiled
     # It begins to count anew.
-    vectors(fixed, texts[:1], prefix="passage: ")
+    assert (vectors(fixed, long[:1], prefix="passage: ") * expected[long][:1]).sum() > 0.999
     engine.wait_until_compiled()
-    assert not engine._fixed
+    assert not engine._lengths_compiled
 
 
 def test_a_length_that_cannot_be_compiled_for_costs_speed_alone(
@@ -158,7 +160,7 @@ def test_a_length_that_cannot_be_compiled_for_costs_speed_alone(
     def refused(*_: object) -> object:
         raise RuntimeError("no memory")
 
-    monkeypatch.setattr(engine, "_reshaped", refused)
+    monkeypatch.setattr(engine, "compile_for", refused)
     encoder = Encoder(model, engine)
     before = vectors(encoder, PASSAGES, prefix="passage: ")
     engine.wait_until_compiled()
