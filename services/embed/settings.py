@@ -29,8 +29,8 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
     queue_tokens_max: int = Field(default=262_144, ge=8_192)
     """Most tokens waiting; more are refused with RESOURCE_EXHAUSTED on gRPC, and wait in JetStream otherwise."""
     fixed_lengths_max: int | None = Field(default=None, ge=0, le=32)
-    """Lengths that OpenVINO compiles the model for while a load comes in them, each for 96 MB a stream; such batches
-    are a tenth faster (docs/MODELS.md). Without it as many as a sixteenth of the memory holds, four at most; 0 leaves
+    """Lengths that OpenVINO compiles the model for while a load comes in them, each for 31 MB a stream; such batches
+    are a tenth faster (docs/MODELS.md). Without it as many as a sixteenth of the memory holds, twelve at most; 0 leaves
     it."""
     query_cache_size: int = Field(default=1000, ge=0, le=1_000_000)
     """Questions whose embeddings are remembered."""
