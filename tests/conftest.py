@@ -10,8 +10,6 @@ from hypothesis import settings
 pytest_plugins = ["tests.fix_servers", "tests.fix_stack"]
 
 TESTS = Path(__file__).parent
-settings.register_profile("sourcier")  # timings never decide a test
-settings.load_profile("sourcier")
 KINDS = ("unit", "integration", "e2e", "chaos")
 
 # Timings never decide a test.
