@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -119,12 +120,15 @@ class OpenVinoEngine:
         """Compile the model of the streams for these lengths, in place of others. Blocks, a second for each length."""
         from services.embed.length_branches import branched
 
+        began = time.monotonic()
         compiled = self._compiled(
             branched(self._model, lengths) if lengths else self._model, streams=self.streams, threads=self._threads
         )
         with self._lock:
             self._for_streams, self._lengths_compiled, self._lengths_used = compiled, lengths, True
         fixed_lengths.set(len(lengths))
+        logger.info("compiled for batches of %s tokens in %.1f s", ", ".join(map(str, lengths)) or "any number of",
+                    time.monotonic() - began)
         # The copies that were compiled from, and what it takes the place of.
         give_back()
 
