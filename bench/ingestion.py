@@ -34,7 +34,7 @@ from sourcier.client import Client
 from sourcier.gateway.v1 import knowledge_pb2
 
 UPLOADS_AT_ONCE = 8
-LOADS_BEFORE = 6
+LOADS_BEFORE = 18
 """Loads of all files before anything counts."""
 SAME_FILE, DEFAULT = "Sourcier, the peers' ONNX file", "Sourcier, default settings"
 SERVICES = "ingest,embed,rerank,gateway"

@@ -110,6 +110,7 @@ class OpenVinoEngine:
     def rest(self) -> None:
         """Give back what was compiled for lengths that nothing came in since the last call."""
         with self._lock:
+            self._lengths.fade()
             if self._lengths_compiled and not self._lengths_used:
                 self._lengths.forget()
                 self._compile_beside("lengths", lambda: self._compile_lengths(()))

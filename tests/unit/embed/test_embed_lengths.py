@@ -28,31 +28,53 @@ def test_a_length_is_worth_it_once_enough_has_come_in_it() -> None:
 
 def test_none_is_where_none_may_be() -> None:
     assert not counted(0, {384: 10 * WORTH_TOKENS}).worth(beside=())
+    assert not LengthCounter(most=2).worth(beside=())
 
 
-def test_a_few_more_lengths_must_be_worth_compiling_for_all_of_them() -> None:
-    tokens = {384: 20 * WORTH_TOKENS, 400: 19 * WORTH_TOKENS, 256: 2 * WORTH_TOKENS}
-    counter = counted(3, tokens)
-    assert not counter.worth(beside={384, 400})
-    counter.note(256, tokens=WORTH_TOKENS)
-    assert counter.worth(beside={384, 400}) == (256, 384, 400)
+def test_one_more_length_must_be_worth_compiling_for_all_of_them() -> None:
+    counter = counted(2, {384: 2 * WORTH_TOKENS, 256: 2 * WORTH_TOKENS - 1})
+    assert not counter.worth(beside={384})
+    counter.note(256, tokens=1)
+    assert counter.worth(beside={384}) == (256, 384)
 
 
 def test_a_length_takes_the_place_of_one_that_had_less() -> None:
-    counter = counted(2, {384: 4 * WORTH_TOKENS, 400: 2 * WORTH_TOKENS, 256: 4 * WORTH_TOKENS - 1})
-    # By as much as it costs to compile for both: two lengths in turn would take each other's place for ever.
-    assert not counter.worth(beside={384, 400})
+    counter = counted(1, {384: WORTH_TOKENS, 256: 2 * WORTH_TOKENS - 1})
+    # By as much as it costs to compile: two lengths in turn would take each other's place for ever.
+    assert not counter.worth(beside={384})
     counter.note(256, tokens=1)
-    assert counter.worth(beside={384, 400}) == (256, 384)
+    assert counter.worth(beside={384}) == (256,)
 
 
-def test_what_was_long_ago_weighs_less() -> None:
-    counter = counted(1, {400: WINDOW_TOKENS - 1})
-    counter.note(256, tokens=WORTH_TOKENS)
-    # The window is over: what came before counts by half from now on, and by a quarter after the next.
-    for _ in range(4):
-        counter.note(256, tokens=WINDOW_TOKENS)
+def test_a_long_load_is_worth_more_lengths() -> None:
+    shares = {384: 32, 400: 16, 256: 8, 272: 4, 288: 4}
+    counter, compiled = LengthCounter(most=4), []
+    for _ in range(256):
+        for length, share in shares.items():
+            counter.note(length, tokens=share * 1024)
+        if lengths := counter.worth(beside=compiled[-1] if compiled else ()):
+            compiled.append(lengths)
+    assert compiled[0] == (384,)
+    assert set(compiled[-1]) > {256, 384, 400}
+    assert len(compiled) <= 4
+
+
+def test_another_load_comes_to_its_own_lengths() -> None:
+    counter = LengthCounter(most=1)
+    for _ in range(8 * WINDOW_TOKENS // 1024):
+        counter.note(400, tokens=1024)
+    assert counter.worth(beside=()) == (400,)
+    for _ in range(2 * WINDOW_TOKENS // 1024):
+        counter.note(256, tokens=1024)
     assert counter.worth(beside={400}) == (256,)
+
+
+def test_what_trickles_in_is_no_load() -> None:
+    counter = LengthCounter(most=2)
+    for _ in range(100):
+        counter.note(384, tokens=WORTH_TOKENS // 2 - 1)
+        assert not counter.worth(beside=())
+        counter.fade()
 
 
 def test_after_a_load_it_counts_anew() -> None:
