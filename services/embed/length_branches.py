@@ -7,6 +7,7 @@ of its own. Branches of one model share both: of several streams, too, where the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -26,16 +27,15 @@ def branched(model: Any, lengths: Sequence[int]) -> Any:
     runs the one whose condition holds.
     """
     dimension = model.output(0).partial_shape[2].get_length()
-    names = [entry.any_name for entry in model.inputs]
-    inputs = {name: operations.parameter([ANY, ANY], np.int64, name=name) for name in names}
-    for name, entry in inputs.items():
-        entry.output(0).set_names({name})
-    shape = operations.shape_of(inputs[names[0]])
+    inputs = {}
+    for known in model.get_parameters():
+        name = known.get_friendly_name()
+        inputs[name] = operations.parameter([ANY, ANY], np.int64, name=name)
+        inputs[name].output(0).set_names(known.output(0).get_names())
+    shape = operations.shape_of(next(iter(inputs.values())))
     tokens = operations.gather(shape, _integers(1), _integers(0))
     conditions = [operations.equal(tokens, _integers(length)) for length in lengths]
-    is_known = conditions[0]
-    for condition in conditions[1:]:
-        is_known = operations.logical_or(is_known, condition)
+    is_known = reduce(operations.logical_or, conditions)
     rows = [_branch(condition, _rows(model, dimension, length), _none(dimension), inputs)
             for condition, length in zip(conditions, lengths, strict=True)]
     rows.append(_branch(is_known, _none(dimension), _rows(model, dimension, ANY), inputs))
@@ -63,20 +63,24 @@ def _rows(model: Any, dimension: int, length: int) -> Any:
     """Return a copy that reads batches of one length, or of any, and puts out (texts × tokens, dimension)."""
     body = model.clone()
     if length != ANY:
-        body.reshape({entry.any_name: [ANY, length] for entry in body.inputs})
-    for known in body.get_parameters():
-        # The branch is handed a batch of unknown shape, and tells its length itself.
-        parameter = operations.parameter([ANY, ANY], np.int64, name=known.output(0).get_any_name())
-        shaped = operations.reshape(parameter, _integers([ANY, length]), False) if length != ANY else parameter
-        for reader in known.output(0).get_target_inputs():
-            reader.replace_source_output(shaped.output(0))
-        body.add_parameters([parameter])
-        body.remove_parameter(known)
+        _tell_length(body, length)
     result = body.get_results()[0]
     flat = operations.reshape(result.input_value(0), _integers([ANY, dimension]), False)
     result.input(0).replace_source_output(flat.output(0))
     body.validate_nodes_and_infer_types()
     return body
+
+
+def _tell_length(body: Any, length: int) -> None:
+    """Let a model know the length: it is handed a batch of unknown shape, and reshapes it to what it is."""
+    body.reshape({entry.any_name: [ANY, length] for entry in body.inputs})
+    for known in body.get_parameters():
+        parameter = operations.parameter([ANY, ANY], np.int64, name=known.get_friendly_name())
+        shaped = operations.reshape(parameter, _integers([ANY, length]), False)
+        for reader in known.output(0).get_target_inputs():
+            reader.replace_source_output(shaped.output(0))
+        body.add_parameters([parameter])
+        body.remove_parameter(known)
 
 
 def _none(dimension: int) -> Any:

@@ -10,7 +10,7 @@ LENGTHS_MAX = 12
 """Of texts with a long tail two thirds of the tokens come in so many lengths, counted in sixteens; of a load's chunks,
 which are cut to a target, nearly all."""
 LENGTH_STREAM_BYTES = 36 * MEBIBYTE
-"""What a length more takes for each stream (E5-small)."""
+"""What a length more takes for each stream (E5-small): 31 MB, and some for what is made beside it."""
 MEMORY_SHARE = 16
 """Lengths take this part of the memory at most, unless they are asked for."""
 WORTH_TOKENS = 65_536

@@ -108,14 +108,13 @@ class OpenVinoEngine:
                 self._running -= 1
 
     def rest(self) -> None:
-        """Give back what was compiled for lengths that nothing came in since the last call."""
+        """Begin to give back what was compiled for lengths that nothing came in since the last call."""
         with self._lock:
             self._lengths.fade()
             if self._lengths_compiled and not self._lengths_used:
                 self._lengths.forget()
                 self._compile_beside("lengths", lambda: self._compile_lengths(()))
             self._lengths_used = False
-        self.wait_until_compiled()
 
     def compile_for(self, lengths: tuple[int, ...]) -> None:
         """Compile the model of the streams for these lengths, in place of others. Blocks, a second for each length."""
@@ -128,8 +127,7 @@ class OpenVinoEngine:
         with self._lock:
             self._for_streams, self._lengths_compiled, self._lengths_used = compiled, lengths, True
         fixed_lengths.set(len(lengths))
-        logger.info("compiled for batches of %s tokens in %.1f s", ", ".join(map(str, lengths)) or "any number of",
-                    time.monotonic() - began)
+        logger.info("compiled for batches of %s tokens in %.1f s", _named(lengths), time.monotonic() - began)
         # The copies that were compiled from, and what it takes the place of.
         give_back()
 
@@ -173,14 +171,17 @@ class OpenVinoEngine:
             self._lengths.most = 0
             degradations_total.labels("embed", "FIXED_LENGTH").inc()
             logger.exception("the model could not be compiled for texts of %s tokens; they are run as before, a tenth "
-                             "slower, and no other lengths are tried until the service starts again",
-                             ", ".join(map(str, lengths)) or "any number of")
+                             "slower, and no other lengths are tried until the service starts again", _named(lengths))
 
     def _compiled(self, model: Any, *, streams: int, threads: int, hint: str = "THROUGHPUT") -> _Graph:
         return _Graph(self._core.compile_model(model, "CPU", {
             "NUM_STREAMS": str(streams), "INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": hint,
             **self._properties,
         }))
+
+
+def _named(lengths: tuple[int, ...]) -> str:
+    return ", ".join(map(str, lengths)) or "any number of"
 
 
 def _filled_up(values: IntArray) -> IntArray:

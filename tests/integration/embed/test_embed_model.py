@@ -142,6 +142,7 @@ def test_a_load_runs_in_a_model_compiled_for_its_lengths_until_it_is_over(
     engine.rest()
     assert list(engine._lengths_compiled) == padded
     engine.rest()
+    engine.wait_until_compiled()
     assert not engine._lengths_compiled
     # It begins to count anew.
     assert (vectors(fixed, long[:1], prefix="passage: ") * expected[long][:1]).sum() > 0.999
