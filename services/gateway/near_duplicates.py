@@ -16,7 +16,6 @@ from difflib import SequenceMatcher
 
 import numpy as np
 
-from services.chassis.channels import let_leave
 from services.gateway.events import RankedPassage
 from services.gateway.shared_runs import WORDS_MAX, holding, words_of
 from services.gateway.spelling import within_one_edit
@@ -50,7 +49,7 @@ _Said = tuple[str, tuple[str, ...]]
 
 
 class Wordings:
-    """Which passages may say the same, found out before it is known in which order they come, and which do.
+    """Which passages may say the same, whatever order they come in, and which do.
 
     Word by word only those are compared that the order asks for: a fifth of those that may.
     """
@@ -87,26 +86,15 @@ class Wordings:
         return self._words[place]
 
 
-async def read_meanwhile(passages: Sequence[Passage]) -> Wordings | None:
-    """Read passages while a call that begins at the same time is waited for; None where there are none."""
-    if not passages:
-        return None
-    await let_leave()
-    return await _read(passages)
-
-
 async def _read(passages: Sequence[Passage]) -> Wordings:
     if sum(len(passage.text) for passage in passages) <= INLINE_CHARACTERS_MAX:
         return Wordings(passages)
     return await asyncio.to_thread(Wordings, passages)
 
 
-async def distinct(
-    passages: Sequence[RankedPassage], wordings: Wordings | None, *, limit: int
-) -> tuple[RankedPassage, ...]:
-    """Do as `without_duplicates`, in a thread where there may be much to compare; `wordings` may be made already."""
-    if wordings is None:
-        wordings = await _read([ranked.passage for ranked in passages])
+async def distinct(passages: Sequence[RankedPassage], *, limit: int) -> tuple[RankedPassage, ...]:
+    """Do as `without_duplicates`, in a thread where there may be much to read or to compare."""
+    wordings = await _read([ranked.passage for ranked in passages])
     if wordings.quick:
         return without_duplicates(passages, wordings, limit=limit)
     return await asyncio.to_thread(without_duplicates, passages, wordings, limit=limit)

@@ -20,7 +20,7 @@ from services.gateway.categories import named_categories
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, Event, Narrowed, RankedPassage, Reranked, Retrieved
 from services.gateway.narrowing import Closeness, left_out, narrowed, undetected
-from services.gateway.near_duplicates import Wordings, distinct, read_meanwhile
+from services.gateway.near_duplicates import distinct
 from services.gateway.neighbours import with_neighbours
 from services.gateway.peers import Peers
 from services.gateway.question_vector import ComingEmbedding
@@ -125,8 +125,6 @@ class Found:
     narrowed: Narrowed | None = None
     not_reranked: str = ""
     """Why the order is the search's, where re-ranking failed."""
-    wordings: Wordings | None = None
-    """The candidates' words, where they were read already."""
     looked_at: tuple[RankedPassage, ...] = ()
     """Every candidate, best first."""
 
@@ -241,13 +239,13 @@ class Retriever:
             return replace(
                 found, passages=kept_with(validated, chunks[: query.limit], found.passages), looked_at=found.passages
             )
-        kept = await distinct(chunks, found.wordings, limit=query.limit)
+        kept = await distinct(chunks, limit=query.limit)
         looked_at = _depth(query)
         if len(kept) < min(query.limit, found.candidates) and looked_at <= found.candidates < CANDIDATES_MAX:
             deeper = replace(query, candidates=CANDIDATES_MAX)
             found = await self._candidates(deeper, coming, stopwatch=stopwatch, deadline=deadline)
             chunks, validated = found.split
-            kept = await distinct(chunks, found.wordings, limit=query.limit)
+            kept = await distinct(chunks, limit=query.limit)
         return replace(found, passages=kept_with(validated, kept, found.passages), looked_at=found.passages)
 
     async def _candidates(
@@ -267,14 +265,11 @@ class Retriever:
         passages = tuple(RankedPassage(result) for result in results)
         if query.mode is not Mode.RERANKED or embedding is None:
             return Found(passages, found, degradations, embedding=embedding)
-        (passages, degradation), wordings = await asyncio.gather(
-            self.rank(query, embedding, results, stopwatch=stopwatch, deadline=deadline),
-            read_meanwhile([result.passage for result in results] if query.suppress_duplicates else []),
-        )
+        passages, degradation = await self.rank(query, embedding, results, stopwatch=stopwatch, deadline=deadline)
         if degradation is not None:
             degradations = (*degradations, degradation)
         return Found(
-            passages, found, degradations, embedding=embedding, wordings=wordings,
+            passages, found, degradations, embedding=embedding,
             not_reranked="" if degradation is None else degradation.reason,
         )
 

@@ -111,18 +111,16 @@ async def test_what_nothing_repeats_is_told_apart_wherever_it_is_read(
     monkeypatch.setattr(near_duplicates, "INLINE_CHARACTERS_MAX", characters_max)
     texts = [TEXT, "Autre chose.", " ".join(reversed(TEXT.split())), TEXT.replace("15", "30")]
     ranked = [under("Guide", number=number, text=text) for number, text in enumerate(texts, start=1)]
-    wordings = Wordings([each.passage for each in ranked])
-    assert wordings.quick
-    assert await distinct(ranked, wordings, limit=2) == tuple(ranked[:2])
-    assert await distinct(ranked, None, limit=9) == distinct_of(ranked, 9) == tuple(ranked)
+    assert Wordings([each.passage for each in ranked]).quick
+    assert await distinct(ranked, limit=2) == tuple(ranked[:2])
+    assert await distinct(ranked, limit=9) == distinct_of(ranked, 9) == tuple(ranked)
 
 
 async def test_many_that_are_alike_are_compared_as_few_are() -> None:
     texts = [TEXT.replace("15", str(number)) for number in (15, 16, 17, 18, 19, 15, 17)]
     ranked = [under("Guide", f"Partie {number}", number=number, text=text) for number, text in enumerate(texts, 1)]
-    wordings = Wordings([each.passage for each in ranked])
-    assert not wordings.quick
-    kept = await distinct(ranked, wordings, limit=9)
+    assert not Wordings([each.passage for each in ranked]).quick
+    kept = await distinct(ranked, limit=9)
     assert [each.passage for each in kept] == [each.passage for each in ranked[:5]]
     assert [each.duplicates for each in kept] == [
         (ranked[5].passage.document_id,), (), (ranked[6].passage.document_id,), (), (),
@@ -132,9 +130,8 @@ async def test_many_that_are_alike_are_compared_as_few_are() -> None:
 async def test_words_that_are_repeated_are_not_compared_in_the_event_loop() -> None:
     texts = ["le mot " * 200 + end for end in ("fin", "mot fin", "fin fin")]
     ranked = [under("Guide", number=number, text=text) for number, text in enumerate(texts, start=1)]
-    wordings = Wordings([each.passage for each in ranked])
-    assert not wordings.quick
-    assert await distinct(ranked, wordings, limit=9) == distinct_of(ranked, 9)
+    assert not Wordings([each.passage for each in ranked]).quick
+    assert await distinct(ranked, limit=9) == distinct_of(ranked, 9)
 
 
 WORDS = st.sampled_from(["le", "été", "Été", "l’an", "bœuf", "e\u0301te\u0301", "15", "δέκα", "…", "\n", "ﬁn", "²", "𝒶",
