@@ -8,10 +8,10 @@ import pytest
 
 from services.chassis.errors import DocumentEmpty
 from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.dispatch import parse
 from services.ingest.parsing.light import LIGHT_BYTES_MAX, read_light
 from services.ingest.parsing.limits import ParsingLimits
 from services.ingest.parsing.source import Source
+from tests.unit.ingest.fix_parsing import parse
 
 
 def light(body: bytes, filename: str = "note.txt") -> ParsedDocument | None:

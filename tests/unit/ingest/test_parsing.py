@@ -9,10 +9,10 @@ import pytest
 
 from services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentRejected, DocumentTooCostly
 from services.ingest.documents import BlockKind, ParsedDocument
-from services.ingest.parsing.dispatch import parse
 from services.ingest.parsing.limits import ParsingLimits
 from services.ingest.parsing.source import Source
 from tests.unit.ingest.fix_files import make_docx, make_pdf, make_pptx, make_xlsx
+from tests.unit.ingest.fix_parsing import parse
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the parsing process ignores those of its libraries too
 

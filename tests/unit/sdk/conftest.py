@@ -6,8 +6,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from sourcier import channel
 from sourcier.client import Client
 from tests.unit.sdk.fake_gateway import FakeGateway, serve
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many tries as a client makes, a tenth of the time between them; too little for a gateway to come back in."""
+    shortened = {"initialBackoff": "0.02s", "maxBackoff": "0.1s"}
+    monkeypatch.setattr(channel, "_RETRY_POLICY", channel._RETRY_POLICY | shortened)
 
 
 @pytest.fixture
