@@ -169,11 +169,3 @@ async def recovered(use: Callable[[], Awaitable[object]], *, seconds: float = 15
                 return
             except (errors.Unavailable, errors.AnswerFailed, AssertionError):
                 await asyncio.sleep(0.2)
-
-
-async def until(condition: object, *, seconds: float = 60.0) -> None:
-    """Wait until a condition holds; fail after the limit."""
-    assert callable(condition)
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.1)

@@ -18,7 +18,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from sourcier import errors
 from sourcier.client import Client
 from sourcier.gateway.v1 import knowledge_pb2, knowledge_pb2_grpc
-from tests.fix_stack import RunningStack, recovered, until
+from tests.fix_stack import RunningStack, recovered
+from tests.waiting import until
 
 pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(300)]
 

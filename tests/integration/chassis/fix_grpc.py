@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -98,10 +97,3 @@ async def serving(
 def within(seconds: float = 10.0, *, tenant: str = "default") -> dict[str, Any]:
     """Return the arguments of `channels.call` that most tests share."""
     return {"peer": "probe", "tenant": tenant, "deadline": Deadline.after(seconds), "cap_seconds": seconds}
-
-
-async def until(condition: Callable[[], bool], *, seconds: float = 10.0) -> None:
-    """Wait until a condition over the state of this process holds."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)

@@ -87,13 +87,6 @@ async def stream_messages(jetstream: JetStream, stream: subjects.Stream = subjec
     return int(info.state.messages)
 
 
-async def eventually(condition: Callable[[], Awaitable[bool]], *, seconds: float = 15.0) -> None:
-    """Wait until a condition over the state of the broker or of the database holds."""
-    async with asyncio.timeout(seconds):
-        while not await condition():
-            await asyncio.sleep(0.02)
-
-
 async def letters(jetstream: JetStream, count: int, *, stage: str = "embed") -> list[events_pb2.DeadLetter]:
     """Return the dead letters of a stage, once there are so many."""
     subscription = await jetstream.context.subscribe(

@@ -18,13 +18,13 @@ from tests.integration.chassis.fix_jetstream import (
     SUFFIX,
     consumer_info,
     consuming_with,
-    eventually,
     hasten,
     letters,
     publish,
     ready,
     stream_messages,
 )
+from tests.waiting import eventually
 
 
 class Recorder:

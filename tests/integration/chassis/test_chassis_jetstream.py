@@ -20,8 +20,8 @@ from services.chassis.lifecycle import loop_factory
 from services.chassis.subjects import CHUNKS_READY, PROGRESS, READY
 from services.stack.servers.nats import NatsServer
 from sourcier.events.v1 import events_pb2
-from tests.integration.chassis.fix_grpc import until
-from tests.integration.chassis.fix_jetstream import SUFFIX, eventually, publish, ready, stream_messages
+from tests.integration.chassis.fix_jetstream import SUFFIX, publish, ready, stream_messages
+from tests.waiting import eventually, until
 
 
 def name_of(jetstream: JetStream, stream: subjects.Stream = READY) -> str:

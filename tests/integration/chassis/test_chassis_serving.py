@@ -22,7 +22,8 @@ from services.chassis.serving import Server, received, tenant_of
 from sourcier.embed.v1 import embed_pb2
 from sourcier.generate.v1 import generate_pb2
 from sourcier.ingest.v1 import ingest_pb2
-from tests.integration.chassis.fix_grpc import EMBED, serving, until
+from tests.integration.chassis.fix_grpc import EMBED, serving
+from tests.waiting import until
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING

@@ -14,7 +14,8 @@ from services.chassis.consuming import Consumer, Delivery
 from services.chassis.jetstream import JetStream
 from services.chassis.subjects import CHUNKS_READY
 from sourcier.events.v1 import events_pb2
-from tests.integration.chassis.fix_jetstream import connected, eventually, hasten, ready, stream_messages
+from tests.integration.chassis.fix_jetstream import connected, hasten, ready, stream_messages
+from tests.waiting import eventually
 
 
 async def test_a_consumer_with_a_suffix_takes_its_own_and_leaves_the_others(

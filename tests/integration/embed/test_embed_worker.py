@@ -19,8 +19,9 @@ from services.embed.batcher import Batcher
 from services.embed.encoder import Encoder
 from services.embed.worker import embed_batch, embed_consumer
 from sourcier.events.v1 import events_pb2
-from tests.integration.chassis.fix_jetstream import connected, eventually, hasten, letters, stream_messages
+from tests.integration.chassis.fix_jetstream import connected, hasten, letters, stream_messages
 from tests.unit.embed.fix_embedding import DIMENSION, TOKEN_LIMIT, ArithmeticEngine, text_of, write_encoder
+from tests.waiting import eventually
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -17,9 +17,9 @@ from services.chassis.ids import new_id
 from services.chassis.postgres import Database
 from services.gateway.answer_log import AnswerLog
 from sourcier.gateway.v1 import answer_pb2
-from tests.integration.chassis.fix_jetstream import eventually
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway, read
 from tests.integration.gateway.test_answer_service import QUESTION, check_stream
+from tests.waiting import eventually, until
 
 SENTENCE = ("Le ", "télétravail ", "est ", "possible ", "deux ", "jours ", "par ", "semaine ", "[1]. ")
 
@@ -43,12 +43,6 @@ def text(events: list[answer_pb2.AskEvent]) -> str:
 
 async def first_events(call: Any, count: int) -> list[answer_pb2.AskEvent]:
     return [(await call.read()).event for _ in range(count)]
-
-
-async def until(condition: Any, *, seconds: float = 15) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def test_twenty_broken_connections_cost_no_word(

@@ -29,7 +29,8 @@ from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
 from tests.chaos.proxy import Proxy
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway, read
 from tests.integration.gateway.test_answer_service import QUESTION, check_stream
-from tests.integration.gateway.test_resume import SENTENCE, first_events, text, until
+from tests.integration.gateway.test_resume import SENTENCE, first_events, text
+from tests.waiting import until
 
 # nats-py leaves the transport of a refused reconnection to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

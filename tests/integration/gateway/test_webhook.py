@@ -28,7 +28,8 @@ from services.gateway import webhook
 from services.gateway.settings import GatewaySettings
 from services.gateway.webhook import Webhook
 from services.stack.servers.nats import NatsServer, NatsServerSettings
-from tests.integration.chassis.fix_jetstream import connected, eventually, stream_messages
+from tests.integration.chassis.fix_jetstream import connected, stream_messages
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
 BODY = '{"Records": [{"eventName": "ObjectCreated:Put", "é": "€"}]}\n'.encode()

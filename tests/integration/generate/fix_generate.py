@@ -22,7 +22,6 @@ from sourcier.generate.v1 import generate_pb2 as pb
 from sourcier.generate.v1 import generate_pb2_grpc
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["GenerateService"].full_name
-PATIENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -110,10 +109,3 @@ async def responses(call: Any) -> AsyncIterator[pb.GenerateResponse]:
     """Yield a stream's messages, also of one that a test has begun to read."""
     while (response := await call.read()) is not grpc.aio.EOF:
         yield response
-
-
-async def until(condition: Any, *, seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait until a condition over the state of this process holds."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)

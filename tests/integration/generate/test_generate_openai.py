@@ -12,7 +12,8 @@ from pydantic import SecretStr
 from services.generate.openai_engine import Endpoint, OpenAIEngine
 from sourcier.generate.v1 import generate_pb2 as pb
 from tests.integration.generate.fix_endpoint import Exchange, Reply, http_endpoint
-from tests.integration.generate.fix_generate import answer, ask, failure, serving, until
+from tests.integration.generate.fix_generate import answer, ask, failure, serving
+from tests.waiting import until
 
 KEY = "sk-quite-secret"
 

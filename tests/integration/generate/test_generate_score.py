@@ -15,7 +15,8 @@ from services.generate.openai_engine import Endpoint, OpenAIEngine
 from services.generate.script import Rule
 from sourcier.generate.v1 import generate_pb2 as pb
 from tests.integration.generate.fix_endpoint import Exchange, Reply, http_endpoint
-from tests.integration.generate.fix_generate import answer, scripted, serving, until
+from tests.integration.generate.fix_generate import answer, scripted, serving
+from tests.waiting import until
 
 JUDGE = Rule(pattern="affirmation", scores={"Oui": 0.7, "Non": 0.2})
 SLOW = Rule(pattern="lent", scores={"Oui": 0.5}, first_token_seconds=60)

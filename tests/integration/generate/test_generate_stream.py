@@ -13,7 +13,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from services.generate.script import Rule
 from services.generate.scripted_engine import ScriptedEngine
 from sourcier.generate.v1 import generate_pb2 as pb
-from tests.integration.generate.fix_generate import answer, ask, failure, scripted, serving, until
+from tests.integration.generate.fix_generate import answer, ask, failure, scripted, serving
+from tests.waiting import until
 
 SLOW = Rule(pattern="lent", text="mot " * 1000, tokens_per_second=20)
 

@@ -13,6 +13,7 @@ from services.generate.script import Rule
 from services.generate.turns import bulk_turns_total
 from sourcier.generate.v1 import generate_pb2 as pb
 from tests.integration.generate.fix_generate import Service, answer, ask, failure, scripted, serving
+from tests.waiting import until
 
 CHUNK = Rule(pattern="extrait", text="mot " * 40, tokens_per_second=100)
 QUESTION = Rule(pattern="question", text="mot " * 30, tokens_per_second=100)
@@ -27,12 +28,6 @@ def bulk(text: str = "extrait", **fields: Any) -> pb.GenerateRequest:
 
 def counted(what: str) -> float:
     return bulk_turns_total.labels(what)._value.get()
-
-
-async def until(met: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not met():
-            await asyncio.sleep(0.01)
 
 
 def running(service: Service, count: int) -> Callable[[], bool]:

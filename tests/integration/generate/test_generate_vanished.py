@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from services.generate.script import Rule
-from tests.integration.generate.fix_generate import scripted, serving, until
+from tests.integration.generate.fix_generate import scripted, serving
+from tests.waiting import until
 
 CLIENT = """
 import asyncio, sys

@@ -19,8 +19,8 @@ from services.chassis.errors import (
 from services.chassis.postgres import PLAN_EACH, Connection, Database, DatabaseSettings
 from services.chassis.postgres_errors import DatabaseFault
 from services.chassis.postgres_types import integer_array, text_array
-from tests.integration.chassis.fix_grpc import until
 from tests.integration.index.writer import Writer
+from tests.waiting import until
 
 COUNT_DOCUMENTS = "select count(*) from documents"
 PLANNING = "select current_setting('plan_cache_mode'), current_setting('enable_seqscan')"

@@ -13,8 +13,8 @@ from services.chassis.postgres import ALL_TENANTS, Database
 from services.index import collections, dense, documents, lexical, scope, search, spaces
 from services.index.filters import Filters, filters_from
 from services.index.search import QuestionVector, SearchRequest
-from tests.integration.chassis.fix_grpc import until
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, text_vector, unit_vector
+from tests.waiting import until
 
 
 def request(**fields: object) -> SearchRequest:

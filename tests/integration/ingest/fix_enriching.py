@@ -20,7 +20,8 @@ from services.ingest.enriching.peers import EnrichingPeers
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from tests.integration.generate.fix_generate import serving
 from tests.integration.index.writer import SPACE, text_vector
-from tests.integration.ingest.fix_pipeline import TENANT, Pipeline, eventually
+from tests.integration.ingest.fix_pipeline import TENANT, Pipeline
+from tests.waiting import eventually
 
 STAGES = "accept,parse,chunk,index,enrich"
 METADATA = (("sourcier-tenant", TENANT),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -288,10 +288,3 @@ async def _running(workers: list[Any], embedder: WordEmbedder) -> AsyncIterator[
 async def _delete_streams(jetstream: JetStream) -> None:
     for stream, _ in subjects.streams():
         await jetstream.context.delete_stream(subjects.stream_name(jetstream.prefix, stream))
-
-
-async def eventually(condition: Callable[[], Awaitable[bool]], *, seconds: float = 30.0) -> None:
-    """Wait until a condition over the state of the servers holds."""
-    async with asyncio.timeout(seconds):
-        while not await condition():
-            await asyncio.sleep(0.02)

@@ -8,7 +8,8 @@ from services.chassis import subjects
 from services.chassis.ids import new_id
 from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import Pipeline, eventually
+from tests.integration.ingest.fix_pipeline import Pipeline
+from tests.waiting import eventually
 
 DOCUMENTS = 24
 BACKLOG = 10_000

@@ -22,14 +22,8 @@ from services.stack.servers.nats import NatsServer
 from services.stack.servers.s3 import S3Server
 from sourcier.ingest.v1 import ingest_pb2
 from tests.fix_servers import S3Bucket
-from tests.integration.ingest.fix_pipeline import (
-    METADATA,
-    TENANT,
-    Pipeline,
-    cut_off_commit,
-    eventually,
-    ingesting,
-)
+from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, cut_off_commit, ingesting
+from tests.waiting import eventually
 
 TEXT = "Le télétravail est possible deux jours par semaine."
 OTHER = "Les congés se demandent quinze jours avant le départ."

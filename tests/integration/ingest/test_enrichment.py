@@ -29,7 +29,8 @@ from tests.integration.ingest.fix_enriching import (
     enriching,
     unit,
 )
-from tests.integration.ingest.fix_pipeline import TENANT, eventually
+from tests.integration.ingest.fix_pipeline import TENANT
+from tests.waiting import eventually
 
 
 @pytest.fixture(autouse=True)

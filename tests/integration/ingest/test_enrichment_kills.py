@@ -31,7 +31,8 @@ from tests.integration.ingest.fix_enriching import (
     CountingEngine,
     TextEmbed,
 )
-from tests.integration.ingest.fix_pipeline import TENANT, eventually
+from tests.integration.ingest.fix_pipeline import TENANT
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
 KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith("enrich."))

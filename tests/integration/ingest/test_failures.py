@@ -21,7 +21,8 @@ from services.ingest import operations
 from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import TENANT, Pipeline, WordEmbedder, eventually
+from tests.integration.ingest.fix_pipeline import TENANT, Pipeline, WordEmbedder
+from tests.waiting import eventually
 
 COMPLETED, FAILED = ingest_pb2.JOB_STATUS_COMPLETED, ingest_pb2.JOB_STATUS_FAILED
 OPEN, REPLAYED, DISCARDED = (

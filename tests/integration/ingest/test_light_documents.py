@@ -16,7 +16,7 @@ from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.chassis.fix_jetstream import stream_messages
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import eventually
+from tests.waiting import eventually
 
 TEXT = "Charte\n\nLe télétravail est possible deux jours par semaine.\n\nLes repas sont remboursés.\n"
 

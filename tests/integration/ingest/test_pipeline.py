@@ -16,7 +16,8 @@ from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.chassis.fix_jetstream import stream_messages
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, WordEmbedder, eventually
+from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, WordEmbedder
+from tests.waiting import eventually
 
 GUIDE = "# Télétravail\n\nLe télétravail est possible deux jours par semaine.\n\n# Frais\n\nLes repas sont remboursés."
 LONG = "\n\n".join(f"# Partie {n}\n\n" + " ".join(f"mot{n}x{m}" for m in range(200)) for n in range(60))

@@ -15,7 +15,8 @@ from services.index.documents import Deletion
 from services.ingest.maintenance import Maintenance
 from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, eventually
+from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline
+from tests.waiting import eventually
 
 
 async def delete_streams(service: Pipeline) -> None:

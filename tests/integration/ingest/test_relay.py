@@ -14,7 +14,8 @@ from services.index import outbox, versions
 from services.ingest.relay import Relay
 from sourcier.events.v1 import events_pb2
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import Pipeline, eventually
+from tests.integration.ingest.fix_pipeline import Pipeline
+from tests.waiting import eventually
 
 
 async def stored(service: Pipeline) -> list[events_pb2.DocumentReceived]:

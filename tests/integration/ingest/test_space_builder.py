@@ -19,8 +19,9 @@ from sourcier.ingest.v1 import spaces_pb2
 from tests.integration.chassis.fix_jetstream import stream_messages
 from tests.integration.index.writer import SPACE
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import METADATA, Pipeline, WordEmbedder, eventually
+from tests.integration.ingest.fix_pipeline import METADATA, Pipeline, WordEmbedder
 from tests.unit.ingest.fix_words import WordCounter
+from tests.waiting import eventually
 
 WIDE = replace(SPACE, space_id="wide-space", model="wide-model", dimension=24)
 DOCUMENT = "# Congés\n\nLes congés se posent un mois avant.\n\n# Paie\n\nLa paie tombe le vingt-huit du mois."

@@ -30,7 +30,8 @@ from sourcier.ingest.v1 import transfer_pb2_grpc as internal_grpc
 from sourcier.transfer_files import TransferReader
 from tests.integration.index.writer import SPACE, text_vector
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, eventually
+from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline
+from tests.waiting import eventually
 
 GUIDE = "# Télétravail\n\nLe télétravail est possible deux jours par semaine.\n\n# Frais\n\nLes repas sont remboursés."
 LONG = "\n\n".join(f"# Partie {n}\n\n" + " ".join(f"mot{n}x{m}" for m in range(200)) for n in range(60))

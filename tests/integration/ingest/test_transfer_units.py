@@ -22,9 +22,10 @@ from tests.integration.ingest.fix_enriching import (
     Enriching,
     enriching,
 )
-from tests.integration.ingest.fix_pipeline import TENANT, eventually
+from tests.integration.ingest.fix_pipeline import TENANT
 from tests.integration.ingest.test_enrichment import asked, direct
 from tests.integration.ingest.test_transfer import delete, settle, transferring
+from tests.waiting import eventually
 
 EDITED = "Quand faut-il poser ses congés ?"
 
