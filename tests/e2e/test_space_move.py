@@ -14,6 +14,7 @@ import pytest
 
 from sourcier import Client
 from tests.fix_stack import EMBEDDING_MODEL, REPOSITORY, RunningStack, _stack, require_model
+from tests.waiting import until
 
 pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -80,9 +81,7 @@ async def test_a_collection_moves_and_comes_back_while_it_answers(two_spaces: Ru
             await command(two_spaces, "spaces", "drop", "default", "--yes")
             listed = await command(two_spaces, "spaces", "list")
             answered = load.answered
-            async with asyncio.timeout(60):
-                while load.answered < answered + 5:
-                    await asyncio.sleep(0.1)
+            await until(lambda: load.answered >= answered + 5, seconds=60)
         finally:
             stopping.set()
     manifest = await written_manifest(two_spaces)

@@ -49,7 +49,7 @@ async def settled(jetstream: JetStream) -> None:
     async def empty() -> bool:
         return await stream_messages(jetstream) == 0
 
-    await eventually(empty)
+    await eventually(empty, seconds=15)
 
 
 @pytest.fixture(autouse=True)
@@ -166,14 +166,14 @@ async def test_a_letter_that_cannot_be_written_keeps_its_message(jetstream: JetS
             return False
 
     async with consuming_with(jetstream, handler, concurrency={"interactive": 1}):
-        await eventually(subscribed)
+        await eventually(subscribed, seconds=15)
         await jetstream.context.delete_stream(subjects.stream_name(jetstream.prefix, subjects.DEAD))
         await publish(jetstream, 1)
 
         async def tried_twice() -> bool:
             return len(handler.seen) >= 2
 
-        await eventually(tried_twice)
+        await eventually(tried_twice, seconds=15)
         assert await stream_messages(jetstream) == 1
         await jetstream.ensure_streams()
         (letter,) = await letters(jetstream, 1)
@@ -278,7 +278,7 @@ async def test_a_stream_that_is_deleted_is_made_again(
                 return False
             return True
 
-        await eventually(published)
+        await eventually(published, seconds=15)
         await settled(jetstream)
     assert [number for number, _, _ in handler.seen] == [1, 2]
 
@@ -380,7 +380,7 @@ async def test_a_lane_without_slots_is_left_to_others(jetstream: JetStream) -> N
         async def one_left() -> bool:
             return await stream_messages(jetstream) == 1
 
-        await eventually(one_left)
+        await eventually(one_left, seconds=15)
     assert [number for number, _, _ in handler.seen] == [2]
     with pytest.raises(nats.js.errors.NotFoundError):
         await consumer_info(jetstream, lane="bulk")

@@ -148,7 +148,7 @@ async def test_a_publisher_waits_for_room_and_goes_on(
     async def refused() -> bool:
         return "queue full, waiting" in caplog.text
 
-    await eventually(refused)
+    await eventually(refused, seconds=15)
     assert not waiting.done()
     # Another tenant, and the other lane, have room of their own.
     await publish(jetstream, 4, tenant="other")

@@ -39,7 +39,7 @@ async def test_a_consumer_with_a_suffix_takes_its_own_and_leaves_the_others(
         async def done() -> bool:
             return await stream_messages(jetstream) == 0
 
-        await eventually(done)
+        await eventually(done, seconds=15)
         stopping.set()
     assert {suffix: sorted(numbers) for suffix, numbers in taken.items()} == {"one": [0, 2, 4], "two": [1, 3, 5]}
 

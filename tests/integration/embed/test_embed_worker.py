@@ -63,7 +63,7 @@ async def embedded(jetstream: JetStream, count: int) -> list[events_pb2.ChunksEm
     async def arrived() -> bool:
         return await stream_messages(jetstream, subjects.EMBEDDED) >= count
 
-    await eventually(arrived)
+    await eventually(arrived, seconds=15)
     name = subjects.stream_name(jetstream.prefix, subjects.EMBEDDED)
     found = [await jetstream.context.get_msg(name, sequence) for sequence in range(1, count + 1)]
     return [events_pb2.ChunksEmbedded.FromString(message.data or b"") for message in found]

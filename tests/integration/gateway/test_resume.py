@@ -128,7 +128,7 @@ async def test_a_gateway_too_busy_to_say_that_it_makes_an_answer_is_waited_for(
             early.setattr(AnswerLog, "inquire", unanswered)
             early.setattr(AnswerLog, "read", nothing_stored)
             resumed = asyncio.create_task(second.resume(begun[0].answer_id))
-            await until(lambda: inquiries)
+            await until(lambda: inquiries, seconds=15)
         (rest, error), resumed_to = await asyncio.gather(read(call), resumed)
     assert (error, resumed_to) == (None, (begun + rest, None))
 
@@ -201,7 +201,7 @@ async def test_cancel_of_an_answer_that_ends_as_its_gateway_is_asked(
                     return not await second.cancel(begun[0].answer_id)
                 return False
 
-            await eventually(ended)
+            await eventually(ended, seconds=15)
 
 
 async def test_a_reader_who_is_away_for_less_than_the_linger_loses_nothing(

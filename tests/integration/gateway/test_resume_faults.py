@@ -30,7 +30,7 @@ from tests.chaos.proxy import Proxy
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway, read
 from tests.integration.gateway.test_answer_service import QUESTION, check_stream
 from tests.integration.gateway.test_resume import SENTENCE, first_events, text
-from tests.waiting import until
+from tests.waiting import eventually, until
 
 # nats-py leaves the transport of a refused reconnection to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -89,9 +89,7 @@ async def test_without_the_broker_an_answer_goes_on_and_says_what_is_missing(
             events, _ = await second.resume(whole[0].answer_id, timeout=5)
             return events == whole
 
-        async with asyncio.timeout(25):
-            while not await copied():
-                await asyncio.sleep(0.2)
+        await eventually(copied, seconds=25)
 
 
 async def test_a_broker_that_was_never_there_is_said_and_answers_come(handbook: Database) -> None:
@@ -321,9 +319,9 @@ async def test_thousands_of_cancelled_streams_leave_nothing_behind(
         before = process.memory_info().rss
         await some(served, 1600)
         grown = process.memory_info().rss - before
-        async with asyncio.timeout(20):
-            while [task for task in asyncio.all_tasks() if task.get_name().startswith(("answer 0", "copying"))]:
-                await asyncio.sleep(0.05)
+        await until(lambda: not any(
+            task.get_name().startswith(("answer 0", "copying")) for task in asyncio.all_tasks()
+        ), seconds=20)
         scenario.hang = False
         events, error = await served.ask(QUESTION)
     assert error is None
@@ -345,7 +343,7 @@ async def test_a_reader_who_does_not_read_slows_nobody(
         idle = [first.start(QUESTION) for _ in range(3)]
         answer_ids = [(await first_events(call, 1))[0].answer_id for call in idle]
         idle.append(following(second.answers, answer_ids[0]))
-        await until(lambda: len(scenario.generations) == 3)
+        await until(lambda: len(scenario.generations) == 3, seconds=15)
         async with asyncio.timeout(30):
             readings = [await second.resume(answer_id) for answer_id in answer_ids]
         for call in idle:

@@ -186,14 +186,14 @@ async def test_a_lost_broker_is_waited_for_and_then_told(tmp_path: Path, monkeyp
         async def in_hand() -> bool:
             return endpoint._in_hand == 1
 
-        await eventually(disconnected)
+        await eventually(disconnected, seconds=15)
         monkeypatch.setattr(webhook, "PUBLISH_SECONDS_MAX", 0.1)
         answer = await send(client)
         assert answer.status_code == 503
         assert int(answer.headers["Retry-After"]) > 0
         monkeypatch.setattr(webhook, "PUBLISH_SECONDS_MAX", 60)
         waiting = tasks.create_task(client.post(webhook.PATH, content=BODY, timeout=60))
-        await eventually(in_hand)
+        await eventually(in_hand, seconds=15)
         await server.start()
         assert (await waiting).status_code == 202
         assert await stored(jetstream) == [BODY, BODY]
@@ -214,7 +214,7 @@ async def test_more_at_once_than_allowed_are_sent_away(jetstream: JetStream) -> 
         async def full() -> bool:
             return endpoint._in_hand == 1
 
-        await eventually(full)
+        await eventually(full, seconds=15)
         answer = await send(client)
         assert answer.status_code == 503
         assert "Retry-After" in answer.headers
@@ -251,9 +251,9 @@ async def test_stopping_takes_no_more_and_finishes_what_is_in_hand(jetstream: Je
             with socket.socket() as probe:
                 return probe.connect_ex(("127.0.0.1", port)) != 0
 
-        await eventually(in_hand)
+        await eventually(in_hand, seconds=15)
         stopping.set()
-        await eventually(closed)
+        await eventually(closed, seconds=15)
         assert (await send(client)).status_code == 503
         writer.write(BODY)
         assert b" 202 " in await reader.readline()

@@ -12,6 +12,7 @@ from services.chassis.errors import FailedPrecondition, InvalidArgument
 from services.chassis.migration_wait import wait_until_migrated
 from services.chassis.postgres import Database, DatabaseSettings, migrate
 from services.index.migrations import FOLDER
+from tests.waiting import until
 
 
 async def test_apply_to_an_empty_database_once(empty_database_url: str) -> None:
@@ -32,9 +33,7 @@ async def test_who_applies_none_waits_until_all_are_there(
         with pytest.raises(FailedPrecondition, match=r"waited_for has migration 0 of \d+; start an ingest service"):
             await wait_until_migrated(database, FOLDER, seconds_max=0)
         waiting = asyncio.create_task(wait_until_migrated(database, FOLDER))
-        async with asyncio.timeout(30):
-            while "waiting for an ingest service" not in caplog.text:
-                await asyncio.sleep(0.01)
+        await until(lambda: "waiting for an ingest service" in caplog.text, seconds=30)
         assert not waiting.done()
         await migrate(empty_database_url, FOLDER, schema="waited_for")
         await waiting

@@ -116,6 +116,7 @@ async def test_errors_keep_reason_message_and_field(
     assert caught.value.request_id == gateway.metadata[-1][REQUEST_ID_KEY]
 
 
+@pytest.mark.usefixtures("short_pauses")
 async def test_an_unavailable_gateway_is_tried_again(client: Client, gateway: FakeGateway) -> None:
     gateway.failures = [service_errors.Unavailable(), service_errors.Unavailable()]
     assert (await client.search("quoi", limit=1)).passages[0].rank == 1
@@ -207,8 +208,8 @@ async def test_a_gateway_that_comes_back_is_found(gateway: FakeGateway) -> None:
         async with Client(address) as client:
             await client.search("quoi")
             await first.stop()
-            with pytest.raises((errors.Unavailable, errors.DeadlineExceeded)):
-                await client.search("quoi", timeout_seconds=0.5)
+            with pytest.raises(errors.Unavailable):
+                await client.search("quoi", timeout_seconds=5)
             async with serve(gateway, listen=address) as second:
                 await second.start()
                 assert (await client.search("quoi", timeout_seconds=10)).passages

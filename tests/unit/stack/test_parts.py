@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import io
 import os
@@ -33,6 +32,7 @@ from services.stack.secret import kept_secret
 from services.stack.settings import StackSettings
 from services.stack.status import ComponentStatus, StackStatus, State, from_json, to_json
 from services.stack.supervisor import Patience
+from tests.waiting import until
 
 
 class FullDisk(io.StringIO):
@@ -170,9 +170,7 @@ async def test_the_status_of_a_running_stack_outlives_a_full_disk(
     assert output.getvalue().count("No space left on device") == 1
     assert statefile.read(tmp_path) == stack_status()
     full = False
-    async with asyncio.timeout(5):
-        while statefile.read(tmp_path) != stack_status(ComponentStatus(name="s3")):
-            await asyncio.sleep(0.01)
+    await until(lambda: statefile.read(tmp_path) == stack_status(ComponentStatus(name="s3")), seconds=5)
 
 
 def test_a_stack_does_not_begin_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
