@@ -63,6 +63,10 @@ BENCHMARKS = {
         module="bench.searching", about="`Search` by stage", page="search-path", environments=("export",),
         quick_seconds=21,
     ),
+    "search-scale": Benchmark(
+        module="bench.searching_scale", about="`Search` over gRPC at 10,000 and 100,000 chunks", page="scale",
+        environments=("export",), quick_seconds=24, seconds=400,
+    ),
     "generate": Benchmark(
         module="bench.generating", about="the first token, beside vLLM called directly", page="generation",
         environments=("export", "generate"), models=(SMOLLM2,), quick_seconds=60, seconds=190,

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from bench.measuring import Curve, Table, percentile
 from bench.scale_corpus import GrownCorpus
@@ -17,8 +12,8 @@ from bench.scale_insert import insert
 from bench.scale_load import LoadedIndex, loaded_index
 from bench.scale_passages import RealTexts, real_texts
 from bench.scale_search import FILTERS, Searches, under_load
+from bench.scale_server import asked_sizes, scale_server
 from bench.scale_variants import Comparison
-from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 
 SIZES = (10_000, 100_000, 1_000_000)
 CLIENTS = (1, 4, 16)
@@ -72,16 +67,16 @@ class Tables:
 
 async def run(*, quick: bool) -> list[Table]:
     """Fill the product's schema at each size and search it; `SOURCIER_BENCH_SCALE_DIR` keeps what was filled."""
-    sizes = _sizes(quick=quick)
+    sizes = asked_sizes(SIZES[:1] if quick else SIZES)
     effort = QUICK if quick else FULL
     tables = Tables()
     variants: list[Table] = []
-    async with _server() as (server, kept):
+    async with scale_server() as (server, kept):
         real = real_texts(limit=effort.passages, kept=kept)
         corpus = GrownCorpus(real)
         for size in sizes:
             async with loaded_index(server, real, size=size, kept=kept) as index:
-                _describe(tables, index, real)
+                _describe(tables, index)
                 await _measure(tables, index, real, effort)
                 name = f"{size:,} chunks"
                 tables.insert.samples[name] = await insert(index, corpus, documents=effort.commits)
@@ -92,30 +87,7 @@ async def run(*, quick: bool) -> list[Table]:
     return [*tables.all(), *variants]
 
 
-def _sizes(*, quick: bool) -> tuple[int, ...]:
-    asked = os.environ.get("SOURCIER_BENCH_SCALE_SIZES", "")
-    if asked:
-        return tuple(int(size) for size in asked.split(","))
-    return SIZES[:1] if quick else SIZES
-
-
-@asynccontextmanager
-async def _server() -> AsyncIterator[tuple[PostgresServer, Path]]:
-    """Run PostgreSQL as the stack does; its data are kept where a folder is named for them."""
-    named = os.environ.get("SOURCIER_BENCH_SCALE_DIR", "")
-    folder = Path(named).absolute() if named else Path(tempfile.mkdtemp(prefix="sourcier-bench-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o711)
-    settings = PostgresServerSettings(folder=folder / "postgres", log=folder / "postgres.log")
-    try:
-        async with PostgresServer(settings) as server:
-            yield server, folder
-    finally:
-        if not named:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _describe(tables: Tables, index: LoadedIndex, real: RealTexts) -> None:
+def _describe(tables: Tables, index: LoadedIndex) -> None:
     loading = index.loading
     name = f"{loading.size:,} chunks"
     tables.seconds.add(f"{name}, rows", loading.rows_seconds)
@@ -124,7 +96,6 @@ def _describe(tables: Tables, index: LoadedIndex, real: RealTexts) -> None:
         tables.seconds.add(f"{name}, HNSW", loading.hnsw_seconds)
     for part, size in loading.bytes.items():
         tables.size.add(f"{name}, {part}", size / loading.size)
-    tables.size.add(f"{name}, token codes of real passages", real.code_bytes)
     tables.words.add(name, loading.lexemes)
 
 

@@ -1,8 +1,9 @@
 """A corpus of any size, grown out of real passages: vectors by shaped noise, texts by recombined sentences.
 
 A chunk's vector is a real passage's with noise of the real vectors' own covariance, as far from it as real passages are
-from their nearest. Its text is sentences of passages of that language, whose rare words are drawn anew from a tail
-without an end: common words keep their shares (Zipf), and the vocabulary keeps growing (Heaps).
+from their nearest; its token codes are the passage's own. Its text is sentences of passages of that language, whose
+rare words are drawn anew from a tail without an end: common words keep their shares (Zipf), and the vocabulary keeps
+growing (Heaps).
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Block:
     """By document: the set that its passages are from."""
     vectors: VectorBlock
     """Shape (BLOCK, dimension), L2 norm 1."""
+    token_codes: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,8 @@ class GrownCorpus:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         draws = _Draws(_numbers(random.random), _numbers(lambda count: random.pareto(1 / self.heaps - 1, count)))
         chunks = [self._chunk(self._pools[self.real.passages[place].language], draws) for place in places]
-        return Block(number, chunks, origins, vectors.astype(np.float16))
+        codes = [self.real.codes.of(int(place)).tobytes() for place in places]
+        return Block(number, chunks, origins, vectors.astype(np.float16), codes)
 
     def _chunk(self, pool: _Pool, draws: _Draws) -> GrownChunk:
         wanted = pool.lengths[int(next(draws.uniform) * len(pool.lengths))]

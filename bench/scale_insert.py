@@ -36,7 +36,6 @@ async def insert(index: LoadedIndex, corpus: GrownCorpus, *, documents: int) -> 
 
 async def _commit_all(index: LoadedIndex, corpus: GrownCorpus, *, documents: int) -> list[float]:
     block = corpus.block(BLOCK_NUMBER)
-    codes = bytes(int(corpus.real.code_bytes))
     space = index.space
     async with index.database.transaction(tenant=TENANT) as connection:
         collection = await collections.ensure_collection(
@@ -51,9 +50,10 @@ async def _commit_all(index: LoadedIndex, corpus: GrownCorpus, *, documents: int
                 token_count=len(chunk.text.split()), vector=vector.tobytes(), token_codes=codes,
                 language=chunk.language,
             )
-            for place, (chunk, vector) in enumerate(zip(
+            for place, (chunk, vector, codes) in enumerate(zip(
                 block.chunks[number * DOCUMENT : (number + 1) * DOCUMENT],
-                block.vectors[number * DOCUMENT : (number + 1) * DOCUMENT], strict=True,
+                block.vectors[number * DOCUMENT : (number + 1) * DOCUMENT],
+                block.token_codes[number * DOCUMENT : (number + 1) * DOCUMENT], strict=True,
             ))
         )
         async with index.database.transaction(tenant=TENANT) as connection:

@@ -54,6 +54,7 @@ class Loading:
 class LoadedIndex:
     """A filled database."""
 
+    url: str
     database: Database
     loading: Loading
     space: StoredSpace
@@ -69,9 +70,9 @@ class LoadedIndex:
 @asynccontextmanager
 async def loaded_index(server: PostgresServer, real: RealTexts, *, size: int, kept: Path) -> AsyncIterator[LoadedIndex]:
     """Yield a database with `size` chunks; one that a run before has filled is taken as it is."""
-    url = await server.create_database(f"scale_{size}")
+    url = await server.create_database(f"grown_{size}")
     await migrate(url, ROOT / "services" / "index" / "migrations")
-    vectors_file, figures = kept / f"vectors-{size}.npy", kept / f"loading-{size}.json"
+    vectors_file, figures = kept / f"grown-{size}-vectors.npy", kept / f"grown-{size}-loading.json"
     settings = DatabaseSettings(
         url=url, connections_max=CONNECTIONS_MAX, statement_timeout_seconds=600, idle_transaction_timeout_seconds=600
     )
@@ -81,7 +82,7 @@ async def loaded_index(server: PostgresServer, real: RealTexts, *, size: int, ke
             loading = await _load(database, real, space, collection, size=size, kept=kept)
             figures.write_text(json.dumps(asdict(loading)))
         loading = Loading(**json.loads(figures.read_text()))
-        yield LoadedIndex(database, loading, space, np.load(vectors_file, mmap_mode="r"))
+        yield LoadedIndex(url, database, loading, space, np.load(vectors_file, mmap_mode="r"))
 
 
 async def _prepare(database: Database, real: RealTexts) -> tuple[StoredSpace, Collection]:
@@ -103,7 +104,7 @@ async def _load(
     database: Database, real: RealTexts, space: StoredSpace, collection: Collection, *, size: int, kept: Path
 ) -> Loading:
     """Fill what is missing: a run that was cut off goes on where it was."""
-    seconds = _Seconds(kept / f"seconds-{size}.json")
+    seconds = _Seconds(kept / f"grown-{size}-seconds.json")
     async with database.transaction(tenant=TENANT) as connection:
         cursor = await connection.execute(SELECT_LOADED)
         row = await cursor.fetchone()
@@ -138,7 +139,7 @@ async def _load_rows(
     kept: Path, seconds: _Seconds,
 ) -> None:
     shape = (size, real.dimension)
-    path = kept / f"vectors-{size}.npy"
+    path = kept / f"grown-{size}-vectors.npy"
     vectors = np.lib.format.open_memmap(path, "r+" if done else "w+", np.float16, shape)
     async with database.autocommit(tenant=TENANT) as connection:
         await connection.execute("drop index if exists lexical_entries_by_lexeme")
@@ -281,8 +282,15 @@ SELECT_LOADED = """
 select (select count(*) from chunks), (select count(*) from lexeme_frequencies)
 """
 
+# Of the vectors' table, what is stored apart from its rows (TOAST) are token codes.
 SELECT_SIZES = """
-select 'table', pg_table_size(quote_ident(%(table)s))
+select 'table', pg_table_size(oid) - coalesce(pg_total_relation_size(nullif(reltoastrelid, 0)), 0)
+from pg_class
+where oid = to_regclass(quote_ident(%(table)s))
+union all
+select 'TOAST', pg_total_relation_size(reltoastrelid)
+from pg_class
+where oid = to_regclass(quote_ident(%(table)s)) and pg_relation_size(nullif(reltoastrelid, 0)) > 0
 union all
 select case amname when 'hnsw' then 'HNSW' when 'gin' then 'GIN' else 'B-trees' end, pg_relation_size(index.oid)
 from pg_index

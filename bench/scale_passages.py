@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bench.embedding import MODEL
 from bench.texts import ROOT, SEED, SHARED, questions
-from eval.encoding import OfflineEncoder
+from eval.encoding import OfflineEncoder, TokenRows
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -49,8 +49,8 @@ class RealTexts:
     passages: tuple[RealPassage, ...]
     vectors: FloatArray
     """Shape (passages, dimension), L2 norm 1."""
-    code_bytes: float
-    """Mean size of a passage's token codes."""
+    codes: TokenRows
+    """The passages' token codes."""
     questions: tuple[str, ...]
     question_vectors: FloatArray
     space_id: str
@@ -71,7 +71,7 @@ def real_texts(*, limit: int, kept: Path) -> RealTexts:
     asked = questions(QUESTIONS)
     of_questions = encoder.questions(asked, progress=_quiet).vectors
     return RealTexts(
-        passages=tuple(found), vectors=vectors.astype(np.float32), code_bytes=codes.rows.nbytes / len(found),
+        passages=tuple(found), vectors=vectors.astype(np.float32), codes=codes,
         questions=tuple(asked), question_vectors=of_questions, space_id=encoder.model.space_id,
     )
 

@@ -7,8 +7,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from bench.scale_corpus import BLOCK, DOCUMENT, Block, GrownCorpus, VectorBlock, identifier
 from bench.scale_passages import RealTexts
 from services.chassis.postgres_types import half_vector
@@ -16,8 +14,6 @@ from services.index.lexical_entries import lexeme, lexical_entry
 
 SHARES = {"0.1 %": 1_000, "1 %": 100, "10 %": 10, "100 %": 1}
 """Filters by a document's metadata: one document in so many has the key."""
-CODE_BYTES = 48
-"""Kept small: codes lie outside of the rows that searches read, and their real size is told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,6 @@ def _chunks(block: Block, count: int, collection_number: int) -> dict[str, Any]:
     first = block.number * BLOCK
     chunks = block.chunks[:count]
     entries = [lexical_entry(chunk.analysis, collection_number=collection_number) for chunk in chunks]
-    codes = np.random.default_rng(block.number).bytes(count * CODE_BYTES)
     return {
         "chunk_ids": [identifier("chunk", first + place) for place in range(count)],
         "chunk_documents": [identifier("document", (first + place) // DOCUMENT) for place in range(count)],
@@ -85,5 +80,5 @@ def _chunks(block: Block, count: int, collection_number: int) -> dict[str, Any]:
         "lexemes": [entry.lexemes for entry in entries],
         "terms": [entry.terms for entry in entries],
         "vectors": [half_vector(vector.tobytes()) for vector in block.vectors[:count]],
-        "token_codes": [codes[start : start + CODE_BYTES] for start in range(0, len(codes), CODE_BYTES)],
+        "token_codes": block.token_codes[:count],
     }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import groupby
@@ -23,9 +24,13 @@ from services.index.collections import DEFAULT_COLLECTION
 from services.index.search import QuestionVector, SearchRequest, SearchResult
 from services.rerank.late_interaction import LateInteractionRanker
 from services.rerank.ranker import Candidate, Question
+from sourcier.client import Client
 
 CANDIDATES = 20
-TENANT = "default"
+WARM = 10
+"""Questions that do not count."""
+AGREEMENT_MIN = 0.8
+"""Of a call's passages and those that are ranked bare; a call leaves out passages in words that it has already."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,20 @@ class Parts:
         return self.embedding + self.statements + self.ranking
 
 
+@dataclass(frozen=True)
+class Call:
+    """Seconds of a search over gRPC, and of its re-ranking as the gateway tells them."""
+
+    whole: float
+    ranking: float
+
+
 class BareSearch:
     """What a search consists of, on the database that the services use."""
 
-    def __init__(self, model: Model, database: Database) -> None:
+    def __init__(self, model: Model, database: Database, *, tenant: str = "default") -> None:
         self._model = model
+        self._tenant = tenant
         self._encoder = Encoder(model, open_engine(model, name="auto", threads=0, streams=0))
         self._ranker = LateInteractionRanker()
         self._database = database
@@ -97,6 +111,11 @@ class BareSearch:
         self._ranker.score(prepared.asked, warm)
         return Parts(embedding, statements, time.perf_counter() - started)
 
+    def ranked(self, prepared: Prepared) -> list[str]:
+        """Return the ids of a search's candidates, best first."""
+        scores = self._ranker.score(prepared.asked, prepared.candidates)
+        return [prepared.candidates[place].chunk_id for place in np.argsort(-scores, kind="stable")]
+
     def _embed(self, question: str) -> Encoded:
         tokens = self._encoder.tokenize([question], prefix=self._model.manifest.query_prefix, field="question")
         (encoded,) = self._encoder.encode(tokens)
@@ -105,7 +124,8 @@ class BareSearch:
     async def _recorded(self, question: str, encoded: Encoded) -> tuple[list[Statement], list[SearchResult]]:
         vector = QuestionVector(self._model.space_id, encoded.vector.astype(np.float16).tobytes())
         request = SearchRequest(
-            tenant=TENANT, collections=[DEFAULT_COLLECTION], limit=CANDIDATES, with_codes=True, heads=CANDIDATE_HEADS
+            tenant=self._tenant, collections=[DEFAULT_COLLECTION], limit=CANDIDATES, with_codes=True,
+            heads=CANDIDATE_HEADS,
         )
         async with recorded() as sent:
             found = await search.fused(self._database, request, question=question, vector=vector)
@@ -115,13 +135,46 @@ class BareSearch:
     async def _replay(self, statements: list[Statement]) -> float:
         """Send the statements again, in one transaction as before; read every row, make nothing of it."""
         started = time.perf_counter()
-        async with self._database.transaction(tenant=TENANT, read_only=True) as connection:
+        async with self._database.transaction(tenant=self._tenant, read_only=True) as connection:
             for pipelined, together in groupby(statements, key=lambda statement: statement.pipelined):
                 async with connection.pipeline() if pipelined else nullcontext():
                     cursors = [await _sent(connection, statement) for statement in together]
                 for cursor in cursors:
                     await cursor.fetchall()
         return time.perf_counter() - started
+
+
+async def in_turn(client: Client, bare: BareSearch, questions: Sequence[str]) -> AsyncIterator[tuple[Call, Parts]]:
+    """Give the times of a call and of its parts on the same question, in turn; who goes first changes.
+
+    The questions that warm up tell first that both find the same passages; an AssertionError says that they do not.
+    """
+    prepared = [await bare.prepare(question) for question in questions]
+    agreed = [await _agreement(client, bare, each) for each in prepared[:WARM]]
+    assert statistics.mean(agreed) >= AGREEMENT_MIN, f"call and parts rank differently: {agreed}"
+    for number, each in enumerate(prepared[WARM:]):
+        if number % 2:
+            call = await _call(client, each.question)
+            parts = await bare.measure(each)
+        else:
+            parts = await bare.measure(each)
+            call = await _call(client, each.question)
+        yield call, parts
+
+
+async def _agreement(client: Client, bare: BareSearch, prepared: Prepared) -> float:
+    """Return the share of a call's passages that the bare ranking has among as many first ones."""
+    found = await client.search(prepared.question, mode="reranked")
+    called = {passage.chunk_id for passage in found.passages}
+    return len(called & set(bare.ranked(prepared)[: len(called)])) / len(called)
+
+
+async def _call(client: Client, question: str) -> Call:
+    started = time.perf_counter()
+    found = await client.search(question, mode="reranked")
+    seconds = time.perf_counter() - started
+    ranked = sum(entry.duration.ToTimedelta().total_seconds() for entry in found.durations if entry.stage == "rerank")
+    return Call(seconds, ranked)
 
 
 async def _sent(connection: Connection, statement: Statement) -> psycopg.AsyncCursor[Any]:

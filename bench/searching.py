@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.environment import running_stack
 from bench.ingestion import load
 from bench.measuring import Table, percentile
-from bench.search_parts import CANDIDATES, BareSearch
+from bench.search_parts import CANDIDATES, WARM, BareSearch, in_turn
 from bench.texts import questions, sheets
 from services.chassis.models import ModelStore, default_root
 from services.chassis.postgres import Database, DatabaseSettings
@@ -19,8 +19,6 @@ from sourcier.client import Client
 from sourcier.options import SearchModeName
 
 MODES: tuple[SearchModeName, ...] = ("dense", "lexical", "fused", "reranked")
-WARM = 10
-"""Questions that do not count."""
 CALL, PARTS, RANKING = "Search over gRPC", "the parts, bare", f"re-ranking {CANDIDATES}, bare"
 STAGE = f"re-ranking {CANDIDATES}, as the gateway waits for it"
 
@@ -69,18 +67,10 @@ async def _against_parts(client: Client, addresses: Mapping[str, str], asked: li
     async with Database(settings) as database:
         bare = BareSearch(store.load(EmbedSettings.model_fields["model"].default), database)
         # The modes asked the questions before, and the service remembers what it embedded.
-        for number, prepared in enumerate([await bare.prepare(f"{question} (suite)") for question in asked]):
-            if number % 2:
-                call, stage = await _call(client, prepared.question)
-                parts = await bare.measure(prepared)
-            else:
-                parts = await bare.measure(prepared)
-                call, stage = await _call(client, prepared.question)
-            if number < WARM:
-                continue
+        async for call, parts in in_turn(client, bare, [f"{question} (suite)" for question in asked]):
             for name, seconds in (
-                (CALL, call), (PARTS, parts.total), ("embedding, bare", parts.embedding),
-                ("statements, bare", parts.statements), (RANKING, parts.ranking), (STAGE, stage),
+                (CALL, call.whole), (PARTS, parts.total), ("embedding, bare", parts.embedding),
+                ("statements, bare", parts.statements), (RANKING, parts.ranking), (STAGE, call.ranking),
             ):
                 table.add(name, 1000 * seconds)
     table.notes[CALL] = f"re-ranked, {CANDIDATES} candidates; p95 {percentile(table.samples[CALL], 0.95):.1f}"
@@ -89,12 +79,3 @@ async def _against_parts(client: Client, addresses: Mapping[str, str], asked: li
     table.limit(RANKING, at_most=3.0)
     table.limit(STAGE, at_most=3.0)
     return table
-
-
-async def _call(client: Client, question: str) -> tuple[float, float]:
-    """Return the seconds of the call, and those of its re-ranking as the gateway tells them."""
-    started = time.perf_counter()
-    found = await client.search(question, mode="reranked")
-    seconds = time.perf_counter() - started
-    ranked = sum(entry.duration.ToTimedelta().total_seconds() for entry in found.durations if entry.stage == "rerank")
-    return seconds, ranked

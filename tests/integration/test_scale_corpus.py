@@ -11,6 +11,7 @@ from bench.scale_corpus import DOCUMENT, GrownCorpus
 from bench.scale_passages import RealPassage, RealTexts
 from bench.scale_search import nearest
 from bench.texts import passages
+from eval.encoding import TokenRows
 from services.index.analyser import analyse_passage
 
 
@@ -23,7 +24,9 @@ def corpus() -> GrownCorpus:
     vectors += 0.3 * random.standard_normal(vectors.shape)
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     real = tuple(RealPassage("piaf-shared", text) for text in texts)
-    return GrownCorpus(RealTexts(real, vectors, 0.0, (), vectors[:0], "space"))
+    rows = random.integers(0, 256, (3 * len(texts), 4), dtype=np.uint8)
+    codes = TokenRows(rows, np.arange(0, len(rows) + 1, 3))
+    return GrownCorpus(RealTexts(real, vectors, codes, (), vectors[:0], "space"))
 
 
 def test_a_grown_chunk_is_analysed_as_its_text_is(corpus: GrownCorpus) -> None:
@@ -56,6 +59,15 @@ def test_a_block_is_the_same_each_time(corpus: GrownCorpus) -> None:
     one, other = corpus.block(2), corpus.block(2)
     assert np.array_equal(one.vectors, other.vectors)
     assert [chunk.text for chunk in one.chunks] == [chunk.text for chunk in other.chunks]
+    assert one.token_codes == other.token_codes
+
+
+def test_a_copy_has_the_token_codes_of_the_passage_it_is_of(corpus: GrownCorpus) -> None:
+    block = corpus.block(0)
+    closest = (block.vectors.astype(np.float32) @ corpus.real.vectors.T).argmax(axis=1)
+    own = [codes == corpus.real.codes.of(int(place)).tobytes()
+           for codes, place in zip(block.token_codes, closest, strict=True)]
+    assert np.mean(own) > 0.4, "of two near neighbours, a copy may lie closer to the other one"
 
 
 def test_the_nearest_of_those_that_match_are_found_across_blocks() -> None:

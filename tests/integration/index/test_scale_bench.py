@@ -11,6 +11,7 @@ from bench.scale_passages import RealPassage, RealTexts
 from bench.scale_search import FILTERS, Searches
 from bench.scale_variants import Comparison
 from bench.texts import passages, questions
+from eval.encoding import TokenRows
 from services.stack.servers.postgres import PostgresServer
 
 SIZE, DIMENSION = 400, 384
@@ -22,9 +23,10 @@ async def test_a_loaded_index_is_searched_as_any_other(postgres_server: Postgres
     random = np.random.default_rng(9)
     vectors = random.standard_normal((len(texts), DIMENSION)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    codes = TokenRows(random.integers(0, 256, (len(texts), DIMENSION // 8), dtype=np.uint8), np.arange(len(texts) + 1))
     real = RealTexts(
         tuple(RealPassage("cranfield" if place % 9 == 0 else "piaf-shared", text) for place, text in enumerate(texts)),
-        vectors, 0.0, tuple(asked), vectors[: len(asked)], "bench-space",
+        vectors, codes, tuple(asked), vectors[: len(asked)], "bench-space",
     )
     async with loaded_index(postgres_server, real, size=SIZE, kept=tmp_path) as index:
         searches = Searches(index, real)
@@ -40,4 +42,4 @@ async def test_a_loaded_index_is_searched_as_any_other(postgres_server: Postgres
         assert all(np.mean(samples) > 0.9 for name, samples in tables[5].samples.items() if "product" in name)
     async with loaded_index(postgres_server, real, size=SIZE, kept=tmp_path) as again:
         assert again.loading == index.loading, "kept from the first time"
-    await postgres_server.drop_database(f"scale_{SIZE}")
+    await postgres_server.drop_database(f"grown_{SIZE}")

@@ -1,0 +1,95 @@
+"""`Search` over gRPC as the collection grows: whole calls of one client and of many, and a call beside its parts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bench.environment import running_stack
+from bench.measuring import Curve, Table, percentile
+from bench.scale_load import TENANT, loaded_index
+from bench.scale_passages import RealTexts, real_texts
+from bench.scale_search import under_load
+from bench.scale_server import asked_sizes, scale_server
+from bench.search_parts import BareSearch, in_turn
+from services.chassis.models import ModelStore, default_root
+from services.chassis.postgres import Database, DatabaseSettings
+from services.embed.settings import EmbedSettings
+from sourcier.client import Client
+
+SIZES, QUICK_SIZES = (10_000, 100_000), (2_000,)
+CLIENTS = (1, 4, 16)
+PARTS_RATIO_MAX = 1.2
+PASSAGES, QUICK_PASSAGES = 100_000, 100
+"""Real ones that the corpus is grown from."""
+
+
+async def run(*, quick: bool) -> list[Table]:
+    """Fill the product's schema at each size, let the services search it; `SOURCIER_BENCH_SCALE_DIR` keeps it."""
+    calls = Table("search as the collection grows, whole call", "ms", higher_is_better=False)
+    parts = Table("search as the collection grows, against the sum of its parts", "ms", higher_is_better=False)
+    async with scale_server() as (server, kept):
+        real = real_texts(limit=QUICK_PASSAGES if quick else PASSAGES, kept=kept)
+        for size in asked_sizes(QUICK_SIZES if quick else SIZES):
+            async with loaded_index(server, real, size=size, kept=kept) as index:
+                url = index.url
+            await _measure(calls, parts, real, url=url, name=f"{size:,} chunks", quick=quick)
+    _note(calls, parts)
+    return [calls, parts]
+
+
+async def _measure(calls: Table, parts: Table, real: RealTexts, *, url: str, name: str, quick: bool) -> None:
+    """Run the services that search on a filled database: all kinds of load, then calls and parts in turn."""
+    count = 30 if quick else len(real.questions)
+    async with (
+        # A question is asked several times, and is to be embedded each time.
+        running_stack(
+            SOURCIER_STACK_SERVICES="embed,rerank,gateway", SOURCIER_POSTGRES_URL=url,
+            SOURCIER_EMBED_QUERY_CACHE_SIZE="0",
+        ) as addresses,
+        Client(addresses["SOURCIER_GATEWAY_URL"], tenant=TENANT) as client,
+    ):
+        async def ask(number: int) -> None:
+            found = await client.search(real.questions[number], mode="reranked")
+            if not found.passages or found.degradations:
+                raise RuntimeError(f"{real.questions[number]!r} was not answered whole: {found.degradations}")
+
+        # Once for the caches, which a service that runs has warm.
+        await under_load(ask, clients=2, questions=count, times=count, seconds_max=60)
+        for clients in CLIENTS:
+            samples = await under_load(
+                ask, clients=clients, questions=count, times=count * clients, seconds_max=1 if quick else 20
+            )
+            contestant = f"{name}, {clients} clients"
+            calls.samples[contestant] = samples
+            calls.notes[contestant] = "p50 {:.1f}, p95 {:.1f}, p99 {:.1f}; {:.0f}/s".format(
+                *(percentile(samples, share) for share in (0.5, 0.95, 0.99)),
+                1000 * clients * len(samples) / sum(samples),
+            )
+        await _beside_parts(parts, client, url=url, name=name, questions=real.questions[:count])
+
+
+async def _beside_parts(table: Table, client: Client, *, url: str, name: str, questions: tuple[str, ...]) -> None:
+    store = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)))
+    # Two connections from the start: what opens a further one would be recorded among a search's statements.
+    async with Database(DatabaseSettings(url=url, connections_min=2)) as database:
+        bare = BareSearch(store.load(EmbedSettings.model_fields["model"].default), database, tenant=TENANT)
+        async for call, parts in in_turn(client, bare, questions):
+            for part, seconds in (
+                ("Search over gRPC", call.whole), ("the parts, bare", parts.total),
+                ("embedding, bare", parts.embedding), ("statements, bare", parts.statements),
+                ("re-ranking, bare", parts.ranking),
+            ):
+                table.add(f"{name}, {part}", 1000 * seconds)
+    table.ratio(f"{name}, Search over gRPC", f"{name}, the parts, bare", target=PARTS_RATIO_MAX)
+
+
+def _note(calls: Table, parts: Table) -> None:
+    series: dict[str, list[tuple[float, float]]] = {}
+    for name, samples in calls.samples.items():
+        size, clients = name.split(" chunks, ")
+        series.setdefault(f"{clients}, p95", []).append((float(size.replace(",", "")), percentile(samples, 0.95)))
+    calls.curves.append(Curve("p95 of Search over gRPC by the size of the collection", "chunks", "ms", series,
+                              log_x=True, log_y=True))
+    for name in parts.samples:
+        parts.notes[name] = f"p95 {percentile(parts.samples[name], 0.95):.1f}"
