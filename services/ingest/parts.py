@@ -21,7 +21,7 @@ from services.ingest.relay import Relay
 from services.ingest.removal import Removal
 from services.ingest.sandbox import ParserPool
 from services.ingest.settings import IngestSettings
-from services.ingest.source_buckets import SourceBuckets
+from services.ingest.source_buckets import SourceBuckets, check_watched
 from services.ingest.space_builder import SpaceBuilder
 from services.ingest.tokens import Tokens
 
@@ -78,7 +78,9 @@ def assemble(
         document_bytes_max=settings.document_bytes_max,
     )
     removal = Removal(database, objects, subject_prefix=jetstream.prefix)
-    buckets = SourceBuckets(watched(settings), lambda bucket: source_store(settings, bucket))
+    rules = watched(settings)
+    check_watched(rules, source_url=settings.source_s3_url, own_url=settings.s3_url, own_bucket=settings.s3_bucket)
+    buckets = SourceBuckets(rules, lambda bucket: source_store(settings, bucket))
     collector = Collector(
         database, objects, buckets, intake, removal, relay, slots=settings.collect_slots
     )

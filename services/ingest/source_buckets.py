@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from urllib.parse import urlsplit
 
+from services.chassis.errors import InvalidArgument
 from services.chassis.objects import ObjectStore
 from services.ingest.bucket_rules import BucketRules
+from services.ingest.storage import OWN_PREFIXES
 
 
 class SourceBuckets:
@@ -20,3 +23,34 @@ class SourceBuckets:
     def store(self, bucket: str) -> ObjectStore:
         """Return a watched bucket."""
         return self._open(bucket)
+
+
+def check_watched(rules: BucketRules, *, source_url: str, own_url: str, own_bucket: str) -> None:
+    """Raise `InvalidArgument` where a rule's bucket would be another one, or is where the service keeps its own files.
+
+    `source_url` is that of the store with the watched buckets, empty for the service's own.
+    """
+    url = source_url or own_url
+    variable = "SOURCIER_INGEST_SOURCE_S3_URL" if source_url else "SOURCIER_S3_URL"
+    parts = urlsplit(url)
+    one_bucket = parts.scheme not in {"http", "https"}
+    # A folder has no name: whatever the first rule calls it.
+    named = parts.netloc.partition("@")[0] or rules.rules[0].bucket if one_bucket and rules.rules else ""
+    own = url == own_url
+    for rule in rules.rules:
+        if one_bucket and rule.bucket != named:
+            raise InvalidArgument(
+                f"the bucket {rule.bucket!r} is watched, but {variable} is {parts.scheme}://"
+                f"{parts.hostname or parts.path}, which is one bucket alone; name the watched bucket's own in "
+                "SOURCIER_INGEST_SOURCE_S3_URL", field="bucket",
+            )
+        if own and rule.bucket == (named or own_bucket) and _holds_own(rule.prefix):
+            raise InvalidArgument(
+                f"the bucket {rule.bucket!r} is watched from {rule.prefix!r} on, where the service keeps files of its "
+                f"own ({', '.join(OWN_PREFIXES)}), which would be taken in without an end; watch another bucket, or "
+                "another prefix of it", field="prefix",
+            )
+
+
+def _holds_own(prefix: str) -> bool:
+    return any(own.startswith(prefix) or prefix.startswith(own) for own in OWN_PREFIXES)

@@ -11,6 +11,9 @@ from pathlib import PurePath
 
 from services.ingest.documents import ARTEFACT_VERSION
 
+ORIGINALS, ARTEFACTS = "documents/", "artefacts/"
+OWN_PREFIXES = (ORIGINALS, ARTEFACTS)
+"""What the keys of all files of the service begin with."""
 ORIGINAL_NAME = "original"
 PARSER_VERSION = 1
 """Raised when a parser reads the same file otherwise: artefacts of before are then not used for new versions."""
@@ -19,12 +22,12 @@ PARSER_AND_ARTEFACT_VERSION = f"{PARSER_VERSION}.{ARTEFACT_VERSION}"
 
 def original_key(*, tenant: str, upload_id: str) -> str:
     """Return the key of an original; each upload has its own, so that no deletion can touch another document."""
-    return f"documents/{tenant}/{upload_id}/{ORIGINAL_NAME}"
+    return f"{ORIGINALS}{tenant}/{upload_id}/{ORIGINAL_NAME}"
 
 
 def artefacts_prefix(*, tenant: str, content_sha256: bytes) -> str:
     """Return what the keys of all artefacts of a content begin with."""
-    return f"artefacts/{tenant}/{content_sha256.hex()}/"
+    return f"{ARTEFACTS}{tenant}/{content_sha256.hex()}/"
 
 
 def parsed_key(*, tenant: str, content_sha256: bytes, filename: str, content_type: str) -> str:

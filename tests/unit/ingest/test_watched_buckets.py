@@ -1,0 +1,47 @@
+"""Watched buckets that could not be what their rules say are refused at the start."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.chassis.errors import InvalidArgument
+from services.ingest.bucket_rules import BucketRule, BucketRules
+from services.ingest.source_buckets import check_watched
+
+pytestmark = pytest.mark.unit
+
+
+def check(bucket: str, *, prefix: str = "", source_url: str = "", own_url: str = "http://store:9000") -> None:
+    rules = BucketRules((BucketRule(bucket=bucket, prefix=prefix),))
+    check_watched(rules, source_url=source_url, own_url=own_url, own_bucket="sourcier")
+
+
+def test_a_store_that_names_its_bucket_is_not_watched_for_another_one() -> None:
+    with pytest.raises(InvalidArgument, match="'company' is watched, but SOURCIER_S3_URL is s3://sourcier") as refused:
+        check("company", own_url="s3://sourcier")
+    assert "SOURCIER_INGEST_SOURCE_S3_URL" in refused.value.message
+    with pytest.raises(InvalidArgument, match="SOURCIER_INGEST_SOURCE_S3_URL is gs://reports"):
+        check("company", source_url="gs://reports", own_url="s3://sourcier")
+    check("company", source_url="s3://company", own_url="s3://sourcier")
+
+
+def test_a_folder_is_one_bucket_whatever_it_is_called() -> None:
+    rules = BucketRules((BucketRule(bucket="one"), BucketRule(bucket="other")))
+    with pytest.raises(InvalidArgument, match="'other' is watched"):
+        check_watched(rules, source_url="file:///srv/documents", own_url="s3://sourcier", own_bucket="sourcier")
+    with pytest.raises(InvalidArgument, match="without an end"):
+        check("company", own_url="file:///srv/sourcier")
+
+
+@pytest.mark.parametrize("prefix", ["", "doc", "documents/", "documents/default/", "artefacts/"])
+@pytest.mark.parametrize("url", ["http://store:9000", "s3://sourcier"])
+def test_the_services_own_files_are_not_documents(prefix: str, url: str) -> None:
+    with pytest.raises(InvalidArgument, match="without an end"):
+        check("sourcier", prefix=prefix, own_url=url)
+
+
+def test_other_buckets_and_other_prefixes_are_watched() -> None:
+    check("company")
+    check("sourcier", prefix="inbox/")
+    check("sourcier", source_url="http://elsewhere:9000")
+    check("folder", source_url="file:///srv/documents", own_url="s3://sourcier")
