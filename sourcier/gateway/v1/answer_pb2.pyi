@@ -785,7 +785,7 @@ class Degradation(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
     """The stage: `dense`, `faq`, `rerank`, `categories`, `neighbours`, `citation`, `rewrite`, `conversation`, `resume`,
-    `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`.
+    `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `generate`. Others may come.
     """
     reason: _builtins.str
     """What happened and what was done instead."""
@@ -1452,7 +1452,7 @@ class Reranked(_message.Message):
     DEGRADED_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     degraded: _builtins.bool
-    """Whether the order is the search's because re-ranking was off or failed."""
+    """Whether the order is the search's because re-ranking failed."""
     reason: _builtins.str
     """Why it is degraded; empty when it is not."""
     @_builtins.property

@@ -269,7 +269,7 @@ class CreateCollectionRequest(_message.Message):
     RETENTION_DAYS_FIELD_NUMBER: _builtins.int
     RETRIEVAL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Its name, 1 to 100 characters, unique for the tenant."""
+    """Its name, 1 to 200 characters, unique for the tenant."""
     retention_days: _builtins.int
     """Days a document is kept after it was indexed last, 0 to 36,500; 0 keeps it until it is deleted."""
     @_builtins.property

@@ -109,7 +109,7 @@ class KnowledgeServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListCollections(self, request, context):
-        """Lists the collections by name.
+        """Lists the collections, those created first first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -153,7 +153,7 @@ class KnowledgeServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListDocuments(self, request, context):
-        """Lists documents by source.
+        """Lists documents, always in the same order.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

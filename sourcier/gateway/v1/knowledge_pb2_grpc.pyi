@@ -19,7 +19,7 @@ class KnowledgeServiceStub:
     CreateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]
     """Creates a collection."""
     ListCollections: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListCollectionsRequest, _knowledge_pb2.ListCollectionsResponse]
-    """Lists the collections by name."""
+    """Lists the collections, those created first first."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteCollectionRequest, _knowledge_pb2.DeleteCollectionResponse]
     """Deletes a collection with all its documents; deleting what does not exist succeeds."""
     UpdateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateCollectionRequest, _knowledge_pb2.UpdateCollectionResponse]
@@ -34,7 +34,7 @@ class KnowledgeServiceStub:
     GetDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetDocumentRequest, _knowledge_pb2.GetDocumentResponse]
     """Returns one document."""
     ListDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]
-    """Lists documents by source."""
+    """Lists documents, always in the same order."""
     DeleteDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]
     """Deletes a document with all its versions; it is never found again. Deleting what does not exist succeeds."""
     GetJob: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetJobRequest, _knowledge_pb2.GetJobResponse]
@@ -61,7 +61,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.ListCollectionsRequest,
         context: _aio.ServicerContext[_knowledge_pb2.ListCollectionsRequest, _abc.Awaitable[_knowledge_pb2.ListCollectionsResponse]],
     ) -> _abc.Awaitable[_knowledge_pb2.ListCollectionsResponse]:
-        """Lists the collections by name."""
+        """Lists the collections, those created first first."""
 
     @_abc_1.abstractmethod
     def DeleteCollection(
@@ -112,7 +112,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.ListDocumentsRequest,
         context: _aio.ServicerContext[_knowledge_pb2.ListDocumentsRequest, _abc.Awaitable[_knowledge_pb2.ListDocumentsResponse]],
     ) -> _abc.Awaitable[_knowledge_pb2.ListDocumentsResponse]:
-        """Lists documents by source."""
+        """Lists documents, always in the same order."""
 
     @_abc_1.abstractmethod
     def DeleteDocument(
