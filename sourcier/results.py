@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from sourcier.errors import AnswerFailed
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
@@ -57,6 +58,8 @@ class Answer:
     """The question that was answered, where a follow-up was made self-contained; empty otherwise."""
     message_id: str = ""
     """The answer's message in its conversation, to be rated; empty where nothing was kept."""
+    created_at: datetime | None = None
+    """When the answer was begun, with a time zone; None where the gateway does not say."""
     queries: tuple[str, ...] = ()
     """What was searched for; in mode tools, what the language model asked for."""
     analysis: answer_pb2.Analysed | None = None
@@ -179,6 +182,7 @@ class _Gathered:
             language=self.started.language,
             rewritten=self.rewritten,
             message_id=finished.message_id,
+            created_at=finished.created_at.ToDatetime(tzinfo=UTC) if finished.HasField("created_at") else None,
             queries=tuple(self.queries),
             analysis=self.analysis,
             narrowed=self.narrowed,

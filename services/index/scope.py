@@ -128,7 +128,10 @@ async def find_space(connection: Connection, *, tenant: str, collections: Sequen
 def _check_found(collections: Sequence[str], found: set[str]) -> None:
     missing = set(collections) - found
     if missing or not found:
-        raise NotFound(f"There is no collection {', '.join(sorted(missing))}.", field="collections")
+        raise NotFound(
+            f"There is no collection {', '.join(sorted(missing))}. A collection is made with its first document, or by "
+            "CreateCollection; name one that ListCollections tells.", field="collections",
+        )
 
 
 def _only_one(spaces: set[tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import grpc.aio
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.chassis import errors
 from services.chassis.serving import Server, require, tenant_of
@@ -26,6 +27,8 @@ from sourcier.gateway.v1 import (
 from tests.unit.sdk.fake_conversations import Conversations
 
 REFUSAL = "Je ne trouve pas cette information dans le corpus."
+BEGUN_AT = 1_764_000_000
+"""Of the answer, in seconds of the Unix epoch."""
 STAGES = (("located", 10), ("parsed", 30), ("chunked", 60), ("embedded", 80), ("done", 100))
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -199,7 +202,7 @@ class FakeAnswers(answer_pb2_grpc.AnswerServiceServicer):
             chunk_id=first.chunk_id, attached=True, support=answer_pb2.SUPPORT_SAME_WORDING, score=0.8))
         yield event(finished=answer_pb2.Finished(
             outcome=answer_pb2.ANSWER_OUTCOME_ANSWERED, durations=durations, model="script",
-            message_id=self._keep(request, "Deux jours par semaine [1]."),
+            message_id=self._keep(request, "Deux jours par semaine [1]."), created_at=Timestamp(seconds=BEGUN_AT),
             usage=answer_pb2.Usage(prompt_tokens=100, completion_tokens=3)))
 
     def _keep(self, request: answer_pb2.AskRequest, answer: str) -> str:

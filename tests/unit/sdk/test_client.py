@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 from contextlib import aclosing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from sourcier import errors
 from sourcier.channel import REQUEST_ID_KEY, TENANT_KEY
 from sourcier.client import Client
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
-from tests.unit.sdk.fake_gateway import REFUSAL, FakeGateway, serve
+from tests.unit.sdk.fake_gateway import BEGUN_AT, REFUSAL, FakeGateway, serve
 
 pytestmark = pytest.mark.unit
 
@@ -33,6 +34,7 @@ async def test_an_answer_is_gathered(client: Client) -> None:
     assert [passage.source for passage in answer.sources] == ["charte.pdf", "frais.docx", "securite.html"]
     assert (answer.durations, answer.model, answer.language) == ({"total": 0.25}, "script", "fr")
     assert answer.answer_id == "answer-1"
+    assert answer.created_at == datetime.fromtimestamp(BEGUN_AT, UTC)
 
 
 async def test_options_travel(client: Client, gateway: FakeGateway) -> None:
