@@ -152,7 +152,8 @@ def _options(target: str) -> tuple[tuple[str, str | int], ...]:
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.http2.ping_timeout_ms", 10_000),
         ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.min_reconnect_backoff_ms", 100),
+        # Despite its name it bounds each attempt to connect: a gateway far away, or behind TLS, needs more than 100 ms.
+        ("grpc.min_reconnect_backoff_ms", 5_000),
         ("grpc.max_reconnect_backoff_ms", 1_000),
         # A proxy set for the web must not swallow calls to this machine.
         ("grpc.enable_http_proxy", 0 if target.startswith(_LOOPBACK) else 1),

@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 M = TypeVar("M", bound=Payload)
 
 DELIVERIES_MAX = 8
+UNSETTLED_MAX = 4
+"""Deliveries beyond: where neither a letter nor a copy of the last one could be written, the work is tried again."""
 FETCH_SECONDS = 2.0
 """Bounds how long a stop takes on an idle queue."""
 CHECK_SECONDS = 15.0
@@ -83,7 +85,8 @@ def disposition(
 
 def retry_delay_seconds(deliveries: int) -> float:
     """Return the delay before the next delivery: growing, capped, with full jitter against retry storms."""
-    ceiling = min(0.2 * 2.0 ** (deliveries - 1), NAK_DELAY_SECONDS_MAX)
+    # What is never given up is delivered thousands of times: a power of that many would be out of range.
+    ceiling = min(0.2 * 2.0 ** min(deliveries - 1, 10), NAK_DELAY_SECONDS_MAX)
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311 - not a secret
 
 
@@ -219,7 +222,7 @@ class Consumer(Generic[M]):
             return await self._settle_failed(message, None, delivery, _Malformed())
         with telemetry.request(_request_id(message, parsed)):
             try:
-                if delivery.attempt > self._deliveries_max:
+                if delivery.attempt > self._deliveries_max + UNSETTLED_MAX:
                     # Attempts spent by crashes or ack time-outs alone: the handler never got to count them.
                     raise _AttemptsSpent()
                 async with _heartbeat(message, every_seconds=self._jetstream.limits.ack_wait_seconds / 3):

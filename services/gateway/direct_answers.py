@@ -163,7 +163,11 @@ class DirectAnswers:
                 )
                 if not query.direct:
                     return _Looked(nearest)
-                chosen = choose(query.question, nearest.responses, similarity_min=similarity_min)
+                # Who asks for certain documents, or kinds of passages, wants no answer that rests on others.
+                narrowed = not query.filters.empty or bool(query.kinds)
+                chosen = None if narrowed else choose(
+                    query.question, nearest.responses, similarity_min=similarity_min
+                )
                 if chosen is not None or agent.settings.indexing_method != "qa_atomic":
                     return _Looked(nearest, chosen)
                 pairs = await nearest_pairs(

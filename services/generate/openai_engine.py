@@ -138,7 +138,8 @@ class OpenAIEngine:
         now = asyncio.get_running_loop().time()
         limit = min(now + self._endpoint.timeout_seconds, scoring.deadline)
         body = score_body(
-            scoring.messages, model=self._endpoint.model, tokens_field=self._endpoint.provider.tokens_field
+            scoring.messages, model=self._endpoint.model, tokens_field=self._endpoint.provider.tokens_field,
+            omitted=self._endpoint.omitted,
         )
         with self._translated():
             async with asyncio.timeout_at(limit), self._client.stream(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from services.chassis.errors import FailedPrecondition, Unavailable
@@ -14,9 +14,11 @@ LIKELIEST = 20
 """The most that the protocol lets ask for."""
 
 
-def score_body(messages: Sequence[Message], *, model: str, tokens_field: str) -> dict[str, Any]:
-    """Return the JSON body that asks for the likeliest first tokens."""
-    return {
+def score_body(
+    messages: Sequence[Message], *, model: str, tokens_field: str, omitted: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON body that asks for the likeliest first tokens; the names in `omitted` are left out of it."""
+    body = {
         "model": model,
         "messages": [{"role": message.role, "content": message.content} for message in messages],
         "temperature": 0.0,
@@ -24,6 +26,7 @@ def score_body(messages: Sequence[Message], *, model: str, tokens_field: str) ->
         "logprobs": True,
         "top_logprobs": LIKELIEST,
     }
+    return {name: value for name, value in body.items() if name not in omitted}
 
 
 def read_scores(document: Any, choices: Sequence[str]) -> Scores:
@@ -39,10 +42,16 @@ def read_scores(document: Any, choices: Sequence[str]) -> Scores:
         others = [other for other in choices if other != choice]
         found = [value for token, value in told.items()
                  if _begins(token, choice) and not any(_begins(token, other) for other in others)]
-        total = math.log(sum(map(math.exp, found))) if found else floor
+        total = _log_of_sum(found) if found else floor
         scores.append(ChoiceScore(choice, min(total, 0.0), at_most=not found))
     usage = document.get("usage")
     return Scores(tuple(scores), token_usage(usage if isinstance(usage, dict) else {}))
+
+
+def _log_of_sum(logarithms: Sequence[float]) -> float:
+    """Return log(sum(exp(…))); of what is next to impossible, which endpoints tell as -9999, the sum alone is 0."""
+    greatest = max(logarithms)
+    return greatest + math.log(sum(math.exp(value - greatest) for value in logarithms))
 
 
 def _begins(token: str, choice: str) -> bool:

@@ -6,7 +6,7 @@ counts less than it did, has lost messages. The record is in PostgreSQL, and eve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,30 +23,43 @@ class StreamState:
     last_sequence: int
 
 
-async def lost_messages(connection: Connection, states: Iterable[StreamState]) -> tuple[list[str], datetime]:
+async def lost_messages(
+    connection: Connection, states: Iterable[StreamState], *, look: Callable[[], Awaitable[Iterable[StreamState]]]
+) -> tuple[list[str], datetime]:
     """Record the streams as they are now; return the names of those that went back, and the time of the record.
 
-    Locks the record, so that of several processes one finds out.
+    Locks the record, so that of several processes one finds out. `look` asks the broker for the states once more,
+    before any is believed to have gone back: another process may have recorded what it read later than `states`.
     """
-    states = sorted(states, key=lambda state: state.stream)
     await connection.execute(LOCK)
-    went_back = []
-    for state in states:
-        values = {"stream": state.stream, "created": state.created, "last_sequence": state.last_sequence}
-        cursor = await connection.execute(SELECT, values)
-        known = await cursor.fetchone()
-        if known is not None and (known[0] != state.created or known[1] > state.last_sequence):
-            went_back.append(state.stream)
-        await connection.execute(RECORD, values)
+    known = {stream: (created, last) for stream, created, last in await (await connection.execute(SELECT)).fetchall()}
+    went_back = _went_back(states, known)
+    if went_back:
+        states = list(await look())
+        went_back = _went_back(states, known)
+    for state in sorted(states, key=lambda state: state.stream):
+        await connection.execute(
+            RECORD, {"stream": state.stream, "created": state.created, "last_sequence": state.last_sequence}
+        )
     cursor = await connection.execute("select now()")
     row = await cursor.fetchone()
     assert row is not None
     return went_back, row[0]
 
 
+def _went_back(states: Iterable[StreamState], known: Mapping[str, tuple[str, int]]) -> list[str]:
+    """Return the streams that were made anew, or count less than is known of them."""
+    found = []
+    for state in states:
+        created, last = known.get(state.stream, (state.created, 0))
+        if created != state.created or last > state.last_sequence:
+            found.append(state.stream)
+    return sorted(found)
+
+
 LOCK = "select pg_advisory_xact_lock(hashtext(current_schema() || '.broker_streams'))"
 
-SELECT = "select created, last_sequence from broker_streams where stream = %(stream)s"
+SELECT = "select stream, created, last_sequence from broker_streams"
 
 RECORD = """
 insert into broker_streams (stream, created, last_sequence)

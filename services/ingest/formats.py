@@ -93,7 +93,8 @@ _ZIP_MEDIA_TYPES = {
     "application/epub+zip": "an EPUB book",
 }
 _MAIL_HEADER = re.compile(r"(?:^|\n)(?:From|To|Subject|Date|MIME-Version|Received|Message-ID|Return-Path):[ \t]", re.I)
-_COMMENTS = r"\s*(?:<!--.*?-->\s*)*"
+# Atomic groups: of many comments in a row, each would be tried with each of the ends that follow it.
+_COMMENTS = r"(?>\s*(?:(?><!--.*?-->)\s*)*)"
 _HTML_START = re.compile(rf"{_COMMENTS}(?:<\?xml[^>]*\?>)?{_COMMENTS}<(?:!doctype\s+html|html\b)", re.I | re.S)
 _XML_START = re.compile(r"\s*<(?:\?xml|!doctype(?!\s+html))", re.I)
 _UNSUPPORTED_TEXT = {

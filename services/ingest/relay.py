@@ -142,14 +142,15 @@ class Relay:
         for lane in subjects.LANES:
             telemetry.queue_oldest_seconds.labels(lane).set(waiting.get(lane, 0.0))
 
+    async def _stream_states(self) -> list[brokers.StreamState]:
+        return [brokers.StreamState(*state) for state in await self._jetstream.stream_states()]
+
     async def release_lost(self) -> int:
         """Release what is under way again if the broker lost messages; return how many versions that were."""
-        states = await self._jetstream.stream_states()
+        states = await self._stream_states()
         released = 0
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
-            went_back, now = await brokers.lost_messages(
-                connection, [brokers.StreamState(*state) for state in states]
-            )
+            went_back, now = await brokers.lost_messages(connection, states, look=self._stream_states)
             while went_back:
                 page = await versions.stalled(
                     connection, older_than_seconds=0, limit=RELEASE_LIMIT, before=now - timedelta(microseconds=1)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 import nats.js.errors
 import pytest
 
 from services.chassis import consuming, subjects, telemetry
-from services.chassis.consuming import DELIVERIES_MAX, Delivery
+from services.chassis.consuming import DELIVERIES_MAX, UNSETTLED_MAX, Delivery
 from services.chassis.errors import DocumentEncrypted, DocumentMalformed, Superseded, Unavailable
 from services.chassis.jetstream import JetStream
 from services.chassis.subjects import CHUNKS_READY, DEAD_EMBED
@@ -122,7 +123,7 @@ async def test_attempts_that_no_handler_could_count_are_counted(
     await publish(jetstream, 1)
     stream, durable = await jetstream.ensure_durable(CHUNKS_READY, stage="embed", lane="interactive")
     subscription = await jetstream.context.pull_subscribe_bind(durable, stream=stream)
-    for attempt in range(1, DELIVERIES_MAX + 1):
+    for attempt in range(1, DELIVERIES_MAX + UNSETTLED_MAX + 1):
         async with asyncio.timeout(10):
             (message,) = await subscription.fetch(1, timeout=5)
         assert message.metadata.num_delivered == attempt
@@ -132,7 +133,27 @@ async def test_attempts_that_no_handler_could_count_are_counted(
         (letter,) = await letters(jetstream, 1)
         await settled(jetstream)
     assert handler.seen == []
-    assert (letter.reason, letter.attempts) == ("ATTEMPTS_SPENT", DELIVERIES_MAX + 1)
+    assert (letter.reason, letter.attempts) == ("ATTEMPTS_SPENT", DELIVERIES_MAX + UNSETTLED_MAX + 1)
+
+
+async def test_an_outage_whose_renewal_cannot_be_written_gives_no_dead_letter(
+    jetstream: JetStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_payload, refused = jetstream.publish_payload, [Unavailable("no leader")]
+
+    async def electing(*arguments: Any, **options: Any) -> Any:
+        if refused and str(options.get("message_id", "")).startswith("renewed-"):
+            raise refused.pop()
+        return await publish_payload(*arguments, **options)
+
+    monkeypatch.setattr(jetstream, "publish_payload", electing)
+    handler = Recorder(*[Unavailable("away")] * (DELIVERIES_MAX + 1))
+    async with consuming_with(jetstream, handler):
+        await publish(jetstream, 1)
+        await settled(jetstream)
+    # The ninth delivery is renewed; the copy, whose deliveries are counted from one, is done.
+    assert [attempt for _, attempt, _ in handler.seen] == [*range(1, DELIVERIES_MAX + 2), 1]
+    assert not refused
 
 
 async def test_a_message_that_cannot_be_read_is_a_dead_letter(jetstream: JetStream) -> None:

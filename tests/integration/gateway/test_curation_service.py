@@ -218,6 +218,17 @@ async def test_a_direct_answer_can_be_declined_and_needs_the_agent(handbook: Dat
         assert not await answered_directly(served, agent="")
 
 
+async def test_who_asks_for_certain_documents_gets_no_answer_that_rests_on_others(handbook: Database) -> None:
+    async with curated(handbook) as served:
+        await add(served)
+        for narrowed in (
+            answer_pb2.SearchFilter(categories=["finance"]), answer_pb2.SearchFilter(metadata={"service": "rh"}),
+            answer_pb2.SearchFilter(kinds=[answer_pb2.PASSAGE_KIND_TEXT]),
+        ):
+            assert not await answered_directly(served, filter=narrowed)
+        assert await answered_directly(served)
+
+
 @pytest.mark.parametrize("asked", [
     "Combien de jours de télétravail par mois en 2024 ?", "Combien de jours de télétravail à Lyon ?",
     "Combien de jours de télétravail dès lundi ?",

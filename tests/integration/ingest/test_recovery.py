@@ -54,6 +54,28 @@ async def test_a_broker_restored_from_an_older_copy_is_noticed(serve: Serve) -> 
         assert await service.relay.release_lost() == 0
 
 
+async def test_a_replica_that_read_earlier_than_another_one_recorded_finds_no_loss(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve(stages="") as service:
+        states = service.parts.jetstream.stream_states
+        read_early = await states()
+        await service.submit("texte", filename="a.md")
+        await service.relay._dispatch()
+        await service.relay._publish()
+        assert await service.relay.release_lost() == 0  # the other replica records what it reads now
+        answers = [read_early]
+
+        async def late() -> list[tuple[str, str, int]]:
+            return answers.pop() if answers else await states()
+
+        monkeypatch.setattr(service.parts.jetstream, "stream_states", late)
+        assert await service.relay.release_lost() == 0
+        assert not answers
+        recorded = dict(await service.rows("select stream, last_sequence from broker_streams"))
+        assert recorded == {stream: last for stream, _, last in await states()}
+
+
 async def test_overtaken_versions_go_with_their_files(serve: Serve) -> None:
     async with serve() as service:
         for text in ("première", "deuxième", "troisième"):

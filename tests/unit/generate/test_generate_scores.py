@@ -85,6 +85,14 @@ def test_an_answer_that_is_not_told_is_at_most_as_likely_as_the_least_that_is() 
     assert math.exp(no.log_probability) == pytest.approx(0.02)
 
 
+def test_what_an_endpoint_tells_as_next_to_impossible_adds_up_too() -> None:
+    told = [{"token": token, "logprob": value} for token, value in (("Non", -1e-6), ("Oui", -9999.0), ("oui", -9999.0))]
+    document = {"choices": [{"logprobs": {"content": [{"token": "x", "top_logprobs": told}]}}]}
+    yes, no = read_scores(document, ["Oui", "Non"]).choices
+    assert (yes.at_most, yes.log_probability) == (False, pytest.approx(-9999 + math.log(2)))
+    assert no.log_probability == pytest.approx(0, abs=1e-5)
+
+
 def test_a_token_that_begins_two_answers_counts_for_neither() -> None:
     first, second = read_scores(completion(("No", 0.6), ("Non", 0.3), ("Nos", 0.1)), ["Non", "Nos"]).choices
     assert [math.exp(each.log_probability) for each in (first, second)] == pytest.approx([0.3, 0.1])
@@ -115,6 +123,12 @@ def test_the_body_asks_for_one_token_and_the_likeliest_beside_it() -> None:
         "model": "m", "messages": [{"role": "user", "content": "Confirme ?"}], "temperature": 0.0,
         "max_completion_tokens": 1, "logprobs": True, "top_logprobs": LIKELIEST,
     }
+
+
+def test_the_body_leaves_out_what_the_endpoint_does_not_take() -> None:
+    body = score_body([Message("user", "Confirme ?")], model="m", tokens_field="max_tokens", omitted={"temperature"})
+    assert "temperature" not in body
+    assert body["logprobs"] is True
 
 
 def test_a_script_tells_probabilities_or_what_its_text_begins_with() -> None:

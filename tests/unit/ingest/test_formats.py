@@ -43,6 +43,9 @@ DOCX = archive("[Content_Types].xml", "word/document.xml")
         ("a", archive("[Content_Types].xml", "ppt/presentation.xml"), Format.PPTX),
         ("a.txt", b"<!DOCTYPE html><html><body>x</body></html>", Format.HTML),
         ("a.html", b"<p>fragment</p>", Format.HTML),
+       # Looked for in every way of ending each comment, an <html> that is not there took minutes.
+       ("a.md", b"<!-- note -->\n" * 40 + b"# Title", Format.MARKDOWN),
+       ("a.md", b"<!-- note -->\n" * 40 + b"<?xml version='1.0'?> <!-- --> <!doctype html><p>x</p>", Format.HTML),
         ("a.md", b"# Titre", Format.MARKDOWN),
         ("a.csv", b"a,b\n1,2", Format.CSV),
         ("a.docx", "du texte accentué".encode(), Format.TEXT),
