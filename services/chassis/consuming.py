@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 M = TypeVar("M", bound=Payload)
 
 DELIVERIES_MAX = 8
-UNSETTLED_MAX = 4
+UNSETTLED_MAX = 8
 """Deliveries beyond: where neither a letter nor a copy of the last one could be written, the work is tried again."""
 FETCH_SECONDS = 2.0
 """Bounds how long a stop takes on an idle queue."""
@@ -88,6 +88,14 @@ def retry_delay_seconds(deliveries: int) -> float:
     # What is never given up is delivered thousands of times: a power of that many would be out of range.
     ceiling = min(0.2 * 2.0 ** min(deliveries - 1, 10), NAK_DELAY_SECONDS_MAX)
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311 - not a secret
+
+
+def unsettled_delay_seconds(deliveries: int, *, deliveries_max: int = DELIVERIES_MAX) -> float:
+    """Return the delay before the next delivery of a message whose copy or dead letter could not be written.
+
+    It grows once attempts are spent, so that an outage of `OUTAGE_SECONDS_MAX` is over before `UNSETTLED_MAX` is.
+    """
+    return NAK_DELAY_SECONDS_MAX * 2.0 ** min(max(deliveries - deliveries_max, 0), 6)
 
 
 @dataclass(frozen=True)
@@ -225,7 +233,7 @@ class Consumer(Generic[M]):
                 if delivery.attempt > self._deliveries_max + UNSETTLED_MAX:
                     # Attempts spent by crashes or ack time-outs alone: the handler never got to count them.
                     raise _AttemptsSpent()
-                async with _heartbeat(message, every_seconds=self._jetstream.limits.ack_wait_seconds / 3):
+                async with self._heartbeat(message):
                     await self._handle(parsed, delivery)
             except Exception as caught:  # outermost loop of a message's task
                 return await self._settle_failed(message, parsed, delivery, _innermost(caught))
@@ -248,17 +256,25 @@ class Consumer(Generic[M]):
             await _nak(message, retry_delay_seconds(delivery.attempt))
             return decision.value
         try:
-            if decision is Disposition.RENEW:
-                await self._renew(message, delivery)
-            elif decision is Disposition.DEAD_LETTER:
-                await self._bury(message, parsed, delivery, error)
-        except ServiceError as unsettled:
+            # A full queue keeps a copy or a letter waiting for many ack waits.
+            async with self._heartbeat(message):
+                if decision is Disposition.RENEW:
+                    await self._renew(message, delivery)
+                elif decision is Disposition.DEAD_LETTER:
+                    await self._bury(message, parsed, delivery, error)
+        except Exception as caught:  # outermost loop of a message's task
             # Neither a letter nor a copy, so no acknowledgement: it comes again.
-            logger.warning("%s: %s not written: %s", self.name, decision.value, unsettled)
-            await _nak(message, NAK_DELAY_SECONDS_MAX)
+            unsettled = _innermost(caught)
+            known = isinstance(unsettled, ServiceError)
+            logger.warning("%s: %s not written: %s", self.name, decision.value, unsettled if known else repr(unsettled),
+                           exc_info=None if known else unsettled)
+            await _nak(message, unsettled_delay_seconds(delivery.attempt, deliveries_max=self._deliveries_max))
             return Disposition.RETRY.value
         telemetry.message_attempts.labels(self.name).observe(delivery.attempt)
         return await _acknowledge(message, decision.value)
+
+    def _heartbeat(self, message: Msg) -> _heartbeat:
+        return _heartbeat(message, every_seconds=self._jetstream.limits.ack_wait_seconds / 3)
 
     async def _renew(self, message: Msg, delivery: Delivery) -> None:
         """Publish the message once more; the copy's deliveries are counted from one."""

@@ -73,7 +73,8 @@ TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[ServiceError], str],
     ((psycopg.errors.InsufficientPrivilege,), PermissionDenied, "The database refuses this to its role or tenant."),
     ((psycopg.errors.UniqueViolation,), AlreadyExists, "The thing named exists already."),
     ((psycopg.errors.ForeignKeyViolation,), FailedPrecondition, "What this belongs to does not exist any more."),
-    ((psycopg.DataError,), InvalidArgument, "A value cannot be stored."),
+    # An OperationalError to psycopg, as when a key is too long for a row of an index: waiting makes no value shorter.
+    ((psycopg.DataError, psycopg.errors.ProgramLimitExceeded), InvalidArgument, "A value cannot be stored."),
     (
         (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn),
         FailedPrecondition,

@@ -42,8 +42,6 @@ class Document:
     """None until its first version is whole."""
     generation: int
     chunk_count: int
-    newest_state: str
-    """Of its newest version: `accepted`, `released`, `committed`, `superseded` or `failed`."""
     created_at: datetime
     updated_at: datetime
 
@@ -133,12 +131,7 @@ async def _select(
 SELECT = """
 select document.document_id, document.tenant, document.collection_id, collection.name as collection, source, title,
        filename, content_type, size_bytes, content_sha256, metadata, category, current_version,
-       current_generation as generation, chunk_count,
-       coalesce((
-           select state from document_versions as version
-           where version.document_id = document.document_id and version.generation = document.last_generation
-       ), 'accepted') as newest_state,
-       document.created_at, updated_at
+       current_generation as generation, chunk_count, document.created_at, updated_at
 from documents as document
 join collections as collection using (collection_id)
 where document.tenant = %(tenant)s

@@ -25,8 +25,9 @@ async def reprocess(
     """Give each document, from after an id on, a new version that starts at a stage.
 
     `configuration_digests` has the digest of each collection's chunking, by collection id. Returns how many versions
-    were made and the last document's id, empty at the end. Documents whose newest version is under way are left alone:
-    it is made with the present settings already; so are those without an original, which were imported.
+    were made and the last document's id, empty at the end. Left alone are documents with a version under way, which is
+    made with the present settings already; those that an open dead letter tells a newer version of, which what is made
+    here would overtake; and those without an original, which were imported.
     """
     if from_stage not in STAGES:
         raise InvalidArgument(f"from_stage is {from_stage!r}; use one of {', '.join(STAGES)}", field="from_stage")
@@ -91,7 +92,16 @@ join document_versions as version on version.version_id = document.current_versi
 join unnest(%(collections)s::uuid[], %(digests)s::text[]) as configuration (collection_id, digest)
   on configuration.collection_id = document.collection_id
 where document.tenant = %(tenant)s and document.document_id = %(document_id)s
-  and document.last_generation = document.current_generation
+  and not exists (
+      select from document_versions as other
+      where other.document_id = document.document_id and other.state in ('accepted', 'released')
+  )
+  -- Of older content, a version that is committed would close the letter of the newer one, unseen.
+  and not exists (
+      select from dead_letters as letter
+      where letter.document_id = document.document_id and letter.state = 'open'
+        and letter.generation > document.current_generation
+  )
 """
 
 NEXT_GENERATION = """

@@ -21,7 +21,7 @@ from services.ingest.server import IngestServer
 from services.ingest.settings import IngestSettings
 from services.ingest.space_server import SpaceServer
 from services.ingest.transfer_server import TransferServer
-from services.ingest.worker import pipeline
+from services.ingest.worker import serve
 from sourcier.ingest.v1 import (
     ingest_pb2,
     ingest_pb2_grpc,
@@ -79,7 +79,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(parts), SPACE_SERVICE_NAME)
         server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server, TransferServer(parts),
                    TRANSFER_SERVICE_NAME)
-        await lifecycle.serve(server, pipeline(parts), stopping)
+        await serve(server, parts, stopping)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 
 from services.chassis import telemetry
 from services.chassis.errors import ServiceError
@@ -34,7 +35,10 @@ LETTERS_KEPT_SECONDS = 90 * 24 * 3600.0
 
 
 class Maintenance:
-    """Runs in every process that indexes; each step is done by whoever gets to it first."""
+    """Runs in every process that indexes; each step is done by whoever gets to it first.
+
+    A step that fails is told of and tried again with the next round: those behind it need nothing of it.
+    """
 
     name = "maintenance"
 
@@ -47,44 +51,61 @@ class Maintenance:
     async def run(self, stopping: asyncio.Event) -> None:
         """Maintain until told to stop."""
         while not stopping.is_set():
-            began = time.monotonic()
-            try:
-                while await self._refresh() and not stopping.is_set():
-                    pass
-                refreshed = time.monotonic() - began
-                await planner_statistics.refresh(self._database)
-                await self._record_manifests()
-                await self._sweep(stopping)
-            except ServiceError as error:
-                logger.warning("maintenance: %s", error)
-                refreshed = 0.0
+            refreshed = await self._refresh_all(stopping)
+            await _tried("planner statistics", self._analyse, stopping)
+            await _tried("manifests", self._record_manifests, stopping)
+            await self._sweep(stopping)
             # Under a load the changes of many documents are added up together: their common words are one row then.
             await first_of(stopping, seconds=min(max(REFRESH_SECONDS, refreshed / REFRESH_SHARE), REFRESH_SECONDS_MAX))
+
+    async def _refresh_all(self, stopping: asyncio.Event) -> float:
+        """Add up all that commits noted; return how many seconds it took, 0 where it failed."""
+        async def refresh() -> None:
+            while await self._refresh() and not stopping.is_set():
+                pass
+
+        began = time.monotonic()
+        return time.monotonic() - began if await _tried("frequencies", refresh, stopping) else 0.0
 
     async def _refresh(self) -> int:
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
             return await frequencies.refresh(connection)
 
+    async def _analyse(self) -> None:
+        await planner_statistics.refresh(self._database)
+
     async def _record_manifests(self) -> None:
         began = time.monotonic()
         if began < self._manifests_due_at:
             return
-        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
-            await manifests.record_changed(
-                connection, parser_version=PARSER_AND_ARTEFACT_VERSION, limit=MANIFEST_LIMIT
-            )
-        ended = time.monotonic()
-        self._manifests_due_at = ended + max(MANIFEST_SECONDS, (ended - began) / MANIFEST_SHARE)
+        try:
+            async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+                await manifests.record_changed(
+                    connection, parser_version=PARSER_AND_ARTEFACT_VERSION, limit=MANIFEST_LIMIT
+                )
+        finally:
+            # One that ran into a limit of time took the most of it: it has its share like any other.
+            ended = time.monotonic()
+            self._manifests_due_at = ended + max(MANIFEST_SECONDS, (ended - began) / MANIFEST_SHARE)
 
     async def _sweep(self, stopping: asyncio.Event) -> None:
-        if time.monotonic() - self._swept_at < SWEEP_SECONDS:
+        if stopping.is_set() or time.monotonic() - self._swept_at < SWEEP_SECONDS:
             return
         self._swept_at = time.monotonic()
+        await _tried("overtaken versions", self._sweep_all_versions, stopping)
+        await self._removal.sweep_files()
+        await _tried("expired documents", lambda: self._expire_all(stopping), stopping)
+        await _tried("old jobs and letters", self._forget_expired, stopping)
+
+    async def _sweep_all_versions(self) -> None:
         while await self.sweep_versions() == SWEEP_LIMIT:
             pass
-        await self._removal.sweep_files()
+
+    async def _expire_all(self, stopping: asyncio.Event) -> None:
         while await self.expire_documents() == SWEEP_LIMIT and not stopping.is_set():
             await self._refresh()  # searches rank by the frequencies meanwhile
+
+    async def _forget_expired(self) -> None:
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
             await sweeping.forget_expired(
                 connection, jobs_seconds=JOBS_KEPT_SECONDS, letters_seconds=LETTERS_KEPT_SECONDS
@@ -116,3 +137,15 @@ class Maintenance:
             telemetry.expired_documents_total.inc()
             logger.info("older than its collection keeps documents", extra={"document_id": document_id})
         return len(expired)
+
+
+async def _tried(step: str, work: Callable[[], Awaitable[object]], stopping: asyncio.Event) -> bool:
+    """Do one step; return whether it was done, and tell of what it met where it was not."""
+    if stopping.is_set():
+        return False  # while the database is away, each of them would take its time to fail
+    try:
+        await work()
+    except ServiceError as error:
+        logger.warning("maintenance: %s: %s", step, error)
+        return False
+    return True

@@ -64,7 +64,7 @@ class Progress:
         self._waiting.pop(job_id, None)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Note what is gathered until told to stop, then what is left."""
+        """Note what is gathered until told to stop; `flush` notes what workers come to while they end."""
         while not stopping.is_set():
             await first_of(self._woken, stopping, seconds=LOOK_SECONDS)
             await first_of(stopping, seconds=GATHER_SECONDS)

@@ -29,6 +29,8 @@ from services.ingest.source_buckets import SourceBuckets
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
+LOCK_SECONDS = 0.5
+"""How often who waits for another process's comparison looks whether it is over."""
 RESUME_SECONDS = 3600.0
 """A comparison that stood still for longer is begun anew: its first pages are too old."""
 KEPT_SECONDS = 30 * 24 * 3600.0
@@ -62,6 +64,8 @@ class Reconciler:
         self._collector = collector
         self._relay = relay
         self._every_seconds = every_seconds
+        self._turns: dict[str, asyncio.Lock] = {}
+        """By rule: whoever waits for one queues here first, so that a single one asks the database."""
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Compare each rule's objects when it is time, until told to stop."""
@@ -183,16 +187,31 @@ class Reconciler:
 
     @asynccontextmanager
     async def _alone(self, rule: BucketRule, *, wait: bool) -> AsyncIterator[bool]:
-        """Hold the right to compare a rule's objects; yields False where another process has it and `wait` is off."""
+        """Hold the right to compare a rule's objects; yields False where another one has it and `wait` is off.
+
+        Only who has it holds a connection: those who wait would leave none for the comparison that they wait for.
+        """
         name = f".reconcile.{rule.tenant}.{rule.bucket}.{rule.prefix}"
-        async with self._database.autocommit(tenant=rule.tenant) as connection:
+        turn = self._turns.setdefault(name, asyncio.Lock())
+        if turn.locked() and not wait:
+            yield False
+            return
+        async with turn:
             while True:
-                cursor = await connection.execute(TRY_LOCK, (name,))
-                row = await cursor.fetchone()
-                locked = bool(row and row[0])
-                if locked or not wait:
-                    break
-                await asyncio.sleep(0.5)  # bounded by the caller's deadline
+                async with self._locked(rule, name) as locked:
+                    if locked or not wait:
+                        yield locked
+                        return
+                await asyncio.sleep(LOCK_SECONDS)  # bounded by the caller's deadline
+
+    @asynccontextmanager
+    async def _locked(self, rule: BucketRule, name: str) -> AsyncIterator[bool]:
+        """Hold a lock that no other process has, and the connection that it is bound to; yields False where one has it.
+        """
+        async with self._database.autocommit(tenant=rule.tenant) as connection:
+            cursor = await connection.execute(TRY_LOCK, (name,))
+            row = await cursor.fetchone()
+            locked = bool(row and row[0])
             try:
                 yield locked
             finally:

@@ -1,8 +1,10 @@
-"""The pipeline's tasks: which of them this process runs."""
+"""The pipeline's tasks: which of them this process runs, and how they end."""
 
 from __future__ import annotations
 
-from services.chassis.lifecycle import Worker
+from services.chassis import lifecycle
+from services.chassis.lifecycle import Stopping, Worker
+from services.chassis.serving import Server
 from services.ingest.chunk_stage import ChunkStage
 from services.ingest.enrich_stage import EnrichStage
 from services.ingest.enriching.peers import EnrichingPeers
@@ -13,6 +15,12 @@ from services.ingest.maintenance import Maintenance
 from services.ingest.notification_stage import NotificationStage
 from services.ingest.parse_stage import ParseStage
 from services.ingest.parts import Parts
+
+
+async def serve(server: Server, parts: Parts, stopping: Stopping) -> None:
+    """Serve and work until told to stop, then note how far jobs came while the workers finished what they held."""
+    await lifecycle.serve(server, pipeline(parts), stopping)
+    await parts.progress.flush()
 
 
 def pipeline(parts: Parts) -> list[Worker]:

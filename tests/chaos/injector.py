@@ -17,7 +17,7 @@ import nats.js.errors
 import psycopg
 
 from services.chassis import subjects
-from services.chassis.consuming import DELIVERIES_MAX
+from services.chassis.consuming import DELIVERIES_MAX, UNSETTLED_MAX
 from services.chassis.postgres import ALL_TENANTS
 from tests.chaos.cluster import Cluster
 from tests.chaos.keeper import Keeper
@@ -167,10 +167,11 @@ class Injector:
     async def spend_attempts(self) -> None:
         """Wait until some message was delivered so often that the next worker that lives gives it up."""
         stream = subjects.stream_name(self._cluster.prefix, subjects.READY)
+        beginnings = DELIVERIES_MAX + UNSETTLED_MAX
         while True:
             for durable in await self._cluster.jetstream.context.consumers_info(stream):
                 held = (durable.num_ack_pending or 0) + (durable.num_pending or 0)
-                if held and durable.delivered and durable.delivered.consumer_seq > DELIVERIES_MAX * held:
+                if held and durable.delivered and durable.delivered.consumer_seq > beginnings * held:
                     return
             await asyncio.sleep(0.1)
 

@@ -15,7 +15,7 @@ BACK = ("consume.before-acknowledge", "parse.after-work", "parse.after-publish",
         "chunk.between-batches", "index.before-commit", "index.after-commit")
 EMBED = ("embed.after-work", "embed.after-publish")
 SPENT = frozenset({"ATTEMPTS_SPENT"})
-"""A document that was in hand at eight deaths is given up: in a run that kills all the time, that can be any."""
+"""A document that was in hand at sixteen deaths is given up: in a run that kills all the time, that can be any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

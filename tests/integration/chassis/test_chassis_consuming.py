@@ -119,7 +119,7 @@ async def test_attempts_that_no_handler_could_count_are_counted(
     jetstream: JetStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that crashes on a message never raises: its deliveries end by the ack wait alone."""
-    hasten(monkeypatch, jetstream, ack_wait=0.5)
+    hasten(monkeypatch, jetstream, ack_wait=0.25)
     await publish(jetstream, 1)
     stream, durable = await jetstream.ensure_durable(CHUNKS_READY, stage="embed", lane="interactive")
     subscription = await jetstream.context.pull_subscribe_bind(durable, stream=stream)
@@ -234,6 +234,25 @@ async def test_a_heartbeat_keeps_the_message_of_a_slow_handler(
         await publish(jetstream, 1)
         await settled(jetstream)
     assert seen == [1]
+
+
+async def test_a_heartbeat_keeps_the_message_of_a_slow_dead_letter(
+    jetstream: JetStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasten(monkeypatch, jetstream, ack_wait=0.6)
+    publish_payload = jetstream.publish_payload
+
+    async def slow(*arguments: Any, **options: Any) -> Any:
+        if str(options.get("message_id", "")).startswith("dead-"):
+            await asyncio.sleep(2.0)  # a full queue: over three ack waits
+        return await publish_payload(*arguments, **options)
+
+    monkeypatch.setattr(jetstream, "publish_payload", slow)
+    handler = Recorder(always=DocumentMalformed("damaged"))
+    async with consuming_with(jetstream, handler):
+        await publish(jetstream, 1)
+        await settled(jetstream)
+    assert [attempt for _, attempt, _ in handler.seen] == [1]
 
 
 async def test_a_heartbeat_that_dies_ends_the_work_before_another_worker_begins(

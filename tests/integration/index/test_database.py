@@ -31,6 +31,9 @@ async def test_errors_are_translated(database: Database) -> None:
         "select pg_sleep(1)": DeadlineExceeded,
         "select pg_terminate_backend(pg_backend_pid())": Unavailable,
         "select 'x'::uuid": InvalidArgument,
+        # No less too long for a row of the index when it is tried again.
+        "create temporary table keys (key text primary key); "
+        "insert into keys select string_agg(md5(n::text), '') from generate_series(1, 1000) as n": InvalidArgument,
         "insert into outbox (tenant, subject, payload, message_id) values ('other', 's', '', 'm')": PermissionDenied,
         "insert into migrations values (1, '', '')": AlreadyExists,
         # As a primary that was demoted says.

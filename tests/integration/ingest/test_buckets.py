@@ -18,6 +18,7 @@ from services.chassis.objects import ObjectStore, StoredObject
 from services.chassis.postgres import ALL_TENANTS
 from services.index import manifest
 from services.index.manifest import ObjectName
+from services.ingest.reconciler import Reconciler
 from services.stack.servers.nats import NatsServer
 from services.stack.servers.s3 import S3Server
 from sourcier.ingest.v1 import ingest_pb2
@@ -356,3 +357,22 @@ async def test_a_claim_that_was_lost_settles_nothing(watching: Pipeline) -> None
         cursor = await connection.execute("select state from objects where bucket = 'nowhere'")
         # The hint that came meanwhile is not lost.
         assert await cursor.fetchall() == [("changed",)]
+
+
+async def test_who_waits_for_a_comparison_leaves_it_the_connections_that_it_needs(watching: Pipeline) -> None:
+    parts = watching.parts
+    (rule,) = parts.buckets.rules.rules
+    connections_max = watching.database.settings.connections_max
+    # As in another process: of this one's own comparisons those that wait know without asking the database.
+    other = Reconciler(watching.database, parts.buckets, parts.collector, parts.relay, every_seconds=3600)
+    async with asyncio.TaskGroup() as group, other._alone(rule, wait=True) as alone:
+        assert alone
+        waiting = [group.create_task(reconcile(watching)) for _ in range(connections_max + 2)]
+        async with asyncio.timeout(10):
+            # What is asked for last is served last: by the end, all who wait have had their turn at the pool.
+            for _ in range(5 * connections_max):
+                await watching.rows("select 1")
+        assert not any(task.done() for task in waiting)
+        async with parts.reconciler._alone(rule, wait=False) as second:
+            assert not second
+    assert all(task.result().finished for task in waiting)

@@ -321,6 +321,28 @@ async def test_a_collection_is_changed_and_its_documents_cut_again(serve: Serve)
         assert await service.rows("select source, chunk_count from documents order by source") == counts
 
 
+async def test_a_document_whose_newer_version_was_given_up_is_cut_again_and_an_open_failure_is_kept(
+    serve: Serve
+) -> None:
+    async with serve() as service:
+        kept = await service.finished((await service.submit(PAGES, filename="a.md")).job.job_id)
+        await failed(service, "!damaged", filename="a.md")
+        (letter,) = await letters(service)
+        request = ingest_pb2.ReprocessRequest(from_stage="chunk")
+        # A version of the older content would close the letter of the newer one when it is committed.
+        assert (await call(service, "Reprocess", request)).document_count == 0
+        assert await letters(service) == [letter]
+        assert await discard(service, letter.dead_letter_id) == 1
+        assert (await call(service, "Reprocess", request)).document_count == 1
+        # Now one is under way, or through already.
+        await eventually(lambda: current_generation_is(service, 3))
+        assert len(await service.texts()) == kept.chunk_count
+
+
+async def current_generation_is(service: Pipeline, generation: int) -> bool:
+    return await service.rows("select current_generation::int from documents") == [(generation,)]
+
+
 @pytest.mark.parametrize(("name", "request_", "code", "told"), [
     ("UpdateCollection", ingest_pb2.UpdateCollectionRequest(name="absente"), "NOT_FOUND", "absente"),
     ("UpdateCollection", ingest_pb2.UpdateCollectionRequest(name="x", chunking=ingest_pb2.Chunking(target=4000)),

@@ -7,17 +7,20 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from services.chassis import subjects, telemetry
+from services.chassis import lifecycle, subjects, telemetry
 from services.chassis.consuming import Delivery
 from services.chassis.ids import new_id
+from services.chassis.lifecycle import Stopping
+from services.chassis.serving import Server
 from services.index import search
 from services.index.search import SearchRequest
+from services.ingest import progress, worker
 from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.chassis.fix_jetstream import stream_messages
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, WordEmbedder
-from tests.waiting import eventually
+from tests.waiting import eventually, until
 
 GUIDE = "# Télétravail\n\nLe télétravail est possible deux jours par semaine.\n\n# Frais\n\nLes repas sont remboursés."
 LONG = "\n\n".join(f"# Partie {n}\n\n" + " ".join(f"mot{n}x{m}" for m in range(200)) for n in range(60))
@@ -245,3 +248,26 @@ async def test_the_request_that_brought_a_document_in_is_known_at_every_stage(
         response = await service.stub.Submit(requests(), timeout=30, metadata=metadata)
         await service.finished(response.job.job_id)
     assert set(heard) == {"upload-1"}
+
+
+async def test_stages_that_a_job_comes_to_while_the_service_stops_are_noted(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "freeze_start_up", lambda: None)  # the other tests' garbage is collected, too
+    stopping = Stopping()
+    # No task notes stages, as when that task has ended and others finish what they hold.
+    async with (
+        serve(stages="") as service,
+        Server(listen="127.0.0.1:0", grace_seconds=5, concurrent_calls_max=4) as server,
+        asyncio.TaskGroup() as group,
+    ):
+        serving = group.create_task(worker.serve(server, service.parts, stopping))
+        await until(lambda: stopping.serving)
+        job = (await service.submit(GUIDE)).job
+        service.parts.progress.advance(
+            events_pb2.VersionReference(tenant=TENANT, job_id=job.job_id), progress.LOCATED, progress.PARSED
+        )
+        assert (await service.job(job.job_id)).percentage == 0
+        stopping.set()
+        await serving
+        assert await service.rows("select stage, percentage from jobs") == [("parsed", 30)]

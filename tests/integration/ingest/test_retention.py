@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import grpc
@@ -10,6 +11,7 @@ import grpc.aio
 import pytest
 from prometheus_client import REGISTRY
 
+from services.chassis.errors import Unavailable
 from services.chassis.postgres import ALL_TENANTS
 from services.index import collections
 from services.index.collections import Collection
@@ -105,6 +107,38 @@ async def test_it_goes_on_page_by_page_until_nothing_is_expired(
         await asyncio.gather(*(keeper._sweep(asyncio.Event()) for keeper in keepers))
         assert await service.rows("select source from documents") == []
         assert (await service.keys(), removed_in_all()) == ([], before + 5)
+
+
+async def test_a_step_that_fails_keeps_none_of_the_others_from_their_turn(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: Counter[str] = Counter()
+    stopping = asyncio.Event()
+
+    def failing(module: Any, name: str) -> None:
+        async def fail(*arguments: object, **options: object) -> None:
+            tried[name] += 1
+            if tried["refresh"] == 6:  # three rounds of the two that are called so
+                stopping.set()
+            raise Unavailable("not now")
+
+        monkeypatch.setattr(module, name, fail)
+
+    monkeypatch.setattr(maintenance, "REFRESH_SECONDS", 0.0)
+    failing(maintenance.frequencies, "refresh")
+    failing(maintenance.planner_statistics, "refresh")
+    failing(maintenance.manifests, "record_changed")
+    for name in ("over_versions", "expired_documents", "forget_expired"):
+        failing(maintenance.sweeping, name)
+    async with serve(stages="") as service:
+        keeper = Maintenance(service.database, service.parts.removal)
+        keeper._swept_at = -maintenance.SWEEP_SECONDS
+        async with asyncio.timeout(30):
+            await keeper.run(stopping)
+    # What has a share of the time or a time of its own has it when it fails, too.
+    assert tried == {
+        "refresh": 6, "record_changed": 1, "over_versions": 1, "expired_documents": 1, "forget_expired": 1,
+    }
 
 
 async def test_a_document_that_is_sent_again_is_not_removed_under_way(serve: Serve) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -13,9 +14,11 @@ from services.chassis.consuming import (
     DELIVERIES_MAX,
     NAK_DELAY_SECONDS_MAX,
     OUTAGE_SECONDS_MAX,
+    UNSETTLED_MAX,
     Disposition,
     disposition,
     retry_delay_seconds,
+    unsettled_delay_seconds,
 )
 from services.chassis.errors import ServiceError
 from services.chassis.serving import error_status
@@ -97,6 +100,14 @@ def test_retry_delays_grow_and_never_hold_a_place_for_long() -> None:
     assert max(map(max, delays)) <= NAK_DELAY_SECONDS_MAX
     assert max(delays[0]) < min(delays[3])
     assert len(set(delays[-1])) > 1, "no jitter: all that failed at once would come back at once"
+
+
+def test_an_outage_of_what_copies_are_written_to_is_over_before_a_message_is_given_up_for_its_attempts() -> None:
+    unsettled = range(DELIVERIES_MAX, DELIVERIES_MAX + UNSETTLED_MAX)
+    assert sum(map(unsettled_delay_seconds, unsettled)) >= OUTAGE_SECONDS_MAX
+    # A letter of the first attempts, and a message that is never given up.
+    assert unsettled_delay_seconds(1) == unsettled_delay_seconds(5_000, deliveries_max=sys.maxsize)
+    assert unsettled_delay_seconds(5_000) < OUTAGE_SECONDS_MAX
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.__module__ == errors.__name__])
