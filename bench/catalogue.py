@@ -21,7 +21,7 @@ class Benchmark:
     models: tuple[str, ...] = (E5,)
     """What has to be in the model store."""
     quick_seconds: int = 50
-    """About how long a quick run takes, on two cores; all of them together have to take less than ten minutes."""
+    """About how long a quick run takes, on two cores; all of them together in about ten minutes."""
     seconds: int = 180
     """About how long a whole run takes."""
 

@@ -13,7 +13,15 @@ import grpc.aio
 from google.rpc import error_details_pb2, status_pb2
 
 from sourcier import errors
-from sourcier.gateway.v1 import answer_pb2, conversation_pb2, knowledge_pb2, operations_pb2, spaces_pb2
+from sourcier.gateway.v1 import (
+    answer_pb2,
+    conversation_pb2,
+    curation_pb2,
+    knowledge_pb2,
+    operations_pb2,
+    spaces_pb2,
+    transfer_pb2,
+)
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -24,11 +32,14 @@ REQUEST_ID_KEY = "sourcier-request-id"
 ERROR_DOMAIN = "sourcier"
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 
-# An upload is a stream that gRPC cannot send twice (the client repeats it itself), and a collection created by a call
-# whose answer was lost would exist at the second try. What counts what it did would count the second try's part alone.
+# An upload or an import is a stream that gRPC cannot send twice (the client repeats an upload itself). What a call made
+# whose answer was lost would exist at the second try, or be there twice; a pair it deleted would not be found. What
+# counts what it did would count the second try's part alone. An export is repeated only before its first part was read.
 _NOT_RETRIED = frozenset({
     "UploadDocument", "CreateCollection", "ReplayFailures", "DiscardFailures", "Reprocess", "DropSpace",
     "CreateConversation",
+    "CreateAgent", "CreateDeployment", "AddFaqEntry", "ApproveAnswer", "RebuildAgentIndex", "AddPair", "DeletePair",
+    "ImportCollection", "ImportPoints",
 })
 _RETRY_POLICY = {
     "maxAttempts": 5,
@@ -45,6 +56,8 @@ class Channel:
 
     def __init__(self, target: str, *, tenant: str, credentials: grpc.ChannelCredentials | None) -> None:
         self.target = target
+        self.reached = False
+        """Whether the gateway has answered anything yet."""
         self._tenant = tenant
         self._credentials = credentials
         self._blocking: grpc.Channel | None = None
@@ -77,12 +90,14 @@ class Channel:
         request_id = uuid.uuid4().hex
         call = method(request, timeout=timeout_seconds, metadata=self.metadata(request_id))
         try:
-            return await call
+            response = await call
         except grpc.aio.AioRpcError as error:
             raise self.translate(error, request_id) from error
         except asyncio.CancelledError:
             raise_if_cancelled(request_id)
             raise
+        self.reached = True
+        return response
 
     async def stream(
         self, method: grpc.aio.UnaryStreamMultiCallable[Q, R], request: Q, pick: Callable[[R], E], *,
@@ -93,6 +108,7 @@ class Channel:
         call = method(request, timeout=timeout_seconds, metadata=self.metadata(request_id))
         try:
             async for response in call:
+                self.reached = True
                 yield pick(response)
         except grpc.aio.AioRpcError as error:
             raise self.translate(error, request_id) from error
@@ -130,7 +146,9 @@ def raise_if_cancelled(request_id: str) -> None:
 
 
 def _options(target: str) -> tuple[tuple[str, str | int], ...]:
-    modules = (answer_pb2, conversation_pb2, knowledge_pb2, operations_pb2, spaces_pb2)
+    modules = (
+        answer_pb2, conversation_pb2, curation_pb2, knowledge_pb2, operations_pb2, spaces_pb2, transfer_pb2,
+    )
     services = [module.DESCRIPTOR.services_by_name for module in modules]
     retried = [
         {"service": service.full_name, "method": method.name}

@@ -14,7 +14,7 @@ from sourcier.options import JobStatusName
 
 _ENDED = frozenset({knowledge_pb2.JOB_STATUS_COMPLETED, knowledge_pb2.JOB_STATUS_FAILED})
 _RECONNECT_SECONDS_MAX = 60.0
-"""How long a watched job's gateway may be away before the watch gives up."""
+"""How long a watched job's gateway may be away before the watch gives up; one that never answered is not waited for."""
 
 
 class JobCalls(Calls):
@@ -66,7 +66,7 @@ class JobCalls(Calls):
                         if job.status in _ENDED:
                             return
             except (errors.Unavailable, errors.Cancelled):
-                if time.monotonic() - away_since > _RECONNECT_SECONDS_MAX:
+                if not self._channel.reached or time.monotonic() - away_since > _RECONNECT_SECONDS_MAX:
                     raise
             # The stream was cut short: each one begins with the current state, so nothing is missed.
             await asyncio.sleep(min(delay_seconds, max(deadline - time.monotonic(), 0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -24,17 +25,19 @@ async def read_through(
 ) -> Events:
     """Yield the events of an answer; where the connection breaks in its middle, go on with those that follow.
 
-    Raise AnswerInterrupted when it cannot be resumed.
+    Raise AnswerInterrupted when it cannot be resumed, and Unavailable as it is where nothing was read before: nobody
+    may be there at all.
     """
     ends_at = time.monotonic() + timeout_seconds
     tries = 0
-    ended = False
+    begun = ended = False
     events = opened
     while True:
         broken: errors.SourcierError
         try:
             async with aclosing(events):
                 async for event in events:
+                    begun = True
                     answer_id, after_sequence, tries = event.answer_id, event.sequence, 0
                     ended = event.WhichOneof("event") in ("finished", "failed")
                     yield event
@@ -43,12 +46,14 @@ async def read_through(
             broken = errors.Unavailable("the stream ended before the answer did")
         except (errors.Unavailable, errors.Cancelled, errors.ResourceExhausted) as error:
             # A gateway that is full takes the call in a moment, and the answer goes on meanwhile.
-            if ended or not answer_id:
+            if ended or not answer_id or (isinstance(error, errors.Unavailable) and not begun):
                 raise
             broken = error
         tries += 1
         left = ends_at - time.monotonic()
-        delay = min(DELAY_SECONDS * 2 ** (tries - 1), DELAY_SECONDS_MAX)
+        ceiling = min(DELAY_SECONDS * 2 ** (tries - 1), DELAY_SECONDS_MAX)
+        # All who read from a gateway lose it in one moment, and would come to the next in one.
+        delay = random.uniform(ceiling / 2, ceiling)  # noqa: S311 - not a secret
         if tries > TRIES_MAX or left <= delay:
             raise errors.AnswerInterrupted(
                 broken.message, answer_id=answer_id, after_sequence=after_sequence, request_id=broken.request_id

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import threading
 import time
 import uuid
@@ -36,7 +37,9 @@ async def send(
         try:
             return await _send_once(channel, header, file, timeout_seconds=max(deadline - time.monotonic(), 0))
         except (errors.Unavailable, errors.ResourceExhausted):
-            pause_seconds = _BACKOFF_SECONDS * 2 ** (attempt - 1)
+            ceiling = _BACKOFF_SECONDS * 2 ** (attempt - 1)
+            # What was refused together would come back together.
+            pause_seconds = random.uniform(ceiling / 2, ceiling)  # noqa: S311 - not a secret
             if attempt >= attempts or start is None or time.monotonic() + pause_seconds > deadline:
                 raise
         await asyncio.sleep(pause_seconds)
@@ -64,6 +67,7 @@ async def _send_once(
         call.cancel()
         # A thread may still be reading; the next attempt must not share the file with it.
         await asyncio.to_thread(pieces.close)
+    channel.reached = True
     return UploadResult(job=response.job, unchanged=response.unchanged)
 
 

@@ -49,6 +49,9 @@ _NAME_IN_USE = 10058
 """JetStream's code for a stream of this name with another configuration."""
 _NOT_CREATED = 10049
 """Its code for a stream that it could not make, for whatever reason."""
+# Its codes for a stream whose limit does not fit beside those of the others: in the account, in the cluster, in memory,
+# on the disk.
+_NO_ROOM_CODES = frozenset({10002, 10023, 10028, 10047})
 _CREATE_PAUSES_SECONDS = (0.05, 0.2, 1.0)
 """Between the attempts to make a stream, one more than there are pauses."""
 # JetStream's codes for a stream or a subject at its limit, from the server's errors.json.
@@ -127,12 +130,17 @@ class JetStream:
                     raise
                 # It exists with another configuration, from an older release.
                 await self.context.update_stream(config)
-        except (nats.js.errors.BadRequestError, nats.js.errors.ServerError) as error:
-            raise FailedPrecondition(
-                f"JetStream refuses the stream {config.name}: {error.description}; delete the stream if it belongs to "
-                "nobody else, or choose another SOURCIER_SUBJECT_PREFIX"
-            ) from error
         except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
+            if isinstance(error, nats.js.errors.APIError) and error.err_code in _NO_ROOM_CODES:
+                raise FailedPrecondition(
+                    f"JetStream refuses the stream {config.name}: {error.description}; raise JetStream's "
+                    "max_file_store or max_memory_store, or lower SOURCIER_QUEUE_BYTES_MAX in every service"
+                ) from error
+            if isinstance(error, (nats.js.errors.BadRequestError, nats.js.errors.ServerError)):
+                raise FailedPrecondition(
+                    f"JetStream refuses the stream {config.name}: {error.description}; delete the stream if it belongs "
+                    "to nobody else, or choose another SOURCIER_SUBJECT_PREFIX"
+                ) from error
             raise Unavailable(f"JetStream did not create the stream {config.name}: {error or type(error)}; is "
                               "JetStream on?") from error
 

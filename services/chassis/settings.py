@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from services.chassis.addresses import split_address
 
 if TYPE_CHECKING:
     from services.chassis.subjects import QueueLimits
@@ -45,6 +47,19 @@ class ServiceSettings(BaseSettings):
     """More calls at once are refused with RESOURCE_EXHAUSTED."""
     log_level: str = shared("LOG_LEVEL", "INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
     log_format: Literal["json", "line"] = shared("LOG_FORMAT", "json")
+
+    @field_validator("listen")
+    @classmethod
+    def _check_listen(cls, address: str) -> str:
+        split_address(address)
+        return address
+
+    @field_validator("metrics_listen")
+    @classmethod
+    def _check_metrics_listen(cls, address: str) -> str:
+        if address:
+            split_address(address, example="0.0.0.0:9101")
+        return address
 
 
 class NatsSettings(BaseSettings):

@@ -13,13 +13,12 @@ from contextvars import ContextVar
 
 from prometheus_client import Counter, Gauge, Histogram, start_http_server
 
-from services.chassis.errors import InvalidArgument, ResourceExhausted
+from services.chassis.addresses import split_address
+from services.chassis.errors import ResourceExhausted
 from services.chassis.ids import new_id
 
 REQUEST_ID_KEY = "sourcier-request-id"
 """gRPC metadata key and NATS header of the request id."""
-
-PORT_MAX = 65_535
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
@@ -163,18 +162,14 @@ def configure_logging(*, service: str, level: str, log_format: str) -> None:
 def serve_metrics(address: str) -> None:
     """Serve Prometheus metrics on host:port, in a thread of the client library; nothing when the address is empty.
 
-    Raise InvalidArgument where it is no address, ResourceExhausted where nothing can listen on it.
+    Raise ValueError where it is no address, which settings have checked, and ResourceExhausted where nothing can listen
+    on it.
     """
     if not address:
         return
-    host, _, port = address.rpartition(":")
-    if not port.isdecimal() or int(port) > PORT_MAX:
-        raise InvalidArgument(
-            f"cannot serve metrics on {address}: {port!r} is no port; write host:port, the port at most {PORT_MAX}, "
-            "in SOURCIER_<SERVICE>_METRICS_LISTEN", field="metrics_listen",
-        )
+    host, port = split_address(address)
     try:
-        start_http_server(int(port), addr=host or "127.0.0.1")
+        start_http_server(port, addr=host)
     except OSError as error:
         raise ResourceExhausted(
             f"cannot serve metrics on {address}: {error.strerror}; choose another address with "

@@ -86,8 +86,8 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
     for label, value in (
         ("agent", agent.name), ("description", agent.description), ("collection", agent.collection),
         ("method", method_name(agent.indexing_method)), ("mode", mode_name(agent.mode)),
-        ("FAQ", f"{agent.faq_count:,} answer"),
-        ("flagged", f"{agent.flagged_count:,} wait for a person"),
+        ("FAQ", counted(agent.faq_count, "answer")),
+        ("flagged", f"{counted(agent.flagged_count, 'answer')} for a person to confirm"),
         ("on change", "flag" if agent.on_document_change == 1 else "retire"),
         ("categories", ", ".join(agent.categories) or "any"), ("created", moment(agent.created_at)),
         ("index", set_line(index.live) if index.HasField("live") else "none: nobody has made knowledge units yet"),
@@ -136,7 +136,7 @@ def rebuild(name: str, failed_only: bool, accept_failed: bool, connection: Conne
 
     rebuilt = connection.run(use)
     if failed_only:
-        click.echo(f"{rebuilt.retried_count:,} chunks are tried again")
+        click.echo(f"{counted(rebuilt.retried_count, 'chunk')} to be tried again")
     for label, units in (("index", "live"), ("rebuild", "building")):
         if rebuilt.HasField(units):  # type: ignore[arg-type]
             click.echo(f"{label:<12} {printable(set_line(getattr(rebuilt, units)))}")

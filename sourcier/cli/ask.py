@@ -84,11 +84,11 @@ def ask(question: tuple[str, ...], as_json: bool, connection: Connection, **opti
 
 def ask_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the client's keywords: what was not given is left out."""
-    from sourcier.cli.ingest import key_values
+    from sourcier.cli.ingest import METADATA_EXAMPLE, key_values
 
     given = {name: value for name, value in options.items() if value is not None and value not in ("", ())}
     if "metadata" in given:
-        given["metadata"] = key_values(given["metadata"])
+        given["metadata"] = key_values(given["metadata"], example=METADATA_EXAMPLE)
     return given
 
 

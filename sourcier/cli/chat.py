@@ -55,12 +55,10 @@ def chat(
     /new                     begin a new conversation
     /quit                    leave
     """
-    from sourcier.client import Client
-
     if conversation_id and session_only:
         raise click.UsageError("--conversation is kept on the service, and --session-only keeps nothing; give one")
     with asyncio.Runner() as runner:
-        client = Client(connection.target(), tenant=connection.tenant)
+        client = connection.client()
         runner.run(client.__aenter__())
         try:
             where = {"collection": collection} if collection else {}

@@ -34,7 +34,7 @@ def deployments() -> None:
 @connects
 def create(name: str, agent: str, overlay: tuple[str, ...], connection: Connection) -> None:
     """Deploy an agent."""
-    settings = key_values(overlay)
+    settings = key_values(overlay, example="--set mode=tools")
 
     async def use(client: Client) -> curation_pb2.Deployment:
         return await client.create_deployment(name, agent=agent, overlay=settings)
@@ -93,7 +93,7 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
 @connects
 def update(name: str, overlay: tuple[str, ...], connection: Connection) -> None:
     """Replace the overlay; without --set it is emptied."""
-    settings = key_values(overlay)
+    settings = key_values(overlay, example="--set mode=tools")
 
     async def use(client: Client) -> curation_pb2.Deployment:
         return await client.update_deployment(name, overlay=settings)

@@ -15,6 +15,8 @@ import click
 from sourcier.cli.failure import Failure
 
 if TYPE_CHECKING:
+    import grpc
+
     from sourcier.client import Client
 
 T = TypeVar("T")
@@ -22,6 +24,27 @@ T = TypeVar("T")
 GATEWAY_VARIABLE = "SOURCIER_GATEWAY_URL"
 DATA_DIR_VARIABLE = "SOURCIER_DATA_DIR"
 TENANT_VARIABLE = "SOURCIER_TENANT"
+PORT_MAX = 65_535
+
+_PLAIN_SCHEMES, _TLS_SCHEMES = frozenset({"http", "grpc"}), frozenset({"https", "grpcs"})
+
+
+@dataclass(frozen=True)
+class Target:
+    """A gateway's address."""
+
+    address: str
+    """host:port."""
+    encrypted: bool = False
+    """Whether TLS is spoken there, as a proxy before the gateway does."""
+
+    def credentials(self) -> grpc.ChannelCredentials | None:
+        """Return what gRPC encrypts with; None for plaintext. gRPC itself reads where a private CA's roots are."""
+        if not self.encrypted:
+            return None
+        import grpc
+
+        return grpc.ssl_channel_credentials()
 
 
 @dataclass(frozen=True)
@@ -32,17 +55,23 @@ class Connection:
     data_dir: Path
     tenant: str
 
-    def target(self) -> str:
-        """Return host:port of the gateway: the option or variable, else the stack that runs on the data folder."""
-        return _stripped(self.gateway) if self.gateway else _running_gateway(self.data_dir)
+    def target(self) -> Target:
+        """Return where the gateway is: the option or variable, else the stack that runs on the data folder."""
+        return read_target(self.gateway) if self.gateway else Target(_running_gateway(self.data_dir))
+
+    def client(self) -> Client:
+        """Return a client of the gateway, to be opened."""
+        from sourcier.client import Client
+
+        target = self.target()
+        return Client(target.address, tenant=self.tenant, credentials=target.credentials())
 
     def run(self, use: Callable[[Client], Awaitable[T]]) -> T:
         """Open a client, use it, close it; Ctrl-C cancels the calls in hand."""
         from sourcier.cli.interrupts import run_interruptible
-        from sourcier.client import Client
 
         async def connected() -> T:
-            async with Client(self.target(), tenant=self.tenant) as client:
+            async with self.client() as client:
                 return await use(client)
 
         return run_interruptible(connected())
@@ -51,7 +80,8 @@ class Connection:
 def connects(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of a connection; it gets a `connection` argument."""
     @click.option("--gateway", envvar=GATEWAY_VARIABLE, metavar="HOST:PORT",
-                  help=f"The gateway ({GATEWAY_VARIABLE}); by default that of the running stack.")
+                  help=f"The gateway ({GATEWAY_VARIABLE}), with https:// before it where it is reached through TLS; by "
+                       "default that of the running stack.")
     @click.option("--data-dir", envvar=DATA_DIR_VARIABLE, type=click.Path(path_type=Path, file_okay=False),
                   default=Path(".sourcier"), show_default=True, help=f"The stack's folder ({DATA_DIR_VARIABLE}).")
     @click.option("--tenant", envvar=TENANT_VARIABLE, default="default", show_default=True,
@@ -64,15 +94,18 @@ def connects(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _stripped(address: str) -> str:
-    address = address.removeprefix("http://").removeprefix("grpc://").rstrip("/")
+def read_target(text: str) -> Target:
+    """Read HOST:PORT, which may have a scheme before it: `https` and `grpcs` select TLS."""
+    before, separator, after = text.rpartition("://")
+    scheme, address = before.lower(), after.rstrip("/")
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
+    known = not separator or scheme in _PLAIN_SCHEMES | _TLS_SCHEMES
+    if not known or not host or not port.isdecimal() or int(port) > PORT_MAX:
         raise Failure(
-            f"{address!r} is not a gateway's address", exit_code=2,
-            hint="give it as HOST:PORT, for example localhost:8080",
+            f"{text!r} is not a gateway's address", exit_code=2,
+            hint="give it as HOST:PORT, for example localhost:8080, or https://HOST:PORT where it speaks TLS",
         )
-    return address
+    return Target(address, encrypted=scheme in _TLS_SCHEMES)
 
 
 def _running_gateway(data_dir: Path) -> str:

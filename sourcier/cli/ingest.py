@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 INTERACTIVE_FILES_MAX = 20
 HIDDEN_SHOWN = 5
+METADATA_EXAMPLE = "--metadata service=rh"
 
 
 @click.command()
@@ -46,7 +47,7 @@ def ingest(
     path again is a new version; the same content again changes nothing. Hidden files in folders are passed over. The
     exit code is 1 when any file failed.
     """
-    facts = key_values(metadata)
+    facts = key_values(metadata, example=METADATA_EXAMPLE)
     selection = select(paths)
     tell_left_out(selection)
     count = len(selection.files)
@@ -102,12 +103,12 @@ def shown(count: int, *, wait: bool, as_json: bool) -> Bars | Lines:
 def summarise(outcomes: list[Outcome], *, seconds: float, to_error: bool, wait: bool) -> None:
     """Write the counts, and each failure with its reason."""
     from sourcier.cli.progress import why
-    from sourcier.cli.text import printable
+    from sourcier.cli.text import counted, printable
 
     counts = Counter[str](outcome.status for outcome in outcomes)
     first = "indexed" if wait else "accepted"
     parts = [f"{counts[first]} {first}", f"{counts['unchanged']} unchanged", f"{counts['failed']} failed"]
-    click.echo(f"{', '.join(parts)} of {len(outcomes)} files in {seconds:.1f} s", err=to_error)
+    click.echo(f"{', '.join(parts)} of {counted(len(outcomes), 'file')} in {seconds:.1f} s", err=to_error)
     if counts["accepted"]:
         click.echo("sourcier jobs list tells how far they are", err=True)
     for outcome in outcomes:
@@ -123,9 +124,9 @@ def tell_left_out(selection: Selection) -> None:
             click.echo(f"passed over ({kind}): {', '.join(paths[:HIDDEN_SHOWN])}{more}", err=True)
 
 
-def key_values(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Read KEY=VALUE options."""
+def key_values(pairs: tuple[str, ...], *, example: str) -> dict[str, str]:
+    """Read KEY=VALUE options; `example` shows how one is written."""
     for pair in pairs:
         if "=" not in pair or pair.startswith("="):
-            raise Failure(f"{pair!r} is not KEY=VALUE", hint="--metadata service=rh", exit_code=2)
+            raise Failure(f"{pair!r} is not KEY=VALUE", hint=f"for example: {example}", exit_code=2)
     return dict(pair.split("=", 1) for pair in pairs)

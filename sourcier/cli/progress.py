@@ -10,7 +10,7 @@ from typing import Any, Self
 import click
 
 from sourcier.cli.ingestion import Outcome
-from sourcier.cli.text import printable
+from sourcier.cli.text import counted, printable
 
 BARS = ("sent", "parsed", "chunked", "embedded", "indexed")
 # A job's stages in order, and the bar that each one fills up to.
@@ -93,7 +93,7 @@ def line(outcome: Outcome) -> str:
     """Return a file's line: what became of it, its name, and the chunks made or the reason."""
     if outcome.status == "failed":
         return f"failed     {printable(outcome.source)}: {why(outcome)}"
-    chunks = f" ({outcome.chunk_count} chunks)" if outcome.chunk_count else ""
+    chunks = f" ({counted(outcome.chunk_count, 'chunk')})" if outcome.chunk_count else ""
     return f"{outcome.status:<10} {printable(outcome.source)}{chunks}"
 
 

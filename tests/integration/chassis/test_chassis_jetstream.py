@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import shutil
+from pathlib import Path
 
 import nats
 import nats.js.errors
@@ -18,7 +19,7 @@ from services.chassis.errors import FailedPrecondition, ResourceExhausted, Servi
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import loop_factory
 from services.chassis.subjects import CHUNKS_READY, PROGRESS, READY
-from services.stack.servers.nats import NatsServer
+from services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.events.v1 import events_pb2
 from tests.integration.chassis.fix_jetstream import SUFFIX, publish, ready, stream_messages
 from tests.waiting import eventually, until
@@ -93,6 +94,29 @@ async def test_a_stream_that_the_server_cannot_make_is_refused_in_the_end(
     with pytest.raises(FailedPrecondition, match="JetStream refuses the stream"):
         await jetstream.ensure_streams()
     assert len(refused) == 3
+
+
+@pytest.mark.parametrize("room", [{"file_store_bytes_max": 2**20}, {"memory_store_bytes_max": 2**10}])
+async def test_a_broker_without_room_for_the_streams_says_what_to_set(
+    room: dict[str, int], tmp_path: Path, subject_prefix: str
+) -> None:
+    settings = NatsServerSettings(folder=tmp_path / "nats", log=tmp_path / "nats.log", **room)
+    says = r"refuses the stream .*insufficient .*; raise .* max_file_store or max_memory_store, or lower .*_BYTES_MAX"
+    async with NatsServer(settings) as server:
+        with pytest.raises(FailedPrecondition, match=says):
+            async with JetStream(url=server.url, prefix=subject_prefix, name="test"):
+                pass
+
+
+async def test_a_cluster_without_room_for_a_stream_says_what_to_set(
+    jetstream: JetStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(config: StreamConfig) -> object:
+        raise nats.js.errors.ServiceUnavailableError(code=503, err_code=10023, description="insufficient resources")
+
+    monkeypatch.setattr(jetstream.context, "add_stream", full)
+    with pytest.raises(FailedPrecondition, match=r"insufficient resources; raise JetStream's max_file_store"):
+        await jetstream.ensure_streams()
 
 
 async def test_a_stream_of_an_older_release_is_brought_up_to_date_with_its_messages(jetstream: JetStream) -> None:

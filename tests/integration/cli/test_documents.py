@@ -63,7 +63,7 @@ async def test_patterns_include_the_root(cli: Command, gateway: FakeGateway, fol
 async def test_the_same_again_is_unchanged(cli: Command, folder: Path) -> None:
     await cli("ingest", "docs/racine.md", "--wait")
     done = await cli("ingest", "docs/racine.md", "--wait")
-    assert (done.code, done.out.split(" in ")[0]) == (0, "0 indexed, 1 unchanged, 0 failed of 1 files")
+    assert (done.code, done.out.split(" in ")[0]) == (0, "0 indexed, 1 unchanged, 0 failed of 1 file")
 
 
 async def test_many_files_take_the_bulk_lane(cli: Command, gateway: FakeGateway, tmp_path: Path) -> None:

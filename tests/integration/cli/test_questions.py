@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import signal
 import sys
 from pathlib import Path
 
+import grpc
+import grpc.aio
 import pytest
 
-from sourcier.gateway.v1 import answer_pb2
+from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
 from tests.integration.cli.conftest import Command, environment
-from tests.unit.sdk.fake_gateway import REFUSAL, FakeGateway
+from tests.unit.sdk.fake_gateway import REFUSAL, FakeAnswers, FakeGateway
 
 
 async def test_an_answer_with_its_sources(cli: Command) -> None:
@@ -60,9 +63,15 @@ async def test_a_failed_answer(cli: Command, gateway: FakeGateway) -> None:
     (("ask",), 2, "error: Missing argument 'QUESTION...'"),
     (("ask", "Quoi ?", "-c", "inconnue"), 1, 'error: the collection "inconnue" does not exist\nhint:  sourcier coll'),
     (("ask", "Quoi ?", "--passages", "99"), 2, "error: Invalid value for '--passages'"),
-    (("ask", "Quoi ?", "--metadata", "an"), 2, "error: 'an' is not KEY=VALUE"),
+    (("ask", "Quoi ?", "--metadata", "an"), 2,
+     "error: 'an' is not KEY=VALUE\nhint:  for example: --metadata service=rh"),
+    (("deployments", "create", "web", "--agent", "a", "--set", "mode"), 2,
+     "error: 'mode' is not KEY=VALUE\nhint:  for example: --set mode=tools"),
     (("ask", "Quoi ?", "--gateway", "nowhere"), 2, "error: 'nowhere' is not a gateway's address"),
     (("ask", "Quoi ?", "--gateway", "127.0.0.1:1"), 1, "error: cannot reach a gateway at 127.0.0.1:1\nhint:  "),
+    (("ask", "Quoi ?", "--gateway", "localhost:70000"), 2, "error: 'localhost:70000' is not a gateway's address"),
+    (("resume", "answer-1", "--gateway", "127.0.0.1:1"), 1,
+     "error: cannot reach a gateway at 127.0.0.1:1\nhint:  sourcier status tells"),
     (("search", " "), 2, "error: the question is empty"),
     (("search", "Quoi ?", "--mode", "best"), 2, "error: Invalid value for '-m' / '--mode'"),
     (("dance",), 2, "error: No such command 'dance'"),
@@ -96,6 +105,36 @@ async def test_the_gateway_is_found_in_the_stacks_state(cli: Command, address: s
     (tmp_path / ".sourcier" / "stack.json").write_text(json.dumps(state | {"pid": 1}))
     found = await cli("search", "quoi", SOURCIER_GATEWAY_URL="")
     assert found.code == 0
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl, which makes the certificate, is not installed")
+async def test_a_gateway_behind_tls(cli: Command, gateway: FakeGateway, tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = await asyncio.create_subprocess_exec(
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
+        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", str(key),
+        "-out", str(certificate), stderr=asyncio.subprocess.PIPE,
+    )
+    _, said = await made.communicate()
+    assert made.returncode == 0, said.decode()
+    server = grpc.aio.server()
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(FakeAnswers(gateway), server)
+    port = server.add_secure_port(
+        "localhost:0", grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])
+    )
+    await server.start()
+    try:
+        variables = {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(certificate)}
+        for scheme in ("https", "grpcs"):
+            found = await cli("search", "quoi", "--gateway", f"{scheme}://localhost:{port}", **variables)
+            assert (found.code, "charte.pdf" in found.out) == (0, True), found.err
+        talked = await cli("chat", "--gateway", f"https://localhost:{port}", "--session-only", stdin="Combien ?\n",
+                           **variables)
+        assert (talked.code, "Deux jours par semaine" in talked.out) == (0, True), talked.err
+        strange = await cli("search", "quoi", "--gateway", f"https://localhost:{port}")
+        assert (strange.code, strange.err.splitlines()[0]) == (1, f"error: cannot reach a gateway at localhost:{port}")
+    finally:
+        await server.stop(None)
 
 
 async def test_ctrl_c_cancels_the_answer(gateway: FakeGateway, address: str, tmp_path: Path) -> None:

@@ -92,6 +92,8 @@ async def test_an_entry_is_added_given_corrected_and_retired(sourcier: Sourcier)
     await sourcier("agents", "create", "support")
     added = await sourcier("faq", "add", QUESTION, ANSWER, "--agent", "support", "--by", "Ana")
     entry_id = added.out.split()[1].rstrip(":")
+    shown = (await sourcier("agents", "show", "support")).out
+    assert "FAQ          1 answer\nflagged      0 answers for a person to confirm\n" in shown
     assert (await sourcier("ask", QUESTION, "--agent", "support")).out == f"{ANSWER}\n\n*Source: FAQ validée*\n"
     assert "Sources" in (await sourcier("ask", QUESTION, "--agent", "support", "--no-direct")).out
     assert "exists" not in (await sourcier("faq", "add", QUESTION, "Trois.", "--agent", "support", code=1)).out

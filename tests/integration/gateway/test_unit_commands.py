@@ -47,4 +47,4 @@ async def test_chunks_are_shown_and_edited_from_the_command_line(handbook: Datab
         assert "index        qa_atomic: 1 enriched, 1 failed, 1 waiting" in index
         rebuilt = await sourcier("agents", "rebuild", "support")
         assert "rebuild      qa_atomic: 0 enriched, more to come" in rebuilt
-        assert "1 chunks are tried again" in await sourcier("agents", "rebuild", "support", "--failed")
+        assert "1 chunk to be tried again" in await sourcier("agents", "rebuild", "support", "--failed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import Field, model_validator
 
+from services.chassis.addresses import split_address
 from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, load, settings_config, shared
 
 
@@ -81,6 +82,40 @@ def test_a_rule_between_settings_speaks_for_itself(
 ) -> None:
     monkeypatch.setenv("SOURCIER_PROBE_WAITING", "1")
     assert faults(capsys) == ["error: SOURCIER_PROBE_WAITING is below SOURCIER_PROBE_SLOTS; raise it"]
+
+
+@pytest.mark.parametrize("value", [
+    ":50051", "9101", "localhost", "0.0.0.0:", "0.0.0.0:abc", "0.0.0.0:70000", "0.0.0.0:-1", "[]:50051", "0.0.0.0:5²",
+])
+@pytest.mark.parametrize("name", ["SOURCIER_PROBE_LISTEN", "SOURCIER_PROBE_METRICS_LISTEN"])
+def test_an_address_that_is_none_is_refused_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    example = "0.0.0.0:9101" if "METRICS" in name else "0.0.0.0:50051"
+    assert faults(capsys) == [
+        f"error: {name}={value}: write host:port, the port at most 65535, for example {example}"
+    ]
+
+
+def test_nothing_can_serve_calls_on_an_empty_address(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SOURCIER_PROBE_METRICS_LISTEN", "")
+    assert load(ProbeSettings).metrics_listen == ""
+    monkeypatch.setenv("SOURCIER_PROBE_LISTEN", "")
+    assert faults(capsys)[0].startswith("error: SOURCIER_PROBE_LISTEN=: write host:port")
+
+
+@pytest.mark.parametrize(("address", "host", "port"), [
+    ("127.0.0.1:0", "127.0.0.1", 0), ("[::]:50051", "::", 50051), ("localhost:65535", "localhost", 65535),
+])
+def test_addresses_are_read(monkeypatch: pytest.MonkeyPatch, address: str, host: str, port: int) -> None:
+    monkeypatch.setenv("SOURCIER_PROBE_LISTEN", address)
+    monkeypatch.setenv("SOURCIER_PROBE_METRICS_LISTEN", address)
+    loaded = load(ProbeSettings)
+    assert (loaded.listen, loaded.metrics_listen) == (address, address)
+    assert split_address(address) == (host, port)
 
 
 @pytest.mark.parametrize(("name", "value"), [

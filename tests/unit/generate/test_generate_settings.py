@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from services.chassis import settings as chassis_settings
-from services.chassis.errors import ModelInvalid
+from services.chassis.errors import FailedPrecondition, ModelInvalid
 from services.chassis.models import ModelStore
 from services.generate import settings
 from services.generate.processor import cpu_flags, cpu_vendor, fastest_dtype
 from services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
-from services.generate.vllm_engine import VllmOptions, engine_arguments
-from services.generate.weights import locate
+from services.generate.vllm_engine import VllmEngine, VllmOptions, engine_arguments
+from services.generate.weights import Weights, locate
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +29,16 @@ def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_vllm_is_the_default() -> None:
     settings = GenerateSettings()
     assert (settings.engine_name, settings.model) == ("vllm", "qwen2.5-coder-1.5b-instruct")
+
+
+async def test_an_environment_without_vllm_says_how_to_come_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As an import finds it where it is not installed.
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    options = VllmOptions(dtype="auto", compile="off", context_tokens_max=64, sequences_max=1, kv_cache_gib=0)
+    says = "not installed .*requirements/install.py generate.*.venv/generate/bin/python.*SOURCIER_GENERATE_OPENAI_URL"
+    with pytest.raises(FailedPrecondition, match=says):
+        async with VllmEngine(Weights(location="nowhere", name="model"), options):
+            pass
 
 
 def test_a_url_chooses_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:

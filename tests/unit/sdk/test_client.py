@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
+import pkgutil
+import random
 import subprocess
 import sys
 from contextlib import aclosing
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from services.chassis import errors as service_errors
-from sourcier import errors
+from sourcier import channel, errors
 from sourcier.channel import REQUEST_ID_KEY, TENANT_KEY
 from sourcier.client import Client
+from sourcier.gateway import v1
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
 from tests.unit.sdk.fake_gateway import BEGUN_AT, REFUSAL, FakeGateway, serve
 
@@ -132,6 +137,26 @@ async def test_a_collection_is_not_created_twice(client: Client, gateway: FakeGa
     assert len(gateway.requests) == 1
 
 
+def test_every_service_is_tried_again_but_for_what_must_not_be_sent_twice() -> None:
+    modules = [import_module(f"{v1.__name__}.{each.name}") for each in pkgutil.iter_modules(v1.__path__)]
+    methods = {
+        (service.full_name, method.name): method
+        for module in modules if module.__name__.endswith("_pb2")
+        for service in module.DESCRIPTOR.services_by_name.values() for method in service.methods
+    }
+    config = json.loads(str(dict(channel._options("gateway:8080"))["grpc.service_config"]))
+    retried = {(each["service"], each["method"]) for each in config["methodConfig"][0]["name"]}
+    assert {service for service, _ in retried} == {service for service, _ in methods}
+    assert not any(methods[each].client_streaming for each in retried)
+    once = {method for _, method in methods.keys() - retried}
+    assert {
+        "CreateAgent", "CreateDeployment", "AddFaqEntry", "ApproveAnswer", "RebuildAgentIndex", "AddPair", "DeletePair",
+        "ImportCollection", "ImportPoints",
+    } <= once
+    # A name that no service has would keep nothing from being sent twice.
+    assert once == channel._NOT_RETRIED
+
+
 @pytest.mark.usefixtures("short_pauses")
 async def test_nobody_there() -> None:
     async with Client("127.0.0.1:1") as client:
@@ -156,6 +181,21 @@ async def test_an_upload_is_repeated_whole(client: Client, gateway: FakeGateway,
     gateway.failures = [service_errors.ResourceExhausted("full")]
     assert (await client.upload(path)).job.size_bytes == 3
     assert [header.filename for header in gateway.headers] == ["a.txt"]
+
+
+async def test_uploads_that_were_refused_together_do_not_come_back_together(
+    client: Client, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds = []
+
+    def uniform(low: float, high: float) -> float:
+        bounds.append((low, high))
+        return 0.0
+
+    monkeypatch.setattr(random, "uniform", uniform)
+    gateway.failures = [service_errors.ResourceExhausted("full"), service_errors.ResourceExhausted("full")]
+    await client.upload(b"abc", filename="a.txt")
+    assert bounds == [(0.25, 0.5), (0.5, 1.0)]
 
 
 async def test_an_upload_that_is_refused_says_why(client: Client, tmp_path: Path) -> None:
@@ -190,6 +230,25 @@ async def test_a_watch_survives_a_restart(client: Client, gateway: FakeGateway) 
     gateway.unavailable_watches = 2
     job = await client.wait_for_job(upload.job_id)
     assert job.status == knowledge_pb2.JOB_STATUS_COMPLETED
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_a_watch_that_finds_nobody_says_so_at_once() -> None:
+    async with Client("127.0.0.1:1") as client, asyncio.timeout(20):
+        with pytest.raises(errors.Unavailable, match="cannot reach a gateway"):
+            await client.wait_for_job("job-1")
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_a_watch_waits_for_a_gateway_that_was_there_when_the_document_was_sent(
+    client: Client, gateway: FakeGateway
+) -> None:
+    upload = await client.upload(b"abc", filename="a.txt")
+    # More than gRPC tries again by itself.
+    gateway.failures = [service_errors.Unavailable() for _ in range(6)]
+    job = await client.wait_for_job(upload.job_id)
+    assert job.status == knowledge_pb2.JOB_STATUS_COMPLETED
+    assert gateway.failures == []
 
 
 async def test_lists_follow_their_pages(client: Client, gateway: FakeGateway) -> None:

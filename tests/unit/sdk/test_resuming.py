@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from contextlib import aclosing
 
 import pytest
@@ -63,6 +64,38 @@ async def test_a_gateway_that_is_full_when_the_question_comes_says_so(
     assert len(gateway.requests) == 1
 
 
+async def test_a_gateway_that_is_full_before_anything_was_read_is_asked_again(
+    client: Client, gateway: FakeGateway, full: list[ResourceExhausted]
+) -> None:
+    gateway.failures = full
+    assert sequences([event async for event in client.resume("answer-1", 4)]) == list(range(5, EVENTS + 1))
+    assert full == []
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_nobody_there_to_resume_an_answer_from() -> None:
+    async with Client("127.0.0.1:1") as client:
+        with pytest.raises(errors.Unavailable, match="cannot reach a gateway") as nobody:
+            _ = [event async for event in client.resume("answer-1")]
+    # Whose way out would be the call that just failed.
+    assert not isinstance(nobody.value, errors.AnswerInterrupted)
+
+
+async def test_those_whose_connection_broke_together_do_not_come_back_together(
+    client: Client, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds = []
+
+    def uniform(low: float, high: float) -> float:
+        bounds.append((low, high))
+        return low
+
+    monkeypatch.setattr(random, "uniform", uniform)
+    gateway.breaks = [1, 1, 1]
+    await client.answer("Combien ?")
+    assert bounds == [(0.0005, 0.001)] * 3
+
+
 async def test_each_event_comes_once(client: Client, gateway: FakeGateway) -> None:
     gateway.breaks = [2] * 4
     events = [event async for event in client.ask("Combien ?")]
@@ -92,7 +125,8 @@ async def test_the_deadline_holds_over_all_tries(
     async with asyncio.timeout(20):
         with pytest.raises(errors.DeadlineExceeded):
             _ = [event async for event in client.ask("Combien ?", timeout_seconds=2.5)]
-    assert 0 < gateway.metadata[-1]["left"] < 1.8
+    # The wait before it took half of the delay at least; gRPC rounds a deadline up.
+    assert 0 < gateway.metadata[-1]["left"] < 2.2
 
 
 async def test_a_failed_answer_is_not_resumed(client: Client, gateway: FakeGateway) -> None:

@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from sourcier.cli.ingestion import Outcome
+from sourcier.cli.progress import line
 from sourcier.cli.text import one_line, place, printable, size, write_table
 
 
@@ -22,6 +24,11 @@ def test_control_characters_do_not_reach_the_terminal(text: str, shown: str) -> 
 def test_a_line_is_cut_at_its_end() -> None:
     assert one_line("un\ndeux   trois") == "un deux trois"
     assert one_line("x" * 300) == "x" * 199 + "…"
+
+
+@pytest.mark.parametrize(("count", "told"), [(0, ""), (1, " (1 chunk)"), (1200, " (1,200 chunks)")])
+def test_the_line_of_a_file_tells_its_chunks(count: int, told: str) -> None:
+    assert line(Outcome("a.txt", "indexed", chunk_count=count)) == f"indexed    a.txt{told}"
 
 
 def test_places_and_sizes() -> None:
