@@ -34,7 +34,8 @@ async def main(settings: EmbedSettings, stopping: Stopping) -> None:
     ):
         await batcher.warm_up()
         server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server,
-                   EmbedServer(batcher, cache_size=settings.query_cache_size), SERVICE_NAME)
+                   EmbedServer(batcher, cache_size=settings.query_cache_size,
+                               cache_bytes_max=settings.query_cache_bytes_max), SERVICE_NAME)
         worker = embed_consumer(jetstream, batcher, interactive=settings.interactive_slots, bulk=settings.bulk_slots)
         await lifecycle.serve(server, [worker], stopping)
 

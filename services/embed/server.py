@@ -7,7 +7,7 @@ from typing import Any
 import grpc.aio
 
 from services.chassis.errors import SpaceMismatch
-from services.chassis.serving import require
+from services.chassis.serving import require, tenant_of
 from services.embed.batcher import Batcher, Priority
 from services.embed.cache import QueryCache
 from services.embed.encoder import Encoded
@@ -21,10 +21,11 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class EmbedServer(embed_pb2_grpc.EmbedServiceServicer):
     """Answers from the cache, else through the batcher, questions before chunks."""
 
-    def __init__(self, batcher: Batcher, *, cache_size: int) -> None:
+    def __init__(self, batcher: Batcher, *, cache_size: int, cache_bytes_max: int) -> None:
+        """Take how many questions are remembered at most, and how many bytes their embeddings may have together."""
         self._batcher = batcher
         self._model = batcher.encoder.model
-        self._cache = QueryCache(cache_size)
+        self._cache = QueryCache(cache_size, bytes_max=cache_bytes_max)
 
     async def Embed(self, request: embed_pb2.EmbedRequest, context: Context) -> embed_pb2.EmbedResponse:
         """Embed a small batch of texts."""
@@ -35,14 +36,19 @@ class EmbedServer(embed_pb2_grpc.EmbedServiceServicer):
                 request.texts, prefix=self._model.manifest.passage_prefix, priority=priority
             )
             return self._response(request, encoded, cache_hits=0)
-        found = {text: entry for text in request.texts if (entry := self._cache.get(text)) is not None}
+        tenant = tenant_of(context)
+        found = {
+            text: entry for text in request.texts if (entry := self._cache.get(text, tenant=tenant)) is not None
+        }
         missing = [text for text in dict.fromkeys(request.texts) if text not in found]
         if missing:
             fresh = await self._batcher.embed(
                 missing, prefix=self._model.manifest.query_prefix, priority=priority
             )
-            for text, entry in zip(missing, fresh, strict=True):
-                self._cache.put(text, entry)
+            if priority is Priority.QUESTION:
+                # What is made in the background is made once: it would only push people's questions out.
+                for text, entry in zip(missing, fresh, strict=True):
+                    self._cache.put(text, entry, tenant=tenant)
         embedded = found | (dict(zip(missing, fresh, strict=True)) if missing else {})
         return self._response(
             request, [embedded[text] for text in request.texts],

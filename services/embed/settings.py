@@ -33,7 +33,9 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
     are a tenth faster (docs/MODELS.md). Without it as many as a sixteenth of the memory holds, twelve at most; 0 leaves
     it."""
     query_cache_size: int = Field(default=1000, ge=0, le=1_000_000)
-    """Questions whose embeddings are remembered."""
+    """Questions whose embeddings are remembered, each for the tenant that asked it."""
+    query_cache_bytes_max: int = Field(default=64 * 1024**2, ge=0)
+    """Most bytes of the embeddings that are remembered: token vectors of the longest questions have most of a MiB."""
     interactive_slots: int = Field(default=4, ge=1, le=64)
     """Batches of the interactive lane in hand at once."""
     bulk_slots: int = Field(default=16, ge=0, le=64)

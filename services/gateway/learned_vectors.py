@@ -1,21 +1,21 @@
 """Gives learned responses their vectors in every space that they need: what a move to another model asks for.
 
 A response gets its first vector when it is added. Any replica of the gateway may make the others; two that do so at
-once write the same.
+once write the same. Each look at a space goes on where the one before ended, and begins anew behind the last response:
+one whose vector cannot be made keeps none of those behind it from theirs, whosever they are.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from itertools import groupby
+import time
 
 import numpy as np
 from prometheus_client import Counter
 
 from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError
+from services.chassis.errors import InvalidArgument, ServiceError
 from services.chassis.lifecycle import first_of
 from services.chassis.postgres import ALL_TENANTS, Database
 from services.gateway.embedding import EmbedServices
@@ -25,8 +25,15 @@ from services.index.response_vectors import write_vectors
 logger = logging.getLogger(__name__)
 
 BATCH = 64
+"""Responses of one look at a space."""
+SERVED_SECONDS_MAX = 10.0
+"""For the embed services to say what they serve."""
+EMBED_SECONDS_MAX = 30.0
+"""For one question, behind all that people wait for."""
 LOOK_SECONDS_MAX = 30.0
-"""Longest time for one look and what it finds."""
+"""For one look at a space, beside the question that it is at."""
+REFUSED_MAX = 10_000
+"""Refused responses that are remembered; beyond them all are tried, and told of, once more."""
 
 learned_vectors_total = Counter(
     "sourcier_learned_vectors_total", "Vectors made for learned responses in spaces beside their first."
@@ -42,6 +49,10 @@ class LearnedVectors:
         self._database = database
         self._embed = embed
         self._interval_seconds = interval_seconds
+        self._after: dict[str, MissingVector] = {}
+        """By space the response behind which the next look begins; no space that was looked through to its end."""
+        self._refused: set[MissingVector] = set()
+        """Responses that cannot be embedded; a question in other words is another one."""
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Look for missing vectors until told to stop; an outage is waited out."""
@@ -51,31 +62,60 @@ class LearnedVectors:
                 made = await self.make()
             except ServiceError as error:
                 logger.warning("vectors of learned responses are not made, once more: %s", error)
-            if made < BATCH:
+            if not made or not self._after:
                 await first_of(stopping, seconds=self._interval_seconds)
 
     async def make(self) -> int:
-        """Make vectors that are missing in spaces that are served, `BATCH` at most; return how many."""
-        deadline = Deadline.after(LOOK_SECONDS_MAX)
-        served = await self._embed.served(tenant="default", deadline=deadline)
+        """Make vectors that are missing, `BATCH` at most in each space that is served; return how many."""
+        served = await self._embed.served(tenant="default", deadline=Deadline.after(SERVED_SECONDS_MAX))
+        space_ids = list(dict.fromkeys(space.space_id for space in served))
+        self._after = {space_id: after for space_id, after in self._after.items() if space_id in space_ids}
+        return sum([await self._make_in(space_id) for space_id in space_ids])
+
+    async def _make_in(self, space_id: str) -> int:
+        """Make vectors in one space, and note where the next look goes on: behind what failed, if something did."""
         async with self._database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
             missing = await missing_vectors(
-                connection, space_ids=[space.space_id for space in served], limit=BATCH
+                connection, space_id=space_id, limit=BATCH, after=self._after.pop(space_id, None)
             )
-        written = 0
-        for (tenant, space_id), group in groupby(missing, key=lambda each: (each.tenant, each.space_id)):
-            written += await self._make_of(list(group), tenant=tenant, space_id=space_id, deadline=deadline)
+        if len(missing) == BATCH:
+            self._after[space_id] = missing[-1]
+        made, until = 0, time.monotonic() + LOOK_SECONDS_MAX
+        for each in missing:
+            if each in self._refused:
+                continue
+            try:
+                made += await self._make_one(each)
+            except ServiceError as error:
+                logger.warning("the vector of a learned response is not made, once more: %s", error, extra={
+                    "tenant": each.tenant, "response_id": each.response_id, "space_id": space_id,
+                })
+                self._after[space_id] = each
+                break
+            if time.monotonic() > until:
+                self._after[space_id] = each
+                break
+        return made
+
+    async def _make_one(self, missing: MissingVector) -> int:
+        """Make one vector and write it; return whether it was still missing. One that is refused is told of once."""
+        try:
+            embedding = await self._embed.embed_query(
+                missing.question, space_id=missing.space_id, tenant=missing.tenant,
+                deadline=Deadline.after(EMBED_SECONDS_MAX), bulk=True,
+            )
+        except InvalidArgument as error:
+            if len(self._refused) >= REFUSED_MAX:
+                self._refused.clear()
+            self._refused.add(missing)
+            logger.error("a learned response cannot be embedded, and is not found in this space: %s", error, extra={
+                "tenant": missing.tenant, "response_id": missing.response_id, "space_id": missing.space_id,
+            })
+            return 0
+        vector = embedding.vector.astype(np.float16).tobytes()
+        async with self._database.transaction(tenant=missing.tenant) as connection:
+            written = await write_vectors(
+                connection, tenant=missing.tenant, space_id=missing.space_id, vectors=[(missing.response_id, vector)]
+            )
         learned_vectors_total.inc(written)
         return written
-
-    async def _make_of(
-        self, missing: Sequence[MissingVector], *, tenant: str, space_id: str, deadline: Deadline
-    ) -> int:
-        vectors = []
-        for each in missing:
-            embedding = await self._embed.embed_query(
-                each.question, space_id=space_id, tenant=tenant, deadline=deadline, bulk=True
-            )
-            vectors.append((each.response_id, embedding.vector.astype(np.float16).tobytes()))
-        async with self._database.transaction(tenant=tenant) as connection:
-            return await write_vectors(connection, tenant=tenant, space_id=space_id, vectors=vectors)

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from services.chassis.cleaning import clean, clean_line
+
 LINE_CHARACTERS_MAX = 1024 * 1024
 TEXT_CHARACTERS_MAX = 50_000
 NAME_CHARACTERS_MAX = 500
@@ -117,19 +119,20 @@ def _text(fields: Mapping[str, Any]) -> str:
     for name, value in (("display_text", shown), ("question", question)):
         if value is not None and not isinstance(value, str):
             raise PointInvalid(f"{name} is {type(value).__name__}; it has to be text")
-    shown, question = (shown or "").strip(), (question or "").strip()
+    shown, question = clean(shown or "").strip(), clean(question or "").strip()
     if not shown:
         raise PointInvalid("no text: display_text and content are absent or empty")
     text = f"{question}\n{shown}" if question and question not in shown else shown
     if len(text) > TEXT_CHARACTERS_MAX:
         raise PointInvalid(f"the text has {len(text):,} characters; at most {TEXT_CHARACTERS_MAX:,} are taken")
-    return _clean(text)
+    return text
 
 
 def _identity(raw: Mapping[str, Any], fields: Mapping[str, Any], text: str, title: str) -> str:
     given = raw.get("id", fields.get("id", fields.get("chunk_id")))
     if isinstance(given, str | int) and not isinstance(given, bool) and str(given).strip():
-        return _clean(str(given).strip())[:200]
+        # No reader sees it: what the other system tells apart stays apart.
+        return _storable(str(given).strip())[:200]
     named = json.dumps([title, fields.get("document_id"), fields.get("chunk_index"), text], default=str)
     return str(uuid.uuid5(uuid.NAMESPACE_URL, named))
 
@@ -164,6 +167,7 @@ def _metadata(raw: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, st
     if isinstance(distance, int | float) and math.isfinite(distance):
         # 0 is the same; ours is the cosine, 1 for the same.
         found.setdefault("similarity", f"{1.0 - distance:.6f}")
+    found = {clean_line(name): value for name, value in found.items()}
     if len(found) > METADATA_KEYS_MAX:
         raise PointInvalid(f"{len(found)} facts; at most {METADATA_KEYS_MAX} are kept")
     for name, value in found.items():
@@ -180,11 +184,11 @@ def _nested(value: Any) -> dict[str, str]:
     """Return metadata that is an object, JSON text of one, or `file:<uuid>`, the document of one of the systems."""
     if isinstance(value, str):
         if value.startswith(_FILE):
-            return {"document_id": _clean(value.removeprefix(_FILE).strip())}
+            return {"document_id": clean(value.removeprefix(_FILE).strip())}
         try:
             value = json.loads(value)
         except ValueError:
-            return {"metadata": _clean(value)} if value.strip() else {}
+            return {"metadata": clean(value)} if value.strip() else {}
     if not isinstance(value, dict):
         return {} if _is_empty(value) else {"metadata": _value(value)}
     return {str(name): _value(each) for name, each in value.items() if not _is_empty(each)}
@@ -192,12 +196,12 @@ def _nested(value: Any) -> dict[str, str]:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        return _clean(value.removeprefix(_FILE) if value.startswith(_FILE) else value)
+        return clean(value.removeprefix(_FILE) if value.startswith(_FILE) else value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
-        return _clean(", ".join(map(str, value)))
-    return _clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        return clean(", ".join(map(str, value)))
+    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _vector(value: Any) -> npt.NDArray[np.float32] | None:
@@ -218,7 +222,7 @@ def _vector(value: Any) -> npt.NDArray[np.float32] | None:
 
 def _line_of(value: Any, name: str) -> str:
     """Return a value that stands on one line."""
-    line = " ".join(_clean("" if value is None else str(value)).split())
+    line = clean_line("" if value is None else str(value))
     if len(line) > NAME_CHARACTERS_MAX:
         raise PointInvalid(f"{name} has {len(line):,} characters; at most {NAME_CHARACTERS_MAX} are kept")
     return line
@@ -232,6 +236,6 @@ def _is_empty(value: Any) -> bool:
     return value is None or value in ("", [], {})
 
 
-def _clean(text: str) -> str:
+def _storable(text: str) -> str:
     """Return a text that PostgreSQL takes: no NUL, no lone surrogates."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from services.gateway.chat import ToolCall, ToolDefinition
 from services.gateway.marking import Marking, defused
 from services.gateway.messages import Messages
-from services.gateway.prompt import header
+from services.gateway.prompt import header, with_pair
 from services.index.passages import Passage
 
 NAME = "search_knowledge_base"
@@ -149,10 +149,13 @@ def result(
     new: Sequence[tuple[int, Passage]], repeated: Sequence[int], *, texts: ToolTexts, messages: Messages,
     marking: Marking, tenant: str, refusal: str,
 ) -> str:
-    """Return what the tool answers: new sources under their numbers, marked as documents' words, and those repeated."""
+    """Return what the tool answers: new sources under their numbers, marked as documents' words, and those repeated.
+
+    A source that was found by a question made of it has that and its answer, as in mode injection (Q7).
+    """
     extracts = [
         f"{header(number, passage, messages)}\n"
-        f"{marking.passage(passage.text, tenant=tenant, chunk_id=passage.chunk_id)}"
+        f"{with_pair(marking.passage(passage.text, tenant=tenant, chunk_id=passage.chunk_id), passage, messages)}"
         for number, passage in new
     ]
     if repeated:

@@ -275,9 +275,11 @@ class _Research:
         self._embedding, passages = found.embedding, found.passages
         for step in found.search_steps:
             yield step
-        judged = await self._judged(passages, query)
-        likely, degradation = await self._assess(query, found, judged)
+        judged, degradation = await self._judged(passages, query)
         if degradation is not None:
+            yield degradation
+        likely, degradations = await self._assess(query, found, judged)
+        for degradation in degradations:
             yield degradation
         refused = refuse(judged, self._options, text=self._refusal, likely=likely)
         self._join(() if refused is not None else passages)
@@ -285,43 +287,46 @@ class _Research:
             self._refused = refused
         yield Reranked(tuple(self._passages), found.not_reranked)
 
-    async def _judged(self, passages: tuple[RankedPassage, ...], query: Query) -> tuple[RankedPassage, ...]:
-        """Return the passages scored for the question instead of what the model made of it.
+    async def _judged(
+        self, passages: tuple[RankedPassage, ...], query: Query
+    ) -> tuple[tuple[RankedPassage, ...], Degradation | None]:
+        """Return the passages scored for the question instead of what the model made of it, or why they are not.
 
         The threshold of refusals was set on questions, and a model that searches for something else finds that.
         """
         scored = any(each.rerank_score is not None for each in passages)
         if not scored or folded(query.question) == folded(self._query.question) or self._embedding is None:
-            return passages
+            return passages, None
         if self._question is None or self._question.space_id != self._embedding.space_id:
             with self._stopwatch.measure("embed"):
                 self._question = await self._peers.embed_query(
                     self._query.question, space_id=self._embedding.space_id, tenant=query.tenant,
                     deadline=self._deadline,
                 )
-        judged, _ = await self._retriever.rank(
+        return await self._retriever.rank(
             self._query, self._question, [each.found for each in passages], stopwatch=self._stopwatch,
             deadline=self._deadline,
         )
-        return judged
 
     async def _assess(
         self, query: Query, found: Found, judged: Sequence[RankedPassage]
-    ) -> tuple[float | None, Degradation | None]:
+    ) -> tuple[float | None, tuple[Degradation, ...]]:
         """Return how likely the question is answered, by the signs of mode injection: those of its own search.
 
-        What the model found beside counts by its score for the question; how close it is to what the model asked for
-        says nothing of that.
+        And what went wrong with them that is not told of the model's search already. What the model found beside
+        counts by its score for the question; how close it is to what the model asked for says nothing of that.
         """
         if self._assessor is None or not judged or not assesses(self._options, self._peers):
-            return None, None
+            return None, ()
+        degradations: tuple[Degradation, ...] = ()
         if folded(query.question) == folded(self._query.question):
             self._own = found
         elif self._own is None:
             own = replace(self._query, embedded=True, neighbours=0, validated=())
             self._own = await self._retriever.find(own, stopwatch=self._stopwatch, deadline=self._deadline)
+            degradations = tuple(each for each in self._own.degradations if each not in found.degradations)
         if self._own.embedding is None:  # a search by words alone has no scores to be held against a background's
-            return None, None
+            return None, degradations
         known = {each.passage.chunk_id for each in self._own.looked_at}
         further = [
             replace(each, found=replace(each.found, similarity=None, lexical_score=None), lexical_share=0.0)
@@ -329,9 +334,10 @@ class _Research:
         ]
         ranked = sorted((*self._own.looked_at, *further), key=lambda each: -each.score)
         with self._stopwatch.measure("assess"):
-            return await self._assessor.assess(
+            likely, degradation = await self._assessor.assess(
                 self._query, self._own.embedding, ranked, deadline=self._deadline
             )
+        return likely, degradations if degradation is None else (*degradations, degradation)
 
     def _join(self, passages: Sequence[RankedPassage]) -> None:
         """Number the passages that are new, as far as there is room, and write what the tool answers."""

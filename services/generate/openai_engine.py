@@ -29,7 +29,7 @@ from services.generate.completion import Completion
 from services.generate.completion_request import request_body
 from services.generate.engine import Description, Generation, Piece, Scores, Scoring, Status
 from services.generate.event_stream import EventStream, MalformedStream
-from services.generate.openai_scores import read_scores, score_body
+from services.generate.openai_scores import SCORE_FIELDS, read_scores, score_body
 from services.generate.providers import Provider
 
 CONNECT_SECONDS = 10.0
@@ -65,6 +65,11 @@ class Endpoint:
         parts = urlsplit(self.url)
         path = parts.path.rstrip("/")
         return parts._replace(path=path if path.endswith(_COMPLETIONS) else path + _COMPLETIONS).geturl()
+
+    @property
+    def tells_scores(self) -> bool:
+        """Whether it may be asked how likely tokens are: it knows the fields for it, and none of them is omitted."""
+        return self.logprobs and SCORE_FIELDS.isdisjoint(self.omitted)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -111,7 +116,7 @@ class OpenAIEngine:
     def describe(self) -> Description:
         """Name the model; the endpoint does not tell its limits."""
         return Description(engine="openai", model=self._endpoint.model, supervised=False,
-                           structured_output=self._endpoint.structured_output, scores=self._endpoint.logprobs,
+                           structured_output=self._endpoint.structured_output, scores=self._endpoint.tells_scores,
                            tools_refusal="" if self._endpoint.tools else NO_TOOLS)
 
     def status(self) -> Status:

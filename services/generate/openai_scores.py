@@ -12,6 +12,10 @@ from services.generate.engine import ChoiceScore, Message, Scores
 
 LIKELIEST = 20
 """The most that the protocol lets ask for."""
+SCORE_FIELDS = frozenset({"logprobs", "top_logprobs"})
+"""The fields of a body without which no probabilities are told."""
+LEAST = -9999.0
+"""What stands for the logarithm of 0, as vLLM tells it: JSON has no infinity, and none can be reckoned with."""
 
 
 def score_body(
@@ -59,12 +63,17 @@ def _begins(token: str, choice: str) -> bool:
     return bool(token) and choice.casefold().startswith(token)
 
 
+def _finite(logarithm: float) -> float:
+    """Return a logarithm of a probability that can be added up: from `LEAST` to 0, `LEAST` for what is no number."""
+    return LEAST if math.isnan(logarithm) else min(max(logarithm, LEAST), 0.0)
+
+
 def _likeliest(document: Any) -> Mapping[str, float]:
     """Return the natural logarithms of the probabilities of first tokens."""
     try:
         content = (document["choices"][0].get("logprobs") or {}).get("content") or [{}]
-        told = [(str(each["token"]), float(each["logprob"])) for each in content[0].get("top_logprobs") or ()]
-    except (TypeError, KeyError, IndexError, AttributeError, ValueError) as error:
+        told = [(str(each["token"]), _finite(float(each["logprob"]))) for each in content[0].get("top_logprobs") or ()]
+    except (TypeError, KeyError, IndexError, AttributeError, ValueError, OverflowError) as error:
         raise Unavailable("the model endpoint sent what is no completion with probabilities; try again, or set "
                           "SOURCIER_GENERATE_OPENAI_LOGPROBS=false") from error
     if not told:

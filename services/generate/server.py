@@ -109,7 +109,8 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
         if not self._description.scores:
             way_out = (
                 "set SOURCIER_GENERATE_SPECULATIVE_TOKENS=0" if self._description.engine == "vllm"
-                else "where its endpoint knows logprobs, set SOURCIER_GENERATE_OPENAI_LOGPROBS=true"
+                else "where its endpoint knows logprobs, set SOURCIER_GENERATE_OPENAI_LOGPROBS=true and name neither "
+                     "logprobs nor top_logprobs in SOURCIER_GENERATE_OPENAI_OMIT"
             )
             raise FailedPrecondition(
                 f"the engine {self._description.engine} does not tell how likely answers are; {way_out}"

@@ -94,7 +94,8 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     openai_stream_usage: bool | None = None
     """Whether it knows `stream_options.include_usage`; without it, usage may read 0. The provider's by default."""
     openai_omit: str = Field(default="", pattern=r"^([a-z_]+(\s*,\s*[a-z_]+)*)?$")
-    """Fields, by comma, that are never sent because the model refuses them, as `temperature,seed`."""
+    """Fields, by comma, that are never sent because the model refuses them, as `temperature,seed`. With `logprobs` or
+    `top_logprobs` among them no probabilities are asked for, as if `openai_logprobs` were false."""
     openai_structured_output: bool = True
     """Whether the endpoint enforces a JSON schema in `response_format`."""
     openai_logprobs: bool = True

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from psycopg.rows import class_row
 
 from services.chassis.postgres import Connection
 from services.index.space_builds import HELD
+
+FIRST_ID = "00000000-0000-0000-0000-000000000000"
+"""The id that all others come after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +27,18 @@ class MissingVector:
 
 
 async def missing_vectors(
-    connection: Connection, *, space_ids: Sequence[str], limit: int
+    connection: Connection, *, space_id: str, limit: int, after: MissingVector | None = None
 ) -> list[MissingVector]:
-    """Return active responses without a vector in one of these spaces that they need it in.
+    """Return active responses without a vector in this space that they need it in, in order, those behind `after`.
 
     In a transaction of `ALL_TENANTS`.
     """
+    values = {
+        "space_id": space_id, "limit": limit,
+        "tenant": "" if after is None else after.tenant, "after": FIRST_ID if after is None else after.response_id,
+    }
     async with connection.cursor(row_factory=class_row(MissingVector)) as cursor:
-        await cursor.execute(SELECT_MISSING, {"space_ids": list(space_ids), "limit": limit})
+        await cursor.execute(SELECT_MISSING, values)
         return await cursor.fetchall()
 
 
@@ -41,12 +47,12 @@ select response_id, response.tenant, space.space_id, question
 from learned_responses as response
 join agents as agent using (agent_id)
 join collections as collection using (collection_id)
-join embedding_spaces as space on space.space_id = any(%(space_ids)s) and {HELD.format(space="space.space_id")}
-where response.state = 'active' and not exists (
+join embedding_spaces as space on space.space_id = %(space_id)s and {HELD.format(space="space.space_id")}
+where response.state = 'active' and (response.tenant, response_id) > (%(tenant)s, %(after)s::uuid) and not exists (
     select from learned_response_vectors as vector
     where vector.agent_id = response.agent_id and vector.space_id = space.space_id
       and vector.response_id = response.response_id
 )
-order by space.space_id, response.tenant, response_id
+order by response.tenant, response_id
 limit %(limit)s
 """

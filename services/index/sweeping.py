@@ -3,8 +3,19 @@ them. Their files are noted in the transaction that removes them (`file_removals
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from services.chassis.postgres import Connection
 from services.index.commit_statements import LOCK_DOCUMENT
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """A place in the order in which jobs ended."""
+
+    finished_at: datetime
+    job_id: str
 
 
 async def over_versions(connection: Connection, *, older_than_seconds: float, limit: int) -> list[str]:
@@ -20,10 +31,28 @@ async def forget_versions(connection: Connection, version_ids: list[str]) -> Non
         await connection.execute(statement, values)
 
 
-async def forget_expired(connection: Connection, *, jobs_seconds: float, letters_seconds: float) -> None:
-    """Remove the records of jobs and of closed dead letters that ended long ago."""
-    await connection.execute(DELETE_JOBS, {"older_than_seconds": jobs_seconds})
-    await connection.execute(DELETE_LETTERS, {"older_than_seconds": letters_seconds})
+async def forget_jobs(
+    connection: Connection, *, older_than_seconds: float, limit: int, after: EndedJob | None = None
+) -> EndedJob | None:
+    """Remove the records of jobs that ended so long ago, and whose version is gone; look at so many, behind `after`.
+
+    Returns where the next look goes on; None once there is nothing more. The job of a version that answers is kept,
+    however old: a sweep that began anew each time would read one for each document.
+    """
+    cursor = await connection.execute(DELETE_JOBS, {
+        "older_than_seconds": older_than_seconds, "limit": limit,
+        "finished_at": None if after is None else after.finished_at,
+        "job_id": None if after is None else after.job_id,
+    })
+    row = await cursor.fetchone()
+    if row is None or row[2] < limit:
+        return None
+    return EndedJob(row[0], str(row[1]))
+
+
+async def forget_letters(connection: Connection, *, older_than_seconds: float) -> None:
+    """Remove closed dead letters that are so old."""
+    await connection.execute(DELETE_LETTERS, {"older_than_seconds": older_than_seconds})
 
 
 async def expired_documents(connection: Connection, *, limit: int) -> list[tuple[str, str]]:
@@ -63,14 +92,31 @@ update dead_letters set state = 'discarded' where version_id = any(%(version_ids
 
 DELETE = "delete from document_versions where version_id = any(%(version_ids)s::uuid[])"
 
+# Each job was recorded with its version, whose key is looked up: no further index is kept for it.
 DELETE_JOBS = """
-delete from jobs
-where job_id in (
-    select job_id from jobs
+with looked_at as materialized (
+    select job_id, version_id, finished_at
+    from jobs
     where status in ('completed', 'failed') and finished_at < now() - make_interval(secs => %(older_than_seconds)s)
-      and not exists (select from document_versions as version where version.job_id = jobs.job_id)
-    limit 1000
+      and (finished_at, job_id) > (
+          coalesce(%(finished_at)s::timestamptz, '-infinity'),
+          coalesce(%(job_id)s::uuid, '00000000-0000-0000-0000-000000000000')
+      )
+    order by finished_at, job_id
+    limit %(limit)s
+),
+forgotten as (
+    delete from jobs
+    using looked_at
+    where jobs.job_id = looked_at.job_id
+      and not exists (
+          select from document_versions as version where version.version_id = looked_at.version_id
+      )
 )
+select finished_at, job_id, count(*) over ()
+from looked_at
+order by finished_at desc, job_id desc
+limit 1
 """
 
 DELETE_LETTERS = """

@@ -105,6 +105,11 @@ async def refuse(connection: Connection, *, tenant: str, unit_id: str, reason: s
         await connection.execute(statement, values)
 
 
+async def postpone(connection: Connection, *, tenant: str, space_id: str, unit_ids: Sequence[str]) -> None:
+    """Let units whose vectors could not be made in a space wait behind all that are noted by now."""
+    await connection.execute(POSTPONE, {"tenant": tenant, "space_id": space_id, "unit_ids": list(unit_ids)})
+
+
 async def note_gaps(connection: Connection, *, collection_id: str, space_id: str) -> None:
     """Note that all units of a collection may lack vectors in a space, which is to be built."""
     await connection.execute(NOTE_COLLECTION, {"collection_id": collection_id, "space_id": space_id})
@@ -209,6 +214,11 @@ where tenant = %(tenant)s and unit_id = %(unit_id)s
 """
 DELETE_POINTS_OF_UNIT = "delete from unit_points where tenant = %(tenant)s and unit_id = %(unit_id)s"
 DELETE_GAPS_OF_UNIT = "delete from unit_gaps where tenant = %(tenant)s and unit_id = %(unit_id)s"
+
+POSTPONE = """
+update unit_gaps set noted_at = clock_timestamp()
+where tenant = %(tenant)s and space_id = %(space_id)s and unit_id = any(%(unit_ids)s::uuid[])
+"""
 
 NOTE_COLLECTION = """
 insert into unit_gaps (unit_id, space_id, tenant)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from itertools import groupby
 
 from prometheus_client import Counter
@@ -85,8 +86,13 @@ class Enrichment:
             if row is None or not row[0]:
                 return False
             try:
-                moved = await self._begin() + await self._plan() + await self._release() + await self._make_vectors()
-                moved += await self._switch() + await self._clear()
+                moved = 0
+                for step, work in (
+                    ("sets to begin", self._begin), ("units to plan", self._plan), ("chunks to send", self._release),
+                    ("vectors to make", self._make_vectors), ("sets to switch", self._switch),
+                    ("sets to clear", self._clear),
+                ):
+                    moved += await _tried(step, work)
             finally:
                 if not connection.closed:
                     await connection.execute(spaces.UNLOCK, (".enrichment",))
@@ -156,12 +162,33 @@ class Enrichment:
         known = [space_id for space_id in served if space_id in self._counted.ids]
         if not known:
             return 0
+        return sum([await self._make_vectors_in(space_id) for space_id in known])
+
+    async def _make_vectors_in(self, space_id: str) -> int:
+        """Make vectors in one space, tenant by tenant; return of how many units."""
         async with self._database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
-            gaps = await unit_points.gaps(connection, space_ids=known, limit=VECTOR_UNITS)
-        gaps.sort(key=lambda gap: (gap.tenant, gap.space_id))
-        for (tenant, space_id), group in groupby(gaps, key=lambda gap: (gap.tenant, gap.space_id)):
-            await self._fill(tenant, space_id, [gap.unit_id for gap in group])
-        return len(gaps)
+            gaps = await unit_points.gaps(connection, space_ids=[space_id], limit=VECTOR_UNITS)
+        gaps.sort(key=lambda gap: gap.tenant)
+        return sum([
+            await self._filled(tenant, space_id, [gap.unit_id for gap in group])
+            for tenant, group in groupby(gaps, key=lambda gap: gap.tenant)
+        ])
+
+    async def _filled(self, tenant: str, space_id: str, unit_ids: list[str]) -> int:
+        """Fill gaps; return how many. Units whose vectors fail let those behind them go first, and are tried again."""
+        try:
+            await self._fill(tenant, space_id, unit_ids)
+        except ServiceError as error:
+            if len(unit_ids) > 1 and not error.retryable:
+                # No outage: one of them may be to blame, and the others need not fail with it each time.
+                return sum([await self._filled(tenant, space_id, [unit_id]) for unit_id in unit_ids])
+            logger.warning("enrichment: vectors of units are not made, once more: %s", error, extra={
+                "tenant": tenant, "space_id": space_id,
+            })
+            async with self._database.transaction(tenant=tenant) as connection:
+                await unit_points.postpone(connection, tenant=tenant, space_id=space_id, unit_ids=unit_ids)
+            return 0
+        return len(unit_ids)
 
     async def _fill(self, tenant: str, space_id: str, unit_ids: list[str]) -> None:
         async with self._database.transaction(tenant=tenant, read_only=True) as connection:
@@ -221,6 +248,15 @@ class Enrichment:
     async def _clear(self) -> int:
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
             return await unit_builds.clear_retired(connection, limit=CLEAR_LIMIT)
+
+
+async def _tried(step: str, work: Callable[[], Awaitable[int]]) -> int:
+    """Return how much a step moved, and 0 where it failed: the others need not wait for it."""
+    try:
+        return await work()
+    except ServiceError as error:
+        logger.warning("enrichment: %s: %s", step, error)
+        return 0
 
 
 def fitted(point: MissingPoint, tokens: Tokens) -> str:

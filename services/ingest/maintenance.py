@@ -13,6 +13,7 @@ from services.chassis.errors import ServiceError
 from services.chassis.lifecycle import first_of
 from services.chassis.postgres import ALL_TENANTS, Database
 from services.index import file_removals, frequencies, manifests, planner_statistics, sweeping
+from services.index.sweeping import EndedJob
 from services.ingest.removal import Removal
 from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION
 
@@ -31,6 +32,8 @@ MANIFEST_LIMIT = 100
 OVER_SECONDS = 3600.0
 """How long an overtaken version's files are kept: longer than a message about it can be under way."""
 JOBS_KEPT_SECONDS = 30 * 24 * 3600.0
+JOBS_LIMIT = 5_000
+"""Old jobs that one sweep looks at: of a million documents each is looked at every few hours."""
 LETTERS_KEPT_SECONDS = 90 * 24 * 3600.0
 
 
@@ -47,6 +50,8 @@ class Maintenance:
         self._removal = removal
         self._swept_at = 0.0
         self._manifests_due_at = 0.0
+        self._jobs_after: EndedJob | None = None
+        """The old job behind which the next sweep goes on."""
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Maintain until told to stop."""
@@ -107,9 +112,11 @@ class Maintenance:
 
     async def _forget_expired(self) -> None:
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
-            await sweeping.forget_expired(
-                connection, jobs_seconds=JOBS_KEPT_SECONDS, letters_seconds=LETTERS_KEPT_SECONDS
+            after = await sweeping.forget_jobs(
+                connection, older_than_seconds=JOBS_KEPT_SECONDS, limit=JOBS_LIMIT, after=self._jobs_after
             )
+            await sweeping.forget_letters(connection, older_than_seconds=LETTERS_KEPT_SECONDS)
+        self._jobs_after = after
 
     async def sweep_versions(self, *, older_than_seconds: float = OVER_SECONDS) -> int:
         """Remove overtaken versions, whose files are removed next; return how many, `SWEEP_LIMIT` at most."""

@@ -77,8 +77,8 @@ async def embed_service(model: Model, jetstream: JetStream) -> AsyncIterator[str
         Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64) as server,
         asyncio.TaskGroup() as group,
     ):
-        server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server, EmbedServer(batcher, cache_size=0),
-                   "sourcier.embed.v1.EmbedService")
+        server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server,
+                   EmbedServer(batcher, cache_size=0, cache_bytes_max=0), "sourcier.embed.v1.EmbedService")
         await server.start()
         group.create_task(embed_consumer(jetstream, batcher, interactive=2, bulk=2).run(stopping))
         try:

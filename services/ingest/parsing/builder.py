@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from services.chassis.cleaning import clean, clean_line
 from services.chassis.errors import DocumentEmpty, DocumentTooLarge
-from services.ingest.cleaning import clean, clean_line, squeeze_spaces
 from services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, ParsedDocument
+from services.ingest.joining import squeeze_spaces
 from services.ingest.parsing.limits import ParsingLimits
 
 _INDENTED_LEVELS_MAX = 6

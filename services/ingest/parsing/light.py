@@ -11,7 +11,7 @@ import csv
 import re
 from pathlib import PurePath
 
-from services.ingest.cleaning import clean, is_plain
+from services.chassis.cleaning import clean, is_plain
 from services.ingest.documents import BlockKind, ParsedDocument
 from services.ingest.parsing.builder import DocumentBuilder
 from services.ingest.parsing.delimited_rows import CSV_SUFFIXES, read_rows, table_document

@@ -12,8 +12,8 @@ from docling.backend.md_backend import MarkdownDocumentBackend
 from docling.datamodel.backend_options import HTMLBackendOptions, MarkdownBackendOptions
 from docling.datamodel.base_models import InputFormat
 
+from services.chassis.cleaning import clean
 from services.chassis.errors import DocumentMalformed
-from services.ingest.cleaning import clean
 from services.ingest.documents import ParsedDocument
 from services.ingest.formats import LABELS, Format
 from services.ingest.parsing.backends import convert

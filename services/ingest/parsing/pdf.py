@@ -13,9 +13,9 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from services.chassis.errors import DocumentEncrypted, DocumentMalformed, DocumentTooLarge
-from services.ingest.cleaning import join_hyphenation
 from services.ingest.documents import BlockKind, ParsedDocument
 from services.ingest.formats import Format
+from services.ingest.joining import join_hyphenation
 from services.ingest.parsing.builder import DocumentBuilder
 from services.ingest.parsing.pdf_layout import Layout, Paragraph, paragraphs
 from services.ingest.parsing.pdf_lines import Line, read_lines

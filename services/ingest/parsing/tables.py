@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from services.ingest.cleaning import clean_line
+from services.chassis.cleaning import clean_line
 from services.ingest.documents import BlockKind
 
 HEADER_LINES = 2

@@ -41,11 +41,13 @@ class Service:
     batcher: Batcher
     engine: ArithmeticEngine
 
-    async def embed(self, *texts: str, role: int = QUERY, **fields: Any) -> embed_pb2.EmbedResponse:
+    async def embed(
+        self, *texts: str, role: int = QUERY, tenant: str = "acme", **fields: Any
+    ) -> embed_pb2.EmbedResponse:
         """Embed texts as a peer would."""
         request = embed_pb2.EmbedRequest(texts=texts, role=role, **fields)  # type: ignore[arg-type]
         response: embed_pb2.EmbedResponse = await channels.call(
-            self.stub.Embed, request, peer="embed", tenant="acme", deadline=Deadline.after(20), cap_seconds=20
+            self.stub.Embed, request, peer="embed", tenant=tenant, deadline=Deadline.after(20), cap_seconds=20
         )
         return response
 
@@ -57,7 +59,8 @@ async def embedding(folder: Path, *, cache_size: int = 10, queue_tokens_max: int
         Batcher(encoder, streams=1, queue_tokens_max=queue_tokens_max, batch_tokens_max=512) as batcher,
         Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64) as server,
     ):
-        server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server, EmbedServer(batcher, cache_size=cache_size),
+        server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server,
+                   EmbedServer(batcher, cache_size=cache_size, cache_bytes_max=1 << 20),
                    "sourcier.embed.v1.EmbedService")
         await server.start()
         channel = open_channel(f"127.0.0.1:{server.port}")
@@ -112,6 +115,22 @@ async def test_a_question_asked_again_is_remembered(tmp_path: Path) -> None:
         # Passages are embedded once in their life: they would only push questions out.
         await service.embed("le chat", role=PASSAGE)
         assert len(service.engine.shapes) == batches + 1
+
+
+async def test_questions_are_remembered_for_who_asked_them_alone(tmp_path: Path) -> None:
+    async with embedding(tmp_path) as service:
+        await service.embed("le chat")
+        assert (await service.embed("le chat", tenant="globex")).cache_hits == 0
+        assert (await service.embed("le chat", tenant="globex")).cache_hits == 1
+
+
+async def test_what_nobody_waits_for_pushes_no_question_out(tmp_path: Path) -> None:
+    bulk = embed_pb2.PRIORITY_BULK
+    async with embedding(tmp_path, cache_size=1) as service:
+        await service.embed("le chat")
+        assert (await service.embed("le chien", priority=bulk)).cache_hits == 0
+        assert (await service.embed("le chien", priority=bulk)).cache_hits == 0
+        assert (await service.embed("le chat", priority=bulk)).cache_hits == 1
 
 
 @pytest.mark.parametrize(("texts", "fields", "field"), [

@@ -74,10 +74,16 @@ class Scenario:
     """Draws how long the language model waits before each delta, in hundredths of a second."""
     ranker: str = "late-interaction"
     embed_error: ServiceError | None = None
+    embed_errors: dict[str, ServiceError] = field(default_factory=dict)
+    """What is met by who has these texts embedded."""
+    embedded: list[str] = field(default_factory=list)
+    """The texts that were to be embedded, in order."""
     embed_passages_error: ServiceError | None = None
     embed_as: dict[str, str] = field(default_factory=dict)
     """Texts that have the vector of another one."""
     rerank_error: ServiceError | None = None
+    rerank_error_of: str | None = None
+    """The one question whose ranking meets the error; None for all."""
     generate_error: ServiceError | None = None
     pace_seconds: float = 0.0
     """The time before each delta."""
@@ -123,6 +129,10 @@ class FakeEmbed(embed_pb2_grpc.EmbedServiceServicer):
         """Embed texts."""
         if self._scenario.embed_error is not None:
             raise self._scenario.embed_error
+        self._scenario.embedded += request.texts
+        for text in request.texts:
+            if text in self._scenario.embed_errors:
+                raise self._scenario.embed_errors[text]
         if request.role == embed_pb2.TEXT_ROLE_PASSAGE and self._scenario.embed_passages_error is not None:
             raise self._scenario.embed_passages_error
         return embed_pb2.EmbedResponse(
@@ -143,7 +153,7 @@ class FakeRerank(rerank_pb2_grpc.RerankServiceServicer):
 
     async def Rerank(self, request: Any, context: Any) -> Any:
         """Score and sort."""
-        if self._scenario.rerank_error is not None:
+        if self._scenario.rerank_error is not None and self._scenario.rerank_error_of in (None, request.query):
             raise self._scenario.rerank_error
         words = set(_WORD.findall(request.query.lower()))
         scores = {

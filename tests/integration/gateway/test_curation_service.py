@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from services.chassis.channels import Deadline
-from services.chassis.errors import FailedPrecondition, Unavailable
+from services.chassis.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, ServiceError, Unavailable
 from services.chassis.postgres import ALL_TENANTS, Database
+from services.gateway import learned_vectors
+from services.gateway.embedding import QueryEmbedding, ServedSpace
 from services.gateway.learned_vectors import LearnedVectors
 from services.index import collections, documents, space_builds, spaces
 from services.index.spaces import EmbeddingSpace
@@ -440,6 +442,73 @@ async def test_learned_responses_follow_their_collection_into_another_space(hand
             await space_builds.drop(connection, tenant="acme", collection="default")
         assert await Writer(handbook).count("learned_response_vectors") == 1
         assert await answered_directly(served)
+
+
+async def lack_vectors(database: Database) -> None:
+    """Take all learned responses' vectors away."""
+    async with database.transaction(tenant="acme") as connection:
+        await connection.execute("delete from learned_response_vectors")
+
+
+async def test_a_response_that_cannot_be_embedded_holds_up_no_other_and_is_told_of_once(
+    handbook: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(learned_vectors, "BATCH", 1)
+    scenario = Scenario()
+    async with curated(handbook, scenario) as served:
+        for number in range(3):
+            await add(served, f"Question {number} ?")
+        await lack_vectors(handbook)
+        scenario.embed_errors = {"Question 0 ?": InvalidArgument("too many tokens")}
+        worker = LearnedVectors(handbook, served.peers.embed, interval_seconds=60)
+        assert [await worker.make() for _ in range(4)] == [0, 1, 1, 0]
+        scenario.embedded.clear()
+        assert [await worker.make() for _ in range(3)] == [0, 0, 0]
+        assert scenario.embedded == []
+    assert caplog.text.count("a learned response cannot be embedded") == 1
+
+
+async def test_what_was_made_before_a_failure_is_kept_and_what_is_behind_it_comes_next(handbook: Database) -> None:
+    scenario = Scenario()
+    async with curated(handbook, scenario) as served:
+        for number in range(3):
+            await add(served, f"Question {number} ?")
+        await lack_vectors(handbook)
+        scenario.embed_errors = {"Question 1 ?": ServiceError("out of order")}
+        worker = LearnedVectors(handbook, served.peers.embed, interval_seconds=60)
+        assert [await worker.make() for _ in range(3)] == [1, 1, 0]
+        scenario.embed_errors = {}
+        # The look before ended at the one that failed: the next one finds the end, and the one after begins anew.
+        assert [await worker.make() for _ in range(3)] == [0, 1, 0]
+
+
+class TwoSpaces:
+    """Embed services of two spaces, one of which fails."""
+
+    async def served(self, **options: Any) -> list[ServedSpace]:
+        """Name both, the one that fails first."""
+        return [ServedSpace(space_id, "m", "1", SPACE.dimension, "e") for space_id in (SPACE.space_id, "other-space")]
+
+    async def embed_query(self, text: str, *, space_id: str, **options: Any) -> QueryEmbedding:
+        """Embed in the other space alone."""
+        if space_id == SPACE.space_id:
+            raise ResourceExhausted("the queue is full")
+        return QueryEmbedding(space_id, np.ones(SPACE.dimension, np.float32), b"", ())
+
+
+async def test_a_space_that_fails_holds_up_no_other(handbook: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned_vectors, "BATCH", 2)
+    other = EmbeddingSpace(**{name: getattr(SPACE, name) for name in SPACE.__slots__} | {"space_id": "other-space"})
+    async with curated(handbook) as served:
+        for number in range(3):
+            await add(served, f"Question {number} ?")
+        await built(handbook, other)
+        await lack_vectors(handbook)
+    worker = LearnedVectors(handbook, TwoSpaces(), interval_seconds=60)  # type: ignore[arg-type]
+    assert [await worker.make() for _ in range(3)] == [2, 1, 0]
+    async with handbook.transaction(tenant="acme") as connection:
+        cursor = await connection.execute("select distinct space_id from learned_response_vectors")
+        assert await cursor.fetchall() == [("other-space",)]
 
 
 async def built(database: Database, space: EmbeddingSpace) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from services.chassis.errors import FailedPrecondition
+from services.chassis.errors import FailedPrecondition, ResourceExhausted
 from services.chassis.postgres import Database
 from services.chassis.telemetry import degradations_total
 from sourcier.gateway.v1 import answer_pb2, curation_pb2
@@ -228,6 +228,21 @@ async def test_a_search_in_the_middle_of_the_answer_is_not_made_in_sight(handboo
     assert text(events) == SAID
     assert "in the middle of its answer" in degraded(events)[0]
     assert events[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_ANSWERED
+
+
+async def test_a_ranking_for_the_question_that_fails_is_said_as_in_mode_injection(handbook: Database) -> None:
+    for settings in ({}, {"answerability_threshold": 0.001, "refusal_threshold": -1}):
+        scenario = Scenario(
+            script=plays((search("jours de télétravail"),), (SAID,)), rerank_error=ResourceExhausted("too many"),
+            rerank_error_of=QUESTION,
+        )
+        async with gateway(handbook, scenario, **settings) as served:
+            events, error = await served.ask(QUESTION, mode=TOOLS)
+        assert error is None
+        # For the model's own words it was ranked; the question's search, where there is one, is told of once each time.
+        assert set(degraded(events)) == {"too many; the order is the search's"}
+        assert {event.degraded.stage for event in events if event.HasField("degraded")} == {"rerank"}
+        assert len(degraded(events)) == (2 if settings else 1)
 
 
 async def test_sentences_without_support_are_withheld_here_too(handbook: Database) -> None:

@@ -164,12 +164,18 @@ async def test_an_endpoint_that_does_not_answer_costs_the_callers_deadline_and_i
             await endpoint.closed_early.wait()
 
 
-async def test_an_endpoint_that_is_said_not_to_know_probabilities_is_not_asked() -> None:
+@pytest.mark.parametrize("said", [
+    {"logprobs": False}, {"omitted": {"logprobs"}}, {"omitted": {"temperature", "top_logprobs"}},
+])
+async def test_an_endpoint_that_is_said_not_to_know_probabilities_is_not_asked(said: dict[str, Any]) -> None:
     async with http_endpoint(says({})) as endpoint:
-        engine = OpenAIEngine(Endpoint(url=endpoint.url, model="m", logprobs=False), connections_max=4)
+        engine = OpenAIEngine(Endpoint(url=endpoint.url, model="m", **said), connections_max=4)
         async with serving(engine) as service:
             error = await refusal(service.stub.Score(question("Confirme ?"), timeout=10))
+            described = await service.stub.Describe(pb.DescribeRequest(), timeout=10)
+    assert not described.scores
     assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert "SOURCIER_GENERATE_OPENAI_OMIT" in str(error.details())
     assert endpoint.exchanges == []
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from services.chassis.errors import InvalidArgument
+from services.chassis.errors import InvalidArgument, ServiceError
 from services.chassis.serving import Server
 from services.generate.engine import Generation, Piece
 from services.generate.script import Rule, Script
@@ -72,6 +72,8 @@ class TextEmbed(embed_pb2_grpc.EmbedServiceServicer):
     seen: list[tuple[int, str]] = field(default_factory=list)
     refused: str = ""
     """What no text may hold."""
+    failing: str = ""
+    """What no text may hold, or the service fails."""
     priorities: set[int] = field(default_factory=set)
 
     async def Describe(self, request: Any, context: Any) -> Any:
@@ -84,6 +86,8 @@ class TextEmbed(embed_pb2_grpc.EmbedServiceServicer):
         self.seen += [(request.role, text) for text in request.texts]
         if any(self.refused and self.refused in text for text in request.texts):
             raise InvalidArgument("a text is too long")
+        if any(self.failing and self.failing in text for text in request.texts):
+            raise ServiceError("out of order")
         return embed_pb2.EmbedResponse(space_id=SPACE.space_id, embeddings=[
             embed_pb2.Embedding(vector=np.frombuffer(text_vector(text), "<f2").astype("<f4").tobytes())
             for text in request.texts

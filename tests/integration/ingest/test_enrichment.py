@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from services.chassis.errors import Unavailable
 from services.chassis.postgres import ALL_TENANTS
 from services.generate.script import Rule
-from services.index import documents, unit_builds, unit_work, units
+from services.index import documents, unit_builds, unit_points, unit_work, units
 from services.index.agents import AgentChange, update_agent
 from services.index.deployments import create_deployment
 from services.index.units import UnitChange
@@ -30,7 +31,7 @@ from tests.integration.ingest.fix_enriching import (
     unit,
 )
 from tests.integration.ingest.fix_pipeline import TENANT
-from tests.waiting import eventually
+from tests.waiting import eventually, until
 
 
 @pytest.fixture(autouse=True)
@@ -166,6 +167,53 @@ async def test_a_unit_that_cannot_be_embedded_holds_up_no_other(serve: Serve) ->
         await service.settled(["enriched", "failed"])
         assert ("failed", "INVALID_ARGUMENT") in await service.units()
         assert direct(await asked(service, QUESTION)) is not None
+
+
+@pytest.mark.parametrize("looked_at", [1, 16])
+async def test_a_unit_whose_vectors_fail_holds_up_none_beside_it_and_behind_it(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, looked_at: int
+) -> None:
+    monkeypatch.setattr(enrichment, "VECTOR_UNITS", looked_at)
+    async with enriching(serve, TELEWORK_RULE, HOLIDAYS_RULE) as service:
+        service.embed.failing = "télétravail"
+        writer = Writer(service.pipeline.database)
+        await writer.collection()
+        await service.agent()
+        await writer.index("telework.md", [TELEWORK], title="Télétravail")
+
+        async def enriched() -> bool:
+            return await service.units() == [("enriched", "")]
+
+        await eventually(enriched)
+        await writer.index("holidays.md", [HOLIDAYS], title="Congés")
+
+        async def filled() -> bool:
+            return bool(await service.pipeline.rows("select from unit_points"))
+
+        await eventually(filled)
+        assert len(await service.pipeline.rows("select from unit_gaps")) == 1
+        service.embed.failing = ""
+        await service.settled(["enriched", "enriched"])
+
+
+async def test_a_step_that_fails_keeps_none_of_the_others_from_their_turn(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = ((unit_builds, "wanting"), (unit_builds, "open_builds"), (unit_work, "release"), (unit_points, "gaps"),
+             (unit_builds, "clear_retired"))
+    tried: set[str] = set()
+
+    def failing(name: str) -> Any:
+        async def fail(*arguments: object, **options: object) -> None:
+            tried.add(name)
+            raise Unavailable("not now")
+
+        return fail
+
+    for module, name in steps:
+        monkeypatch.setattr(module, name, failing(name))
+    async with enriching(serve):
+        await until(lambda: tried == {name for _, name in steps})
 
 
 async def test_a_document_costs_no_more_than_allowed(serve: Serve) -> None:

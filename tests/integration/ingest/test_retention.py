@@ -128,7 +128,7 @@ async def test_a_step_that_fails_keeps_none_of_the_others_from_their_turn(
     failing(maintenance.frequencies, "refresh")
     failing(maintenance.planner_statistics, "refresh")
     failing(maintenance.manifests, "record_changed")
-    for name in ("over_versions", "expired_documents", "forget_expired"):
+    for name in ("over_versions", "expired_documents", "forget_jobs"):
         failing(maintenance.sweeping, name)
     async with serve(stages="") as service:
         keeper = Maintenance(service.database, service.parts.removal)
@@ -137,7 +137,7 @@ async def test_a_step_that_fails_keeps_none_of_the_others_from_their_turn(
             await keeper.run(stopping)
     # What has a share of the time or a time of its own has it when it fails, too.
     assert tried == {
-        "refresh": 6, "record_changed": 1, "over_versions": 1, "expired_documents": 1, "forget_expired": 1,
+        "refresh": 6, "record_changed": 1, "over_versions": 1, "expired_documents": 1, "forget_jobs": 1,
     }
 
 

@@ -101,4 +101,20 @@ def test_what_is_no_point_is_told_why(line: str, reason: str) -> None:
 
 def test_what_postgresql_cannot_hold_is_cleaned() -> None:
     point = read_point('{"content": "a\\u0000b \\ud800", "document_title": "x\\u0000\\ny"}')
-    assert (point.text, point.title) == ("ab ?", "x y")
+    assert (point.text, point.title) == ("ab", "x y")
+
+
+def test_texts_are_cleaned_as_those_of_documents_are() -> None:
+    hidden = "\u200b\u202e\U000e0041\u00ad"
+    point = read(
+        id=f"p{hidden}", question=f"Combien{hidden} ?", content=f"Te\u0301le\u0301{hidden}travail\r\npossible  \n",
+        document_title=f"Char{hidden}te", category=f"R{hidden}H", parent_context=[f"Con{hidden}gés"],
+        metadata={f"ser{hidden}vice": f"pa{hidden}ie", "tags": [f"a{hidden}", "b"]},
+    )
+    assert point.text == "Combien ?\nTélétravail\npossible"
+    assert (point.title, point.category, point.heading_path) == ("Charte", "RH", ("Congés",))
+    assert point.metadata == {"service": "paie", "tags": "a, b"}
+    # What tells points apart is what the other system says.
+    assert point.identity == f"p{hidden}"
+    with pytest.raises(PointInvalid, match="no text"):
+        read(content=hidden)

@@ -9,7 +9,7 @@ import pytest
 
 from services.chassis.errors import FailedPrecondition, InvalidArgument, Unavailable
 from services.generate.engine import Message
-from services.generate.openai_scores import LIKELIEST, read_scores, score_body
+from services.generate.openai_scores import LEAST, LIKELIEST, read_scores, score_body
 from services.generate.prompt import PromptEncoder
 from services.generate.script import Rule, probability
 from services.generate.server import CHOICE_CHARACTERS_MAX, CHOICES_MAX, checked_choices
@@ -93,6 +93,16 @@ def test_what_an_endpoint_tells_as_next_to_impossible_adds_up_too() -> None:
     assert no.log_probability == pytest.approx(0, abs=1e-5)
 
 
+@pytest.mark.parametrize(("told", "read"), [
+    (-math.inf, LEAST), (math.nan, LEAST), (-1e308, LEAST), (math.inf, 0.0), (1e-9, 0.0),
+])
+def test_what_is_no_logarithm_of_a_probability_is_brought_to_the_nearest_one(told: float, read: float) -> None:
+    likeliest = [{"token": "Oui", "logprob": told}, {"token": "Non", "logprob": -1.0}]
+    document = {"choices": [{"logprobs": {"content": [{"token": "x", "top_logprobs": likeliest}]}}]}
+    scores = read_scores(document, ["Oui", "Non"]).choices
+    assert [each.log_probability for each in scores] == [read, -1.0]
+
+
 def test_a_token_that_begins_two_answers_counts_for_neither() -> None:
     first, second = read_scores(completion(("No", 0.6), ("Non", 0.3), ("Nos", 0.1)), ["Non", "Nos"]).choices
     assert [math.exp(each.log_probability) for each in (first, second)] == pytest.approx([0.3, 0.1])
@@ -111,6 +121,7 @@ def test_an_endpoint_that_tells_no_probabilities_is_named_with_its_setting(docum
     [], {}, {"choices": []}, {"choices": "x"}, None,
     {"choices": [{"logprobs": {"content": [{"top_logprobs": [{"token": "Oui"}]}]}}]},
     {"choices": [{"logprobs": {"content": [{"top_logprobs": [{"token": "Oui", "logprob": "high"}]}]}}]},
+    {"choices": [{"logprobs": {"content": [{"top_logprobs": [{"token": "Oui", "logprob": -(10**400)}]}]}}]},
 ])
 def test_what_is_no_completion_is_unavailable(document: Any) -> None:
     with pytest.raises(Unavailable):
