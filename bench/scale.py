@@ -11,12 +11,11 @@ from bench.scale_corpus import GrownCorpus
 from bench.scale_insert import insert
 from bench.scale_load import LoadedIndex, loaded_index
 from bench.scale_passages import RealTexts, real_texts
-from bench.scale_search import FILTERS, Searches, under_load
+from bench.scale_search import CLIENTS, FILTERS, Searches, by_size, timed_under_load, under_load
 from bench.scale_server import asked_sizes, scale_server
 from bench.scale_variants import Comparison
 
 SIZES = (10_000, 100_000, 1_000_000)
-CLIENTS = (1, 4, 16)
 RECALL_MIN = 0.95
 DENSE_P95_MS, LEXICAL_P95_MS = 25.0, 60.0
 TARGET_SIZE = 1_000_000
@@ -117,15 +116,9 @@ async def _measure(tables: Tables, index: LoadedIndex, real: RealTexts, effort: 
             ask, clients=2, questions=len(real.questions), times=effort.calls // 4, seconds_max=effort.seconds
         )
         for clients in CLIENTS:
-            samples = await under_load(
-                ask, clients=clients, questions=len(real.questions), times=effort.calls * clients,
-                seconds_max=effort.seconds,
-            )
-            contestant = f"{name}, {kind}, {clients} clients"
-            tables.latency.samples[contestant] = samples
-            tables.latency.notes[contestant] = "p50 {:.1f}, p95 {:.1f}, p99 {:.1f}; {:.0f}/s".format(
-                *(percentile(samples, share) for share in (0.5, 0.95, 0.99)),
-                1000 * clients * len(samples) / sum(samples),
+            samples = await timed_under_load(
+                tables.latency, f"{name}, {kind}, {clients} clients", ask, clients=clients,
+                questions=len(real.questions), times=effort.calls * clients, seconds_max=effort.seconds,
             )
             if clients == 1 and (kind == "fused" or kind.endswith("no filter")):
                 tables.p95.samples[f"{name}, {kind.removesuffix(', no filter')}"] = _p95s(samples)
@@ -159,9 +152,6 @@ def _note(tables: Tables, corpus: GrownCorpus) -> None:
         name = f"{TARGET_SIZE:,} chunks, {kind}"
         if name in tables.p95.samples:
             tables.p95.limit(name, at_most=most)
-    series: dict[str, list[tuple[float, float]]] = {}
-    for name in tables.p95.samples:
-        size, kind = name.split(" chunks, ")
-        series.setdefault(kind, []).append((float(size.replace(",", "")), tables.p95.median(name)))
+    series = by_size({name: tables.p95.median(name) for name in tables.p95.samples})
     tables.p95.curves.append(Curve("p95 of a search by the size of the collection", "chunks", "ms", series,
                                    log_x=True, log_y=True))

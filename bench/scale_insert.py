@@ -43,6 +43,7 @@ async def _commit_all(index: LoadedIndex, corpus: GrownCorpus, *, documents: int
         )
     samples = []
     for number in range(documents):
+        part = slice(number * DOCUMENT, (number + 1) * DOCUMENT)
         source = new_id()
         chunks = tuple(
             IndexedChunk(
@@ -51,9 +52,7 @@ async def _commit_all(index: LoadedIndex, corpus: GrownCorpus, *, documents: int
                 language=chunk.language,
             )
             for place, (chunk, vector, codes) in enumerate(zip(
-                block.chunks[number * DOCUMENT : (number + 1) * DOCUMENT],
-                block.vectors[number * DOCUMENT : (number + 1) * DOCUMENT],
-                block.token_codes[number * DOCUMENT : (number + 1) * DOCUMENT], strict=True,
+                block.chunks[part], block.vectors[part], block.token_codes[part], strict=True,
             ))
         )
         async with index.database.transaction(tenant=TENANT) as connection:

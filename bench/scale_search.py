@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from bench.measuring import Table, percentile
 from bench.scale_corpus import DOCUMENT, identifier
 from bench.scale_load import COLLECTION, TENANT, LoadedIndex
 from bench.scale_passages import RealTexts
@@ -20,6 +21,7 @@ from services.index.filters import Filters
 from services.index.search import QuestionVector, SearchRequest
 
 LIMIT = 10
+CLIENTS = (1, 4, 16)
 ELSEWHERE = "elsewhere"
 """A filter on documents of another field and language than every question: nothing near a question matches."""
 ELSEWHERE_ORIGINS = ("cranfield",)
@@ -132,6 +134,28 @@ def nearest(
         order = np.argsort(-scored, axis=1, kind="stable")[:, :limit]
         best, places = np.take_along_axis(scored, order, axis=1), np.take_along_axis(placed, order, axis=1)
     return places
+
+
+async def timed_under_load(
+    table: Table, contestant: str, ask: Callable[[int], Awaitable[object]], *, clients: int, questions: int, times: int,
+    seconds_max: float,
+) -> list[float]:
+    """Return what `under_load` does, and keep it in a table, with its percentiles and the calls a second."""
+    samples = await under_load(ask, clients=clients, questions=questions, times=times, seconds_max=seconds_max)
+    table.samples[contestant] = samples
+    table.notes[contestant] = "p50 {:.1f}, p95 {:.1f}, p99 {:.1f}; {:.0f}/s".format(
+        *(percentile(samples, share) for share in (0.5, 0.95, 0.99)), 1000 * clients * len(samples) / sum(samples),
+    )
+    return samples
+
+
+def by_size(values: Mapping[str, float]) -> dict[str, list[tuple[float, float]]]:
+    """Return a curve's series of values that are named `10,000 chunks, kind`: by kind, over the size."""
+    series: dict[str, list[tuple[float, float]]] = {}
+    for name, value in values.items():
+        size, kind = name.split(" chunks, ")
+        series.setdefault(kind, []).append((float(size.replace(",", "")), value))
+    return series
 
 
 async def under_load(

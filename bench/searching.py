@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from bench.environment import running_stack
 from bench.ingestion import load
 from bench.measuring import Table, percentile
-from bench.search_parts import CANDIDATES, WARM, BareSearch, in_turn
+from bench.search_parts import CANDIDATES, WARM, bare_search, in_turn
 from bench.texts import questions, sheets
-from services.chassis.models import ModelStore, default_root
-from services.chassis.postgres import Database, DatabaseSettings
-from services.embed.settings import EmbedSettings
 from sourcier.client import Client
 from sourcier.options import SearchModeName
 
@@ -61,11 +56,7 @@ async def _modes(client: Client, asked: list[str], *, note: str) -> list[Table]:
 async def _against_parts(client: Client, addresses: Mapping[str, str], asked: list[str]) -> Table:
     """Time the call and its parts on the same question, in turn; who goes first changes."""
     table = Table("search, against the sum of its parts", "ms", higher_is_better=False)
-    store = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)))
-    # Two connections from the start: what opens a further one would be recorded among a search's statements.
-    settings = DatabaseSettings(url=addresses["SOURCIER_POSTGRES_URL"], connections_min=2)
-    async with Database(settings) as database:
-        bare = BareSearch(store.load(EmbedSettings.model_fields["model"].default), database)
+    async with bare_search(addresses["SOURCIER_POSTGRES_URL"]) as bare:
         # The modes asked the questions before, and the service remembers what it embedded.
         async for call, parts in in_turn(client, bare, [f"{question} (suite)" for question in asked]):
             for name, seconds in (

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from bench.environment import running_stack
 from bench.measuring import Curve, Table, percentile
 from bench.scale_load import TENANT, loaded_index
 from bench.scale_passages import RealTexts, real_texts
-from bench.scale_search import under_load
+from bench.scale_search import CLIENTS, by_size, timed_under_load, under_load
 from bench.scale_server import asked_sizes, scale_server
-from bench.search_parts import BareSearch, in_turn
-from services.chassis.models import ModelStore, default_root
-from services.chassis.postgres import Database, DatabaseSettings
-from services.embed.settings import EmbedSettings
+from bench.search_parts import bare_search, in_turn
 from sourcier.client import Client
 
 SIZES, QUICK_SIZES = (10_000, 100_000), (2_000,)
-CLIENTS = (1, 4, 16)
 PARTS_RATIO_MAX = 1.2
 PASSAGES, QUICK_PASSAGES = 100_000, 100
 """Real ones that the corpus is grown from."""
@@ -57,23 +50,15 @@ async def _measure(calls: Table, parts: Table, real: RealTexts, *, url: str, nam
         # Once for the caches, which a service that runs has warm.
         await under_load(ask, clients=2, questions=count, times=count, seconds_max=60)
         for clients in CLIENTS:
-            samples = await under_load(
-                ask, clients=clients, questions=count, times=count * clients, seconds_max=1 if quick else 20
-            )
-            contestant = f"{name}, {clients} clients"
-            calls.samples[contestant] = samples
-            calls.notes[contestant] = "p50 {:.1f}, p95 {:.1f}, p99 {:.1f}; {:.0f}/s".format(
-                *(percentile(samples, share) for share in (0.5, 0.95, 0.99)),
-                1000 * clients * len(samples) / sum(samples),
+            await timed_under_load(
+                calls, f"{name}, {clients} clients", ask, clients=clients, questions=count, times=count * clients,
+                seconds_max=1 if quick else 20,
             )
         await _beside_parts(parts, client, url=url, name=name, questions=real.questions[:count])
 
 
 async def _beside_parts(table: Table, client: Client, *, url: str, name: str, questions: tuple[str, ...]) -> None:
-    store = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)))
-    # Two connections from the start: what opens a further one would be recorded among a search's statements.
-    async with Database(DatabaseSettings(url=url, connections_min=2)) as database:
-        bare = BareSearch(store.load(EmbedSettings.model_fields["model"].default), database, tenant=TENANT)
+    async with bare_search(url, tenant=TENANT) as bare:
         async for call, parts in in_turn(client, bare, questions):
             for part, seconds in (
                 ("Search over gRPC", call.whole), ("the parts, bare", parts.total),
@@ -85,10 +70,7 @@ async def _beside_parts(table: Table, client: Client, *, url: str, name: str, qu
 
 
 def _note(calls: Table, parts: Table) -> None:
-    series: dict[str, list[tuple[float, float]]] = {}
-    for name, samples in calls.samples.items():
-        size, clients = name.split(" chunks, ")
-        series.setdefault(f"{clients}, p95", []).append((float(size.replace(",", "")), percentile(samples, 0.95)))
+    series = by_size({f"{name}, p95": percentile(samples, 0.95) for name, samples in calls.samples.items()})
     calls.curves.append(Curve("p95 of Search over gRPC by the size of the collection", "chunks", "ms", series,
                               log_x=True, log_y=True))
     for name in parts.samples:
