@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from sourcier import errors
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.pauses import jittered
 
 Events = AsyncGenerator[answer_pb2.AskEvent, None]
 Resume = Callable[[str, int, float], Events]
@@ -51,9 +51,7 @@ async def read_through(
             broken = error
         tries += 1
         left = ends_at - time.monotonic()
-        ceiling = min(DELAY_SECONDS * 2 ** (tries - 1), DELAY_SECONDS_MAX)
-        # All who read from a gateway lose it in one moment, and would come to the next in one.
-        delay = random.uniform(ceiling / 2, ceiling)  # noqa: S311 - not a secret
+        delay = jittered(min(DELAY_SECONDS * 2 ** (tries - 1), DELAY_SECONDS_MAX))
         if tries > TRIES_MAX or left <= delay:
             raise errors.AnswerInterrupted(
                 broken.message, answer_id=answer_id, after_sequence=after_sequence, request_id=broken.request_id

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 import threading
 import time
 import uuid
@@ -19,6 +18,7 @@ import grpc
 from sourcier import errors
 from sourcier.channel import Channel
 from sourcier.gateway.v1 import knowledge_pb2, knowledge_pb2_grpc
+from sourcier.pauses import jittered
 from sourcier.results import UploadResult
 
 PIECE_BYTES = 256 * 1024
@@ -37,9 +37,7 @@ async def send(
         try:
             return await _send_once(channel, header, file, timeout_seconds=max(deadline - time.monotonic(), 0))
         except (errors.Unavailable, errors.ResourceExhausted):
-            ceiling = _BACKOFF_SECONDS * 2 ** (attempt - 1)
-            # What was refused together would come back together.
-            pause_seconds = random.uniform(ceiling / 2, ceiling)  # noqa: S311 - not a secret
+            pause_seconds = jittered(_BACKOFF_SECONDS * 2 ** (attempt - 1))
             if attempt >= attempts or start is None or time.monotonic() + pause_seconds > deadline:
                 raise
         await asyncio.sleep(pause_seconds)

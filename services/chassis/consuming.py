@@ -86,8 +86,12 @@ def disposition(
 def retry_delay_seconds(deliveries: int) -> float:
     """Return the delay before the next delivery: growing, capped, with full jitter against retry storms."""
     # What is never given up is delivered thousands of times: a power of that many would be out of range.
-    ceiling = min(0.2 * 2.0 ** min(deliveries - 1, 10), NAK_DELAY_SECONDS_MAX)
-    return random.uniform(ceiling / 2, ceiling)  # noqa: S311 - not a secret
+    return jittered(min(0.2 * 2.0 ** min(deliveries - 1, 10), NAK_DELAY_SECONDS_MAX))
+
+
+def jittered(ceiling_seconds: float) -> float:
+    """Return a delay of half of this to all of it: what failed together must not come back together."""
+    return random.uniform(ceiling_seconds / 2, ceiling_seconds)  # noqa: S311 - not a secret
 
 
 def unsettled_delay_seconds(deliveries: int, *, deliveries_max: int = DELIVERIES_MAX) -> float:

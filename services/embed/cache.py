@@ -39,10 +39,11 @@ class QueryCache:
         key = (tenant, text)
         if (replaced := self._entries.pop(key, None)) is not None:
             self._bytes -= bytes_of(text, replaced)
-        if self._size == 0 or bytes_of(text, encoded) > self._bytes_max:
+        added = bytes_of(text, encoded)
+        if self._size == 0 or added > self._bytes_max:
             return
         self._entries[key] = encoded
-        self._bytes += bytes_of(text, encoded)
+        self._bytes += added
         while len(self._entries) > self._size or self._bytes > self._bytes_max:
             (_, left_text), left = self._entries.popitem(last=False)
             self._bytes -= bytes_of(left_text, left)

@@ -60,7 +60,7 @@ class FaqSources:
 
     def apply_to(self, query: Query) -> bool:
         """Return whether a question gets any: one that asks for certain documents or kinds of passages does not."""
-        return self.count_max > 0 and query.filters.empty and not query.kinds
+        return self.count_max > 0 and not query.is_narrow
 
     def of(self, nearest: Sequence[NearResponse], query: Query) -> tuple[NearResponse, ...]:
         """Return those that are close enough, closest first."""
@@ -163,9 +163,7 @@ class DirectAnswers:
                 )
                 if not query.direct:
                     return _Looked(nearest)
-                # Who asks for certain documents, or kinds of passages, wants no answer that rests on others.
-                narrowed = not query.filters.empty or bool(query.kinds)
-                chosen = None if narrowed else choose(
+                chosen = None if query.is_narrow else choose(
                     query.question, nearest.responses, similarity_min=similarity_min
                 )
                 if chosen is not None or agent.settings.indexing_method != "qa_atomic":

@@ -95,6 +95,11 @@ class Query:
     """The collection's settings that the search was planned by, if it is to be refused where they are others by now."""
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether certain documents, or kinds of passages, are asked for: an FAQ's entries may rest on others."""
+        return not self.filters.empty or bool(self.kinds)
+
+    @property
     def unit_method(self) -> str:
         """The indexing method by which knowledge units are searched; empty for none."""
         method = self.agent.settings.indexing_method if self.agent is not None else ""

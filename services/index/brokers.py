@@ -6,7 +6,7 @@ counts less than it did, has lost messages. The record is in PostgreSQL, and eve
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,7 +24,7 @@ class StreamState:
 
 
 async def lost_messages(
-    connection: Connection, states: Iterable[StreamState], *, look: Callable[[], Awaitable[Iterable[StreamState]]]
+    connection: Connection, states: Sequence[StreamState], *, look: Callable[[], Awaitable[Sequence[StreamState]]]
 ) -> tuple[list[str], datetime]:
     """Record the streams as they are now; return the names of those that went back, and the time of the record.
 
@@ -35,7 +35,7 @@ async def lost_messages(
     known = {stream: (created, last) for stream, created, last in await (await connection.execute(SELECT)).fetchall()}
     went_back = _went_back(states, known)
     if went_back:
-        states = list(await look())
+        states = await look()
         went_back = _went_back(states, known)
     for state in sorted(states, key=lambda state: state.stream):
         await connection.execute(
@@ -47,7 +47,7 @@ async def lost_messages(
     return went_back, row[0]
 
 
-def _went_back(states: Iterable[StreamState], known: Mapping[str, tuple[str, int]]) -> list[str]:
+def _went_back(states: Sequence[StreamState], known: Mapping[str, tuple[str, int]]) -> list[str]:
     """Return the streams that were made anew, or count less than is known of them."""
     found = []
     for state in states:

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from psycopg.rows import class_row
 
 from services.chassis.postgres import Connection
+from services.index.pagination import FIRST_KEY
 from services.index.space_builds import HELD
-
-FIRST_ID = "00000000-0000-0000-0000-000000000000"
-"""The id that all others come after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ async def missing_vectors(
     """
     values = {
         "space_id": space_id, "limit": limit,
-        "tenant": "" if after is None else after.tenant, "after": FIRST_ID if after is None else after.response_id,
+        "tenant": "" if after is None else after.tenant, "after": FIRST_KEY if after is None else after.response_id,
     }
     async with connection.cursor(row_factory=class_row(MissingVector)) as cursor:
         await cursor.execute(SELECT_MISSING, values)

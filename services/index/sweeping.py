@@ -8,6 +8,7 @@ from datetime import datetime
 
 from services.chassis.postgres import Connection
 from services.index.commit_statements import LOCK_DOCUMENT
+from services.index.pagination import FIRST_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ async def forget_jobs(
     cursor = await connection.execute(DELETE_JOBS, {
         "older_than_seconds": older_than_seconds, "limit": limit,
         "finished_at": None if after is None else after.finished_at,
-        "job_id": None if after is None else after.job_id,
+        "job_id": FIRST_KEY if after is None else after.job_id,
     })
     row = await cursor.fetchone()
     if row is None or row[2] < limit:
@@ -98,10 +99,7 @@ with looked_at as materialized (
     select job_id, version_id, finished_at
     from jobs
     where status in ('completed', 'failed') and finished_at < now() - make_interval(secs => %(older_than_seconds)s)
-      and (finished_at, job_id) > (
-          coalesce(%(finished_at)s::timestamptz, '-infinity'),
-          coalesce(%(job_id)s::uuid, '00000000-0000-0000-0000-000000000000')
-      )
+      and (finished_at, job_id) > (coalesce(%(finished_at)s::timestamptz, '-infinity'), %(job_id)s::uuid)
     order by finished_at, job_id
     limit %(limit)s
 ),

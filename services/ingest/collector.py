@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from services.chassis import telemetry
+from services.chassis.consuming import jittered
 from services.chassis.errors import (
     DocumentEmpty,
     DocumentRejected,
@@ -258,8 +258,7 @@ class Collector:
                 nothing = StoredObject(key=claimed.key, etag="", size_bytes=0, last_modified=datetime.now(UTC))
                 await self._refuse(claimed, rule, nothing, error)
                 return
-            ceiling = min(0.5 * 2.0 ** claimed.attempts, DELAY_SECONDS_MAX)
-            delay_seconds = random.uniform(ceiling / 2, ceiling)  # noqa: S311 - not a secret
+            delay_seconds = jittered(min(0.5 * 2.0 ** claimed.attempts, DELAY_SECONDS_MAX))
             async with self._claimed(claimed) as connection:
                 await manifest.postpone(connection, claimed, delay_seconds=delay_seconds, error=error.message)
         except ServiceError as unrecorded:

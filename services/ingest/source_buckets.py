@@ -33,18 +33,17 @@ def check_watched(rules: BucketRules, *, source_url: str, own_url: str, own_buck
     url = source_url or own_url
     variable = "SOURCIER_INGEST_SOURCE_S3_URL" if source_url else "SOURCIER_S3_URL"
     parts = urlsplit(url)
-    one_bucket = parts.scheme not in {"http", "https"}
-    # A folder has no name: whatever the first rule calls it.
-    named = parts.netloc.partition("@")[0] or rules.rules[0].bucket if one_bucket and rules.rules else ""
-    own = url == own_url
+    is_server = parts.scheme in {"http", "https"}
     for rule in rules.rules:
-        if one_bucket and rule.bucket != named:
+        # What is no server is one bucket; a folder has no name but what the first rule calls it.
+        bucket = own_bucket if is_server else parts.netloc.partition("@")[0] or rules.rules[0].bucket
+        if not is_server and rule.bucket != bucket:
             raise InvalidArgument(
                 f"the bucket {rule.bucket!r} is watched, but {variable} is {parts.scheme}://"
                 f"{parts.hostname or parts.path}, which is one bucket alone; name the watched bucket's own in "
                 "SOURCIER_INGEST_SOURCE_S3_URL", field="bucket",
             )
-        if own and rule.bucket == (named or own_bucket) and _holds_own(rule.prefix):
+        if url == own_url and rule.bucket == bucket and _holds_own(rule.prefix):
             raise InvalidArgument(
                 f"the bucket {rule.bucket!r} is watched from {rule.prefix!r} on, where the service keeps files of its "
                 f"own ({', '.join(OWN_PREFIXES)}), which would be taken in without an end; watch another bucket, or "

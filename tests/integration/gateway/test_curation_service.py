@@ -444,6 +444,13 @@ async def test_learned_responses_follow_their_collection_into_another_space(hand
         assert await answered_directly(served)
 
 
+async def add_without_vectors(served: Gateway, database: Database) -> None:
+    """Add three questions, and take their vectors away."""
+    for number in range(3):
+        await add(served, f"Question {number} ?")
+    await lack_vectors(database)
+
+
 async def lack_vectors(database: Database) -> None:
     """Take all learned responses' vectors away."""
     async with database.transaction(tenant="acme") as connection:
@@ -456,9 +463,7 @@ async def test_a_response_that_cannot_be_embedded_holds_up_no_other_and_is_told_
     monkeypatch.setattr(learned_vectors, "BATCH", 1)
     scenario = Scenario()
     async with curated(handbook, scenario) as served:
-        for number in range(3):
-            await add(served, f"Question {number} ?")
-        await lack_vectors(handbook)
+        await add_without_vectors(served, handbook)
         scenario.embed_errors = {"Question 0 ?": InvalidArgument("too many tokens")}
         worker = LearnedVectors(handbook, served.peers.embed, interval_seconds=60)
         assert [await worker.make() for _ in range(4)] == [0, 1, 1, 0]
@@ -471,9 +476,7 @@ async def test_a_response_that_cannot_be_embedded_holds_up_no_other_and_is_told_
 async def test_what_was_made_before_a_failure_is_kept_and_what_is_behind_it_comes_next(handbook: Database) -> None:
     scenario = Scenario()
     async with curated(handbook, scenario) as served:
-        for number in range(3):
-            await add(served, f"Question {number} ?")
-        await lack_vectors(handbook)
+        await add_without_vectors(served, handbook)
         scenario.embed_errors = {"Question 1 ?": ServiceError("out of order")}
         worker = LearnedVectors(handbook, served.peers.embed, interval_seconds=60)
         assert [await worker.make() for _ in range(3)] == [1, 1, 0]

@@ -6,7 +6,6 @@ import asyncio
 import io
 import json
 import pkgutil
-import random
 import subprocess
 import sys
 from contextlib import aclosing
@@ -184,18 +183,11 @@ async def test_an_upload_is_repeated_whole(client: Client, gateway: FakeGateway,
 
 
 async def test_uploads_that_were_refused_together_do_not_come_back_together(
-    client: Client, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+    client: Client, gateway: FakeGateway, pauses: list[tuple[float, float]]
 ) -> None:
-    bounds = []
-
-    def uniform(low: float, high: float) -> float:
-        bounds.append((low, high))
-        return 0.0
-
-    monkeypatch.setattr(random, "uniform", uniform)
     gateway.failures = [service_errors.ResourceExhausted("full"), service_errors.ResourceExhausted("full")]
     await client.upload(b"abc", filename="a.txt")
-    assert bounds == [(0.25, 0.5), (0.5, 1.0)]
+    assert pauses == [(0.25, 0.5), (0.5, 1.0)]
 
 
 async def test_an_upload_that_is_refused_says_why(client: Client, tmp_path: Path) -> None:
