@@ -22,7 +22,8 @@ from services.chassis.channels import Deadline
 from services.chassis.errors import ServiceError
 from services.gateway import search_tool
 from services.gateway.chat import ChatMessage, ToolCall
-from services.gateway.messages import messages_for
+from services.gateway.history import language_of
+from services.gateway.messages import messages_in
 from services.gateway.peers import Generation, Limits, Peers, SamplingOptions
 from services.gateway.settings import GatewaySettings
 from services.gateway.tool_answering import CALL_TOKENS_MAX, IDLE_CHARACTERS_MAX, NO_SEARCH
@@ -123,7 +124,7 @@ async def _ask(client: Client, peers: Peers, wanted: Wanted) -> Called:
 
 async def first_turn(peers: Peers, question: str) -> tuple[str, str]:
     """Return what the model does with a question when nobody has reminded it of the tool, and what it searches for."""
-    messages = messages_for(question)
+    messages = messages_in(language_of(question))
     texts = search_tool.texts_for(messages)
     tool = search_tool.definition(texts, limit=search_tool.LIMIT_DEFAULT)
     chat = [

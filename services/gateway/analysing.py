@@ -30,7 +30,6 @@ from services.gateway.rewriting import Implausible, cleaned
 from services.index import figures, names
 from services.index.facets import Facets, Fact, find_facets, matches_any, texts_of
 from services.index.filters import Filters
-from services.index.language import detect
 
 logger = logging.getLogger(__name__)
 
@@ -131,7 +130,7 @@ class Analyser:
         self, query: Query, facets: Facets, *, answer_id: str, deadline: Deadline
     ) -> tuple[str, Generation]:
         messages = [
-            ChatMessage("system", _ENGLISH if detect(query.question) == "en" else _FRENCH),
+            ChatMessage("system", _ENGLISH if query.language == "en" else _FRENCH),
             ChatMessage("user", one_line(query.question)),
         ]
         text = ""

@@ -152,7 +152,7 @@ def signs_of(
     `background` is late interaction of the question with texts about anything at all.
     """
     read = [_Read(entry) for entry in ranked[:given]]
-    scores = sorted((entry.rerank_score for entry in ranked if entry.rerank_score is not None), reverse=True)
+    scores = sorted((entry.late_interaction for entry in ranked if entry.late_interaction is not None), reverse=True)
     similarities = sorted(
         (entry.found.similarity for entry in ranked if entry.found.similarity is not None), reverse=True
     )

@@ -11,7 +11,6 @@ from typing import Protocol
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
-from services.chassis.late_interaction import LATE_INTERACTION
 from services.gateway.analysing import Analyser
 from services.gateway.assessing import Assessor
 from services.gateway.checking import Finding, Thresholds
@@ -34,8 +33,9 @@ from services.gateway.grounds import informing
 from services.gateway.history import History
 from services.gateway.judge import log_odds
 from services.gateway.marking import Marking
-from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_for
+from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_in
 from services.gateway.modes import AnswerMode, ToolLimits
+from services.gateway.narrowing import Closeness
 from services.gateway.neighbours import join, located
 from services.gateway.peers import Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
@@ -59,6 +59,8 @@ class AnswerOptions:
     refusal_similarity: float
     answerability_threshold: float
     """0 leaves it to the two above."""
+    cross_encoder_threshold: float | None
+    """Asked for beside all that, where a cross-encoder re-ranked; None asks nothing of its scores."""
     quote_threshold: float
     support: Thresholds
     strictness: Strictness
@@ -108,7 +110,7 @@ class Answerer:
         """Yield what happens, `Finished` last; raise when a service that cannot be done without is unavailable."""
         started_at = time.perf_counter()
         stopwatch = Stopwatch()
-        messages = messages_for(query.question, options.history)
+        messages = messages_in(query.language)
         yield Started(query.question, messages.language)
         by_tools = self._by_tools if options.mode is AnswerMode.TOOLS else None
         analyser = self._analyser if options.analyse else None
@@ -157,7 +159,7 @@ class Answerer:
         embedding, passages = found.embedding, found.passages
         assert embedding is not None
         likely: float | None = None
-        if self._assessor is not None and found.looked_at and assesses(options, self._peers):
+        if self._assessor is not None and found.looked_at and options.answerability_threshold > 0:
             with stopwatch.measure("assess"):
                 likely, degradation = await self._assessor.assess(
                     query, embedding, found.looked_at, deadline=deadline
@@ -196,12 +198,6 @@ def margin_of(likely: float | None, options: AnswerOptions) -> float | None:
     return None if likely is None else log_odds(likely) - log_odds(options.answerability_threshold)
 
 
-def assesses(options: AnswerOptions, peers: Peers) -> bool:
-    """Return whether a question is assessed by signs of its search."""
-    # A cross-encoder's scores are of another scale than those that the weights were fitted on.
-    return options.answerability_threshold > 0 and peers.ranker in ("", LATE_INTERACTION)
-
-
 def refuse(
     passages: tuple[RankedPassage, ...], options: AnswerOptions, *, text: str, likely: float | None = None
 ) -> Refused | None:
@@ -211,19 +207,15 @@ def refuse(
     """
     if not passages:
         return Refused(text, "NOTHING_FOUND", None)
+    # The re-ranker's own score, for the threshold was set on it; the order rests on a share of BM25 too.
     reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
-    if reranked:
-        # The re-ranker's own score, for the threshold was set on it; the order rests on a share of BM25 too.
-        best = max(reranked)
-        close = best >= options.refusal_threshold
-    else:
-        best = passages[0].score
-        # Reciprocal ranks say nothing of closeness, so the cosine decides; a lexical hit alone may be an exact code.
-        similarities = [entry.found.similarity for entry in passages if entry.found.similarity is not None]
-        close = not similarities or max(similarities) >= options.refusal_similarity
     if likely is not None:
         close = likely >= options.answerability_threshold
-    return None if close else Refused(text, "BELOW_THRESHOLD", best)
+    else:
+        close = Closeness(options.refusal_threshold, options.refusal_similarity).reached(passages)
+    if reranked and not passages[0].by_late_interaction and options.cross_encoder_threshold is not None:
+        close = close and max(reranked) >= options.cross_encoder_threshold
+    return None if close else Refused(text, "BELOW_THRESHOLD", max(reranked, default=passages[0].score))
 
 
 class Writer:
@@ -261,8 +253,9 @@ class Writer:
         )
         self._margin = margin_of(likely, options)
         self._best_score = passages[0].score
-        reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
-        self._closeness = max(reranked, default=-1.0)
+        self._closeness = max(
+            (entry.late_interaction for entry in passages if entry.late_interaction is not None), default=-1.0
+        )
         self._stopwatch = stopwatch
         self._deadline = deadline
         self.outcome = Outcome.ANSWERED

@@ -145,7 +145,7 @@ class Dialogue:
         self, turn: Turn, query: Query, options: AnswerOptions, *, answer_id: str, deadline: Deadline
     ) -> AsyncGenerator[Event, None]:
         started_at = time.perf_counter()
-        language = language_of(query.question, turn.history)
+        language = language_of(query.question, turn.history, default=query.language)
         reply = self._small_talk(query.question, language=language)
         if reply is not None:
             yield Started(query.question, reply.language)
@@ -154,7 +154,7 @@ class Dialogue:
             return
         yield Started(query.question, language)
         rewriting = await self._rewriter.rewrite(
-            query.question, turn.history, tenant=query.tenant, seed=options.sampling.seed,
+            query.question, turn.history, language=language, tenant=query.tenant, seed=options.sampling.seed,
             generation_id=f"{answer_id}-rewrite", deadline=deadline,
         )
         rewritten_at = time.perf_counter()
@@ -163,7 +163,7 @@ class Dialogue:
         elif rewriting.question != query.question:
             yield Rewritten(query.question, rewriting.question)
         answered = self._answerer.answer(
-            replace(query, question=rewriting.question), replace(options, history=turn.history),
+            replace(query, question=rewriting.question, language=language), replace(options, history=turn.history),
             answer_id=answer_id, deadline=deadline,
         )
         async with aclosing(answered):

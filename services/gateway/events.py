@@ -21,6 +21,9 @@ class RankedPassage:
     """The re-ranker's score; None where it did not run."""
     lexical_share: float = 0.0
     """What the passage's full-text score adds to the re-ranker's."""
+    by_late_interaction: bool = True
+    """Whether late interaction re-ranked, on whose scores thresholds and weights were set: a cross-encoder's have a
+    scale of their own."""
     duplicates: tuple[str, ...] = ()
     """Documents whose passages say the same and were left out, best first."""
     neighbours: tuple[Passage, ...] = ()
@@ -30,6 +33,11 @@ class RankedPassage:
     def passage(self) -> Passage:
         """The passage."""
         return self.found.passage
+
+    @property
+    def late_interaction(self) -> float | None:
+        """The re-ranker's score, where it is late interaction's."""
+        return self.rerank_score if self.by_late_interaction else None
 
     @property
     def score(self) -> float:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from services.index.language import detect
+from services.index.language import recognise
+from services.index.words import split_words
 
 SUMMARY_MESSAGES = 4
 """The last two exchanges (SPEC A2)."""
@@ -26,16 +27,32 @@ class HistoryMessage:
     content: str
 
 
-DEFAULT_LANGUAGE = "fr"
+Language = Literal["fr", "en"]
+"""In which people are spoken to."""
+
+DEFAULT_LANGUAGE: Language = "fr"
+
+FOREIGN_WORDS_MIN = 4
+"""Words from which on a question counts as one in another language than these: fewer may be names and an article."""
 
 History = Sequence[HistoryMessage]
 """The oldest first."""
 
 
-def language_of(question: str, history: History) -> str:
-    """Return the question's language, or that of the last question that tells one: « OK » does not."""
+def language_of(question: str, history: History = (), *, default: Language = DEFAULT_LANGUAGE) -> Language:
+    """Return in which language to speak to somebody who asks: French in French, English in any other.
+
+    « OK » tells nothing, so the last question that does decides; the default where none does.
+    """
     asked = (message.content for message in reversed(history) if message.role == "user")
-    return next((found for text in (question, *asked) if (found := detect(text))), DEFAULT_LANGUAGE)
+    spoken = next((found for text in (question, *asked) if (found := _spoken(text))), default)
+    return "fr" if spoken == "fr" else "en"
+
+
+def _spoken(text: str) -> str:
+    """Return a text's language as ISO 639-1 has it; empty where it does not tell."""
+    found = recognise(text)
+    return found if found in ("fr", "en") or len(split_words(text)) >= FOREIGN_WORDS_MIN else ""
 
 
 def last_lines(

@@ -1,18 +1,18 @@
-"""What the gateway says to people, in the question's language: French first, English for the rest."""
+"""What the gateway says to people: in French to who asks in French, in English to everybody else."""
 
 from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
 
-from services.gateway.history import History, language_of
+from services.gateway.history import Language
 
 
 @dataclass(frozen=True)
 class Messages:
     """The fixed texts of one language."""
 
-    language: str
+    language: Language
     refusal: str
     searching: str
     quoted: str
@@ -79,10 +79,9 @@ ENGLISH = Messages(
 )
 
 
-def messages_for(question: str, history: History = ()) -> Messages:
-    """Return the texts of the question's language, or of its conversation's where it tells none; French where neither
-    does."""
-    return ENGLISH if language_of(question, history) == "en" else FRENCH
+def messages_in(language: Language) -> Messages:
+    """Return the texts of a language."""
+    return ENGLISH if language == "en" else FRENCH
 
 
 def folded(text: str) -> str:

@@ -10,7 +10,7 @@ from prometheus_client import Counter
 
 from services.chassis import telemetry
 from services.gateway.events import Degradation, Narrowed, RankedPassage
-from services.gateway.messages import messages_for
+from services.gateway.history import Language
 from services.index.search import SearchResult
 
 logger = logging.getLogger(__name__)
@@ -32,23 +32,26 @@ _TEXTS = {
 class Closeness:
     """From where on a passage is close enough to its question to answer it; the same as for refusals (A6)."""
 
-    rerank_score: float = -1.0
+    late_interaction: float = -1.0
     similarity: float = -1.0
-    """Cosine, where nothing was re-ranked."""
+    """Cosine, where late interaction did not re-rank."""
 
     def reached(self, passages: Sequence[RankedPassage]) -> bool:
-        """Return whether one of the passages is close enough; a full-text hit without a cosine is."""
-        scores = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
+        """Return whether one of the passages is close enough; a full-text hit without a cosine is.
+
+        Reciprocal ranks and a cross-encoder's scores say nothing of closeness, so the cosine decides in their place.
+        """
+        scores = [entry.late_interaction for entry in passages if entry.late_interaction is not None]
         if scores:
-            return max(scores) >= self.rerank_score
+            return max(scores) >= self.late_interaction
         cosines = [entry.found.similarity for entry in passages if entry.found.similarity is not None]
         return bool(passages) and (not cosines or max(cosines) >= self.similarity)
 
 
-def narrowed(question: str, categories: Sequence[str], *, widened: bool) -> Narrowed:
+def narrowed(categories: Sequence[str], *, widened: bool, language: Language) -> Narrowed:
     """Return the event of a narrowed search; one that found nothing and was widened is logged."""
     narrowed_total.labels("widened" if widened else "kept").inc()
-    text = _TEXTS[messages_for(question).language][widened].format(names=", ".join(categories))
+    text = _TEXTS[language][widened].format(names=", ".join(categories))
     if widened:
         telemetry.degradations_total.labels(STAGE, "NOTHING_CLOSE").inc()
         logger.warning("nothing close enough in %d categories that the question names, everything was searched",

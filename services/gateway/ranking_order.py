@@ -15,11 +15,13 @@ LEXICAL_POWER = 2.0
 ones, which late interaction tells better. With codes of one bit this takes back part of what they lose."""
 
 
-def ordered(results: Sequence[SearchResult], scores: Mapping[str, float]) -> tuple[RankedPassage, ...]:
+def ordered(
+    results: Sequence[SearchResult], scores: Mapping[str, float], *, by_late_interaction: bool = True
+) -> tuple[RankedPassage, ...]:
     """Return the candidates by the re-ranker's score and what their BM25 adds to it."""
     shares = lexical_shares([result.lexical_score or 0.0 for result in results])
     ranked = (
-        RankedPassage(result, scores[result.passage.chunk_id], share)
+        RankedPassage(result, scores[result.passage.chunk_id], share, by_late_interaction)
         for result, share in zip(results, shares, strict=True)
     )
     return tuple(sorted(ranked, key=lambda entry: -entry.score))

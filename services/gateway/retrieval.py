@@ -14,11 +14,13 @@ from typing import TypeVar
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch
+from services.chassis.late_interaction import LATE_INTERACTION
 from services.chassis.postgres import Database
 from services.gateway.agents import AskedAgent
 from services.gateway.categories import named_categories
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, Event, Narrowed, RankedPassage, Reranked, Retrieved
+from services.gateway.history import DEFAULT_LANGUAGE, Language
 from services.gateway.narrowing import Closeness, left_out, narrowed, undetected
 from services.gateway.near_duplicates import distinct
 from services.gateway.neighbours import with_neighbours
@@ -70,6 +72,8 @@ class Query:
     """Passages to return."""
     candidates: int
     """Passages to find before re-ranking."""
+    language: Language = DEFAULT_LANGUAGE
+    """In which who asks is spoken to."""
     exact: bool = False
     result_threshold: float | None = None
     """Passages of a lower cosine similarity are left out; None is the service's."""
@@ -209,7 +213,7 @@ class Retriever:
                 within = replace(query, filters=replace(query.filters, categories=categories))
                 found = await self._ranked(within, coming, stopwatch=stopwatch, deadline=deadline)
                 widened = not self._closeness.reached(found.passages)
-                said = narrowed(query.question, categories, widened=widened)
+                said = narrowed(categories, widened=widened, language=query.language)
             if widened:
                 found = await self._ranked(query, coming, stopwatch=stopwatch, deadline=deadline)
         if found.embedding is not None:
@@ -391,7 +395,7 @@ class Retriever:
             logger.warning("re-ranking failed, the search's order stands: %s", error)
             degradation = Degradation("rerank", f"{error.message}; the order is the search's")
             return tuple(RankedPassage(result) for result in results), degradation
-        return ordered(results, scores), None
+        return ordered(results, scores, by_late_interaction=self._peers.ranker == LATE_INTERACTION), None
 
 
 def _depth(query: Query) -> int:

@@ -15,7 +15,7 @@ from services.chassis.channels import Deadline
 from services.chassis.errors import DeadlineExceeded, ServiceError
 from services.gateway.events import Degradation, Usage
 from services.gateway.follow_ups import refers_back
-from services.gateway.history import History, language_of, last_lines
+from services.gateway.history import History, Language, last_lines
 from services.gateway.peers import Generation, SamplingOptions
 from services.gateway.prompt import Prompt
 from services.index.language import detect
@@ -124,8 +124,8 @@ class Rewriter:
         self._seconds_max = seconds_max
 
     async def rewrite(
-        self, question: str, history: History, *, tenant: str, seed: int | None, generation_id: str,
-        deadline: Deadline,
+        self, question: str, history: History, *, language: Language, tenant: str, seed: int | None,
+        generation_id: str, deadline: Deadline,
     ) -> Rewriting:
         """Return the question to answer; a model that fails, is slow or talks costs the rewriting, never the answer."""
         if not history or not refers_back(question, language=detect(question)):
@@ -135,7 +135,7 @@ class Rewriter:
             budget = deadline.remaining(self._seconds_max)
             async with asyncio.timeout(budget):
                 text, generation = await self._ask(
-                    prompt_for(question, history, language=language_of(question, history)), tenant=tenant, seed=seed,
+                    prompt_for(question, history, language=language), tenant=tenant, seed=seed,
                     generation_id=generation_id, deadline=Deadline.after(budget), original=question,
                 )
             usage = generation.usage
@@ -177,7 +177,7 @@ class Implausible(ServiceError):
     reason = "IMPLAUSIBLE"
 
 
-def prompt_for(question: str, history: History, *, language: str) -> Prompt:
+def prompt_for(question: str, history: History, *, language: Language) -> Prompt:
     """Return the prompt: examples, the last messages, and the question as its last line."""
     texts = _ENGLISH if language == "en" else _FRENCH
     said = last_lines(

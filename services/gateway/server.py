@@ -29,6 +29,7 @@ from services.gateway.checking import Thresholds
 from services.gateway.citing import Strictness
 from services.gateway.conversation_messages import kept_history
 from services.gateway.dialogue import Dialogue, Turn
+from services.gateway.history import language_of
 from services.gateway.modes import AnswerMode
 from services.gateway.peers import SamplingOptions
 from services.gateway.question_vector import ComingEmbedding
@@ -194,6 +195,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
                 metadata=dict(filters.metadata), chunk_types=tuple(filters.chunk_types),
             ),
             mode=Mode.RERANKED, limit=DEFAULT_LIMIT, candidates=self._settings.candidates,
+            language=language_of(question, default=self._settings.default_language),
         )
 
     def _options(self, request: answer_pb2.AskRequest, agent: AskedAgent | None) -> AnswerOptions:
@@ -222,7 +224,8 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
                 seed=request.seed if request.HasField("seed") else None,
             ),
             refusal_threshold=settings.refusal_threshold, refusal_similarity=settings.refusal_similarity,
-            answerability_threshold=threshold, quote_threshold=settings.quote_threshold,
+            answerability_threshold=threshold, cross_encoder_threshold=settings.cross_encoder_threshold,
+            quote_threshold=settings.quote_threshold,
             support=Thresholds(
                 score=settings.support_threshold, vectors=settings.support_vectors_threshold,
                 share=settings.support_share_threshold,

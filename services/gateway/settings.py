@@ -10,6 +10,7 @@ from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSet
 from services.gateway.dialogue import DialogueSettings
 from services.gateway.direct_answers import FaqSources
 from services.gateway.entailment import EntailmentMode, EntailmentSettings
+from services.gateway.history import DEFAULT_LANGUAGE, Language
 from services.gateway.judge import JudgeMode, JudgeSettings
 from services.gateway.modes import ToolLimits
 from services.gateway.small_talk import COMPLEXITY_MIN, KEYWORDS
@@ -66,11 +67,14 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     detect_categories: bool = False
     """Whether categories that a question names narrow its search (R7); a collection or a request may say otherwise."""
     refusal_threshold: float = Field(default=0.31, ge=-1, le=1)
-    """Where that is not known: no passage with this re-ranking score or more."""
+    """Where that is not known: no passage with this late-interaction score or more."""
     refusal_similarity: float = Field(default=0.81, ge=-1, le=1)
-    """The same for the cosine similarity, where re-ranking is off or failed."""
+    """The same for the cosine similarity, where a cross-encoder re-ranked, or nothing did."""
+    cross_encoder_threshold: float | None = Field(default=None, allow_inf_nan=False)
+    """Least score that a cross-encoder has to give one of the passages besides, on the model's own scale; unset asks
+    nothing of its scores."""
     quote_threshold: float = Field(default=0.55, ge=-1, le=1)
-    """When the model refuses although a passage has this re-ranking score, the passage is quoted instead."""
+    """When the model refuses although a passage has this late-interaction score, the passage is quoted instead."""
     support_threshold: float = Field(default=0.39, ge=-1, le=1)
     """From this score on a passage supports a sentence: the mean of late interaction and of the share of the sentence's
     words that the passage holds. docs/QUALITY.md has what it keeps and what it stops."""
@@ -107,6 +111,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     prompt_secret: SecretStr = SecretStr("")
     """Keys the delimiters of passages in prompts, so that no document can fake one; the same for all gateways, or each
     makes up its own and the engine's prefix cache works for each alone."""
+    default_language: Language = DEFAULT_LANGUAGE
+    """In which people are spoken to whose question tells none, nor what was said before: « congé parental »,
+    "parental leave". French gets French, and any other language English."""
     refusal_text: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
     """What a refusal says; empty for the sentence of the question's language. The model is told to write it, and what
     begins with it is a refusal."""

@@ -17,7 +17,7 @@ from prometheus_client import Counter
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.gateway import search_tool
-from services.gateway.answering import AnswerOptions, Writer, assesses, refuse
+from services.gateway.answering import AnswerOptions, Writer, refuse
 from services.gateway.assessing import Assessor
 from services.gateway.chat import ChatMessage, ToolCall
 from services.gateway.embedding import QueryEmbedding
@@ -35,7 +35,7 @@ from services.gateway.events import (
     Withheld,
 )
 from services.gateway.marking import Marking
-from services.gateway.messages import folded, messages_for
+from services.gateway.messages import folded, messages_in
 from services.gateway.peers import Generation, Peers
 from services.gateway.retrieval import Found, Query, Retriever, Stopwatch
 from services.gateway.search_tool import SearchArguments
@@ -117,7 +117,7 @@ class _Research:
         self._answer_id = answer_id
         self._stopwatch = stopwatch
         self._deadline = deadline
-        self._messages = messages_for(query.question, options.history)
+        self._messages = messages_in(query.language)
         self._texts = search_tool.texts_for(self._messages)
         self._refusal = options.refusal_text or self._messages.refusal
         self._tool = search_tool.definition(self._texts, limit=query.limit)
@@ -316,7 +316,7 @@ class _Research:
         And what went wrong with them that is not told of the model's search already. What the model found beside
         counts by its score for the question; how close it is to what the model asked for says nothing of that.
         """
-        if self._assessor is None or not judged or not assesses(self._options, self._peers):
+        if self._assessor is None or not judged or self._options.answerability_threshold == 0:
             return None, ()
         degradations: tuple[Degradation, ...] = ()
         if folded(query.question) == folded(self._query.question):

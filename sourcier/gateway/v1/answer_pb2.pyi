@@ -1311,7 +1311,9 @@ class Started(_message.Message):
     question: _builtins.str
     """The question as it was asked; `rewritten` tells where another one is answered."""
     language: _builtins.str
-    """ISO 639-1 code of the question's language, `fr` or `en`."""
+    """The language of what the service says itself, as ISO 639-1 has it: `fr` for a question in French, `en` for one in any
+    other language. Where the question tells none, that of the conversation, or the service's.
+    """
     def __init__(
         self,
         *,

@@ -73,12 +73,24 @@ async def test_without_the_re_ranker_the_other_signs_decide(handbook: Database) 
         assert [kind for kind in kinds(events) if kind in ("degraded", "refused")] == ["degraded", "refused"]
 
 
-async def test_a_cross_encoders_scores_are_left_to_their_own_threshold(handbook: Database) -> None:
-    scenario = Scenario(ranker="mmarco")
-    async with gateway(handbook, scenario, answerability_threshold=0.99, refusal_threshold=-1) as served:
-        events = await ask(served, QUESTION)
-        assert refused(events) == []
-        assert "assess" not in {entry.stage for entry in events[-1].finished.durations}
+async def test_with_a_cross_encoder_the_other_signs_decide_whatever_its_scores_are(handbook: Database) -> None:
+    scenario = Scenario(ranker="mmarco", embed_as={QUESTION: TELEWORK})
+    async with gateway(handbook, scenario, answerability_threshold=0.5, refusal_threshold=1) as served:
+        (said,) = refused(await ask(served, FAR))
+        assert said.reason == "BELOW_THRESHOLD"
+        answered = await ask(served, QUESTION)
+        assert refused(answered) == []
+        assert "assess" in {entry.stage for entry in answered[-1].finished.durations}
+
+
+async def test_a_cross_encoders_score_is_asked_for_where_its_threshold_is_set(handbook: Database) -> None:
+    scenario = Scenario(ranker="mmarco", embed_as={QUESTION: TELEWORK})
+    settings: dict[str, Any] = {"answerability_threshold": 0.5}
+    async with gateway(handbook, scenario, cross_encoder_threshold=50.0, **settings) as served:
+        (said,) = refused(await ask(served, QUESTION))
+        assert said.reason == "BELOW_THRESHOLD"
+    async with gateway(handbook, scenario, cross_encoder_threshold=-50.0, **settings) as served:
+        assert refused(await ask(served, QUESTION)) == []
 
 
 class PassageEmbedder:
@@ -149,11 +161,13 @@ async def test_mode_tools_judges_by_the_same_signs_whatever_the_model_searches_f
         assert len(served.scenario.generations) == 1
 
 
-async def test_mode_tools_leaves_a_cross_encoders_scores_to_their_threshold(handbook: Database) -> None:
-    model = plays((search(FAR),), ("Le télétravail est possible deux jours par semaine [1].",))
-    async with gateway(
-        handbook, Scenario(script=model, ranker="mmarco"), answerability_threshold=0.99, refusal_threshold=-1
-    ) as served:
-        events = await ask(served, FAR, mode=answer_pb2.ANSWER_MODE_TOOLS)
-    assert refused(events) == []
-    assert "assess" not in {entry.stage for entry in events[-1].finished.durations}
+async def test_mode_tools_judges_by_the_other_signs_with_a_cross_encoder(handbook: Database) -> None:
+    said = "Le télétravail est possible deux jours par semaine [1]."
+    settings: dict[str, Any] = {"answerability_threshold": 0.5, "refusal_threshold": 1, "tools_searches_max": 1}
+    for question, refuses in ((QUESTION, False), (FAR, True)):
+        model = plays((search("jours de télétravail"),), (said,))
+        scenario = Scenario(script=model, ranker="mmarco", embed_as={QUESTION: TELEWORK})
+        async with gateway(handbook, scenario, **settings) as served:
+            events = await ask(served, question, mode=answer_pb2.ANSWER_MODE_TOOLS)
+        assert bool(refused(events)) is refuses
+        assert "assess" in {entry.stage for entry in events[-1].finished.durations}

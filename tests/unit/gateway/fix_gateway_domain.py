@@ -16,6 +16,7 @@ from services.gateway.checking import Thresholds
 from services.gateway.citing import Strictness
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage, Usage
+from services.gateway.history import language_of
 from services.gateway.peers import Generation, SamplingOptions
 from services.gateway.prompt import Prompt
 from services.gateway.question_vector import ComingEmbedding
@@ -51,7 +52,7 @@ def query(question: str = "Combien de jours de télétravail par semaine ?", **f
     """Return a question."""
     return Query(**({  # type: ignore[arg-type]
         "tenant": "acme", "question": question, "collection": "default", "filters": Filters(), "mode": Mode.RERANKED,
-        "limit": 3, "candidates": 20,
+        "limit": 3, "candidates": 20, "language": language_of(question),
     } | fields))
 
 
@@ -59,7 +60,7 @@ def options(**fields: object) -> AnswerOptions:
     """Return how answers are made, unless a test says otherwise."""
     return AnswerOptions(**({  # type: ignore[arg-type]
         "sampling": SamplingOptions(100, 0.0, None), "refusal_threshold": 0.3, "refusal_similarity": 0.8,
-        "answerability_threshold": 0.0,
+        "answerability_threshold": 0.0, "cross_encoder_threshold": None,
         "quote_threshold": 0.9, "support": THRESHOLDS, "strictness": Strictness.WITHHOLD, "refusal_text": "",
     } | fields))
 
@@ -130,6 +131,7 @@ class FakeRetriever(Retriever):
 
     results: Sequence[SearchResult] = (result(1, text=TELEWORK), result(2, text=TELEWORK))
     scores: Mapping[str, float] = field(default_factory=dict)
+    by_late_interaction: bool = True
     degradation: Degradation | None = None
     error: ServiceError | None = None
 
@@ -153,5 +155,8 @@ class FakeRetriever(Retriever):
         if self.degradation is not None:
             return tuple(RankedPassage(entry) for entry in results), self.degradation
         return tuple(
-            RankedPassage(entry, self.scores.get(entry.passage.chunk_id, 0.6)) for entry in results
+            RankedPassage(
+                entry, self.scores.get(entry.passage.chunk_id, 0.6), by_late_interaction=self.by_late_interaction
+            )
+            for entry in results
         ), None

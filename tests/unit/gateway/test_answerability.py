@@ -85,6 +85,12 @@ def test_signs_tell_what_they_are_called() -> None:
     assert (found.figures, found.names) == (1.0, 1.0)
 
 
+def test_a_cross_encoders_scores_are_no_sign() -> None:
+    found = [replace(entry, rerank_score=7.5, by_late_interaction=False) for entry in ranked(TELEWORK, MEALS)]
+    told = signs_of(QUESTION, found, terms_of(QUESTION), BACKGROUND, given=5, passages=PASSAGES)
+    assert told == replace(signs(QUESTION, TELEWORK, MEALS), **UNSCORED)
+
+
 def test_only_the_best_passage_is_read_for_the_questions_words_and_only_given_ones_for_numbers_and_names() -> None:
     assert signs(QUESTION, MEALS, TELEWORK).window == 0
     assert signs(QUESTION, MEALS, TELEWORK, given=1).names == 0

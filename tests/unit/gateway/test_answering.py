@@ -29,7 +29,6 @@ from services.gateway.events import (
     Token,
     Usage,
 )
-from services.gateway.history import HistoryMessage
 from services.gateway.marking import Marking
 from services.gateway.messages import ENGLISH, FRENCH
 from services.gateway.peers import Generation
@@ -84,10 +83,9 @@ async def test_a_question_in_english_is_answered_in_english() -> None:
     assert refusal.text == ENGLISH.refusal
 
 
-async def test_a_question_of_two_words_is_answered_in_its_conversations_language() -> None:
-    history = (HistoryMessage("user", "How many days of remote work are allowed each week?"),)
+async def test_a_question_that_tells_no_language_is_answered_in_the_one_it_was_given() -> None:
     peers = FakePeers(deltas=("I cannot find this information in the corpus.",))
-    events = await answer(asked=query("Parental leave?"), peers=peers, history=history)
+    events = await answer(asked=query("Parental leave?", language="en"), peers=peers)
     assert events[0] == Started("Parental leave?", "en")
     assert peers.prompts[0].system.endswith(ENGLISH.refusal)
     assert [event.text for event in events if isinstance(event, Refused)] == [ENGLISH.refusal]
@@ -130,10 +128,32 @@ async def test_nothing_close_is_refused_without_the_model() -> None:
     ((RankedPassage(result(1, similarity=0.79)), RankedPassage(result(2, similarity=None))), "BELOW_THRESHOLD"),
     # Found by its words alone: it may be an exact code, which no cosine knows.
     ((RankedPassage(result(1, similarity=None)),), None),
+    # So it does beside a cross-encoder, whose logits are on no scale that the threshold was set on.
+    ((RankedPassage(result(1, similarity=0.8), -7.5, by_late_interaction=False),), None),
+    ((RankedPassage(result(1, similarity=0.79), 9.5, by_late_interaction=False),), "BELOW_THRESHOLD"),
 ])
 def test_what_is_too_far_is_refused(passages: tuple[RankedPassage, ...], reason: str | None) -> None:
     refused = refuse(passages, options(), text="Non.")
     assert (None if refused is None else refused.reason) == reason
+
+
+@pytest.mark.parametrize(("threshold", "likely", "refuses"), [
+    (None, 0.9, False), (-1.0, 0.9, False), (0.5, 0.9, True),
+    # It is asked for beside what the search tells, and not in its place.
+    (-1.0, 0.1, True),
+])
+def test_a_cross_encoders_score_can_be_asked_for_as_well(
+    threshold: float | None, likely: float, refuses: bool
+) -> None:
+    passages = (
+        RankedPassage(result(1), -1.0, by_late_interaction=False),
+        RankedPassage(result(2), -0.5, by_late_interaction=False),
+    )
+    answered = options(cross_encoder_threshold=threshold, answerability_threshold=0.25)
+    refused = refuse(passages, answered, text="Non.", likely=likely)
+    assert refused == (Refused("Non.", "BELOW_THRESHOLD", -0.5) if refuses else None)
+    # Of late interaction it asks nothing.
+    assert refuse((RankedPassage(result(1), 0.4),), answered, text="Non.", likely=0.9) is None
 
 
 async def test_a_ranking_that_failed_is_said_before_the_passages_and_with_them() -> None:
@@ -188,6 +208,14 @@ async def test_a_refusal_of_the_model_before_a_close_passage_quotes_it_and_says_
     assert kinds(events)[-3:] == ["Degradation", "Quoted", "Finished"]
     assert not any(isinstance(event, Refused) for event in events)
     assert finished(events).outcome is Outcome.QUOTED
+
+
+async def test_a_cross_encoders_score_does_not_tell_that_a_passage_is_close_enough_to_be_quoted() -> None:
+    peers = FakePeers(deltas=("Je ne trouve pas cette information dans le corpus.",))
+    retriever = FakeRetriever(scores={"chunk-1": 7.0}, by_late_interaction=False)
+    events = await answer(peers=peers, retriever=retriever, quote_threshold=0.5)
+    assert [event.reason for event in events if isinstance(event, Refused)] == ["MODEL_REFUSED"]
+    assert finished(events).outcome is Outcome.REFUSED
 
 
 async def test_a_beginning_that_was_held_back_is_shown_once_it_is_no_refusal() -> None:

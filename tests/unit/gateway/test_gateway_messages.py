@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.gateway.history import HistoryMessage
+from services.gateway.history import HistoryMessage, language_of
 from services.gateway.marking import Marking
-from services.gateway.messages import ENGLISH, FRENCH, Messages, folded, is_refusal, may_become_refusal, messages_for
+from services.gateway.messages import ENGLISH, FRENCH, Messages, folded, is_refusal, may_become_refusal, messages_in
 from services.gateway.prompt import Prompt, build_prompt
 from services.gateway.support import is_statement
 from services.index.passages import Passage
@@ -20,9 +20,16 @@ from tests.unit.gateway.fix_gateway_domain import passage
     ("How many days of remote work are allowed each week?", ENGLISH),
     ("???", FRENCH),
     ("SLA P1", FRENCH),
+    # Neither: who asks in another language reads English rather than French.
+    ("Wie viele Tage Urlaub gibt es im Jahr?", ENGLISH),
+    ("¿Cuánto dura el permiso de paternidad?", ENGLISH),
+    ("Quanto dura il congedo parentale?", ENGLISH),
+    # Two names and an article are too few to tell.
+    ("La maison d'Este", FRENCH),
+    ("Renouveler la carte Vitale", FRENCH),
 ])
 def test_people_are_answered_in_their_language(question: str, expected: Messages) -> None:
-    assert messages_for(question) is expected
+    assert messages_in(language_of(question)) is expected
 
 
 ASKED_IN_ENGLISH = HistoryMessage("user", "How many days of remote work are allowed each week?")
@@ -31,12 +38,20 @@ ASKED_IN_ENGLISH = HistoryMessage("user", "How many days of remote work are allo
 @pytest.mark.parametrize(("question", "history", "expected"), [
     ("Parental leave?", (), FRENCH),
     ("Parental leave?", (ASKED_IN_ENGLISH,), ENGLISH),
+    ("Und danach?", (HistoryMessage("user", "Wie viele Tage Urlaub gibt es im Jahr?"),), ENGLISH),
     ("Combien de jours de télétravail sont possibles par semaine ?", (ASKED_IN_ENGLISH,), FRENCH),
 ])
 def test_a_question_that_tells_no_language_has_its_conversations(
     question: str, history: tuple[HistoryMessage, ...], expected: Messages
 ) -> None:
-    assert messages_for(question, history) is expected
+    assert messages_in(language_of(question, history)) is expected
+
+
+@pytest.mark.parametrize(("question", "expected"), [
+    ("Parental leave", ENGLISH), ("SLA P1", ENGLISH), ("Combien de jours ?", FRENCH),
+])
+def test_what_tells_no_language_has_the_services(question: str, expected: Messages) -> None:
+    assert messages_in(language_of(question, default="en")) is expected
 
 
 @pytest.mark.parametrize(("text", "messages", "expected"), [

@@ -29,6 +29,13 @@ def test_full_text_does_not_outweigh_a_clear_score() -> None:
     assert [entry.passage.chunk_id for entry in ranked] == ["chunk-2", "chunk-1"]
 
 
+def test_a_cross_encoders_score_is_not_late_interactions() -> None:
+    (compared,) = ordered([_found(1, None)], {"chunk-1": 0.4})
+    (read,) = ordered([_found(1, None)], {"chunk-1": 7.5}, by_late_interaction=False)
+    assert (compared.rerank_score, compared.late_interaction) == (0.4, 0.4)
+    assert (read.rerank_score, read.late_interaction, read.score) == (7.5, None, 7.5)
+
+
 @pytest.mark.parametrize("lexical_score", [None, 0.0])
 def test_without_full_text_the_reranker_decides_alone(lexical_score: float | None) -> None:
     ranked = ordered([_found(1, lexical_score), _found(2, lexical_score)], {"chunk-1": 0.4, "chunk-2": 0.6})

@@ -42,7 +42,8 @@ async def rewrite(
     peers: FakePeers, question: str = QUESTION, history: Any = HISTORY, *, seconds_max: float = 5, left: float = 30
 ) -> Rewriting:
     return await Rewriter(peers, seconds_max=seconds_max).rewrite(
-        question, history, tenant="acme", seed=7, generation_id="a-rewrite", deadline=Deadline.after(left)
+        question, history, language=language_of(question, history), tenant="acme", seed=7, generation_id="a-rewrite",
+        deadline=Deadline.after(left),
     )
 
 
