@@ -26,7 +26,8 @@ async def main(settings: EmbedSettings, stopping: Stopping) -> None:
     encoder = Encoder(model, engine)
     async with (
         Batcher(encoder, streams=encoder.streams, queue_tokens_max=settings.queue_tokens_max,
-                batch_tokens_max=settings.batch_tokens_max) as batcher,
+                batch_tokens_max=settings.batch_tokens_max, batch_seconds_max=settings.batch_seconds_max,
+                stopping=stopping) as batcher,
         JetStream(url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix,
                   replicas=settings.stream_replicas, limits=settings.queue_limits, name="embed") as jetstream,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
@@ -38,6 +39,9 @@ async def main(settings: EmbedSettings, stopping: Stopping) -> None:
                                cache_bytes_max=settings.query_cache_bytes_max), SERVICE_NAME)
         worker = embed_consumer(jetstream, batcher, interactive=settings.interactive_slots, bulk=settings.bulk_slots)
         await lifecycle.serve(server, [worker], stopping)
+        if batcher.lost is not None:
+            # Stopped in order, but nobody asked for it: with a code over 0 the service is started again.
+            raise batcher.lost
 
 
 if __name__ == "__main__":

@@ -4,12 +4,16 @@ A batch costs its padded tokens, texts × longest text, so what waits is cut by 
 and the batch of the oldest text goes first. Inference runs in as many threads as the engine has streams. A short
 question that nobody asks beside is embedded where it arrives, as long as that takes milliseconds: to wake a thread, and
 be woken by it, would take half of one. The event loop is blocked for no longer than that.
+
+A thread that the engine never gives back cannot be stopped, and its stream is lost. So a run over its time limit ends
+the process, which a supervisor starts anew; until then it takes no more texts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import bisect
+import logging
 import math
 import time
 from collections.abc import Sequence
@@ -22,8 +26,10 @@ from typing import Self
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from services.chassis.errors import ResourceExhausted, Unavailable
+from services.chassis.errors import DeadlineExceeded, ResourceExhausted, Unavailable
 from services.embed.encoder import Encoded, Encoder, Tokens
+
+logger = logging.getLogger(__name__)
 
 BATCH_TEXTS_MAX = 64
 SHARE_TOKENS_MIN = 256
@@ -42,6 +48,7 @@ their questions together, are faster."""
 tokens_total = Counter("sourcier_embed_tokens_total", "Tokens embedded.", ["kind"])
 queue_tokens = Gauge("sourcier_embed_queue_tokens", "Tokens waiting to be embedded.")
 batch_texts = Histogram("sourcier_embed_batch_texts", "Texts per batch.", buckets=(1, 2, 4, 8, 16, 32, 64))
+overruns_total = Counter("sourcier_embed_overruns_total", "Batches over the time limit, which end the process.")
 
 
 class Priority(IntEnum):
@@ -60,18 +67,25 @@ class _Waiting:
     arrival: int
     tokens: Tokens = field(compare=False)
     result: asyncio.Future[Encoded] = field(compare=False)
+    apart: bool = field(compare=False)
 
 
 class Batcher:
     """The queue in front of the encoder; use it as an async context manager."""
 
     def __init__(
-        self, encoder: Encoder, *, streams: int, queue_tokens_max: int, batch_tokens_max: int
+        self, encoder: Encoder, *, streams: int, queue_tokens_max: int, batch_tokens_max: int,
+        batch_seconds_max: float, stopping: asyncio.Event,
     ) -> None:
+        """Take the limits, and what is set when a run takes too long: then the process has to end."""
         self.encoder = encoder
+        self.lost: DeadlineExceeded | None = None
+        """Why the process has to end, once it has to."""
         self._streams = streams
         self._queue_tokens_max = queue_tokens_max
         self._batch_tokens_max = max(batch_tokens_max, encoder.token_limit)
+        self._batch_seconds_max = batch_seconds_max
+        self._stopping = stopping
         self._waiting: dict[Priority, list[_Waiting]] = {priority: [] for priority in Priority}
         self._waiting_tokens = 0
         self._arrivals = 0
@@ -81,6 +95,8 @@ class Batcher:
         self._question_seconds = math.inf
         self._inference = ThreadPoolExecutor(max_workers=streams, thread_name_prefix="inference")
         self._tokenizing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenizing")
+        # Not the event loop's own threads, whose end is waited for when it closes: an engine may hang here, too.
+        self._resting = ThreadPoolExecutor(max_workers=1, thread_name_prefix="resting")
         self._runners: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
@@ -98,11 +114,14 @@ class Batcher:
         await asyncio.gather(*self._runners, return_exceptions=True)
         for queue in self._waiting.values():
             _refuse(queue)
-        self._inference.shutdown(wait=False, cancel_futures=True)
-        self._tokenizing.shutdown(wait=False, cancel_futures=True)
+        for executor in (self._inference, self._tokenizing, self._resting):
+            executor.shutdown(wait=False, cancel_futures=True)
 
     async def warm_up(self) -> None:
-        """Run shapes that will come, so that the first caller does not pay for compiling them."""
+        """Run shapes that will come, so that the first caller does not pay for compiling them.
+
+        Raises DeadlineExceeded where one takes longer than a batch may: such an engine would end at its first load.
+        """
         prefix = self.encoder.model.manifest.passage_prefix
         short, long = (" ".join(["mot"] * (self.encoder.token_limit // part)) for part in (12, 2))
         for _ in range(self._streams):
@@ -110,12 +129,13 @@ class Batcher:
 
     async def embed(
         self, texts: Sequence[str], *, prefix: str, priority: Priority, wait: bool = False, field: str = "texts",
-        keeps_hidden: bool = True,
+        keeps_hidden: bool = True, apart: bool = False,
     ) -> list[Encoded]:
         """Embed texts, or raise ResourceExhausted at once when the queue is full.
 
         `wait` is for callers that bound themselves, as a worker does by its slots: they are never refused. Without
-        `keeps_hidden` the token vectors are left out, and their signs stay.
+        `keeps_hidden` the token vectors are left out, and their signs stay. `apart` runs each text by itself. Raises
+        DeadlineExceeded where a run takes too long, and Unavailable for whatever waits then or comes after it.
         """
         loop = asyncio.get_running_loop()
         tokenize = partial(self.encoder.tokenize, texts, prefix=prefix, field=field, keeps_hidden=keeps_hidden)
@@ -124,6 +144,8 @@ class Batcher:
         else:
             tokens = await loop.run_in_executor(self._tokenizing, tokenize)
         needed = sum(item.count for item in tokens)
+        if self.lost is not None:
+            raise _ending()
         if self._waiting_tokens + needed > self._queue_tokens_max and self._waiting_tokens > 0 and not wait:
             raise ResourceExhausted(
                 f"{self._waiting_tokens} tokens wait to be embedded, the most is {self._queue_tokens_max}; "
@@ -134,7 +156,7 @@ class Batcher:
                 encoded = self._encoded(tokens)
                 self._idle_since = time.monotonic()
                 return encoded
-            return list(await asyncio.gather(*(self._enqueue(item, priority, loop) for item in tokens)))
+            return list(await asyncio.gather(*(self._enqueue(item, priority, loop, apart) for item in tokens)))
         except asyncio.CancelledError:
             # A caller that went away holds no place: who comes next may be let in.
             self._drop_ended(priority)
@@ -143,7 +165,12 @@ class Batcher:
             tokens_total.labels(priority.name.lower()).inc(needed)
 
     def _is_alone(self, tokens: Sequence[Tokens]) -> bool:
-        """Return whether this is a short question that nobody asks beside, and embedding it is quick here."""
+        """Return whether this is a short question that nobody asks beside, and embedding it is quick here.
+
+        Nothing in this process limits its time: a run that hangs here, or holds the interpreter in a thread, holds the
+        event loop. Then heartbeats stop, so that others get the messages after the ack wait, and health is not
+        answered, so that the supervisor or a liveness probe ends the process.
+        """
         return (
             len(tokens) == 1 and tokens[0].count <= INLINE_TOKENS_MAX
             and self._question_seconds <= INLINE_SECONDS_MAX
@@ -161,10 +188,10 @@ class Batcher:
         return encoded
 
     def _enqueue(
-        self, tokens: Tokens, priority: Priority, loop: asyncio.AbstractEventLoop
+        self, tokens: Tokens, priority: Priority, loop: asyncio.AbstractEventLoop, apart: bool
     ) -> asyncio.Future[Encoded]:
         self._arrivals += 1
-        waiting = _Waiting(tokens.count, self._arrivals, tokens, loop.create_future())
+        waiting = _Waiting(tokens.count, self._arrivals, tokens, loop.create_future(), apart)
         bisect.insort(self._waiting[priority], waiting)
         self._count(tokens.count)
         self._wake.set()
@@ -176,7 +203,7 @@ class Batcher:
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        while True:
+        while self.lost is None:
             batch = self._next_batch()
             if not batch:
                 self._wake.clear()
@@ -184,16 +211,18 @@ class Batcher:
                 continue
             self._in_hand += 1
             try:
-                encoded = await loop.run_in_executor(
-                    self._inference, self._encoded, [waiting.tokens for waiting in batch]
-                )
+                async with asyncio.timeout(self._batch_seconds_max) as limit:
+                    encoded = await loop.run_in_executor(
+                        self._inference, self._encoded, [waiting.tokens for waiting in batch]
+                    )
             except asyncio.CancelledError:
                 _refuse(batch)
                 raise
             except Exception as error:  # outermost loop of the stream's task: the callers get it
-                for waiting in batch:
-                    if not waiting.result.done():
-                        waiting.result.set_exception(error)
+                if isinstance(error, TimeoutError) and limit.expired():
+                    self._lose(batch)
+                else:
+                    _fail(batch, error)
                 continue
             finally:
                 self._in_hand -= 1
@@ -202,10 +231,34 @@ class Batcher:
                 if not waiting.result.done():
                     waiting.result.set_result(result)
 
+    def _lose(self, batch: Sequence[_Waiting]) -> None:
+        """Give up a batch whose run took too long, refuse all that waits, and have the process end.
+
+        What other streams have in hand may finish while it does.
+        """
+        overruns_total.inc()
+        lost = DeadlineExceeded(
+            f"the embedding model took over {self._batch_seconds_max:g} s for a batch of "
+            f"{sum(waiting.length for waiting in batch)} tokens; where it is slow rather than stuck, raise "
+            "SOURCIER_EMBED_BATCH_SECONDS_MAX"
+        )
+        # First, so that a caller with more texts, which wait, is told this: its attempts are counted, those of who was
+        # merely beside it begin anew (services/chassis/consuming.py).
+        _fail(batch, lost)
+        logger.error("%s; its thread cannot be stopped, so this process ends, for another one to be started",
+                     lost.message, extra={"reason": lost.reason, "texts": len(batch)})
+        self.lost = self.lost or lost
+        for priority, queue in self._waiting.items():
+            _refuse(queue)
+            self._drop_ended(priority)
+        self._stopping.set()
+
     async def _rest(self) -> None:
+        # Without a limit: while the engine holds this thread, batches go on, or meet theirs.
+        loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(REST_SECONDS)
-            await asyncio.to_thread(self.encoder.engine.rest)
+            await loop.run_in_executor(self._resting, self.encoder.engine.rest)
 
     def _next_batch(self) -> list[_Waiting]:
         for priority in Priority:
@@ -217,8 +270,7 @@ class Batcher:
                     [waiting.arrival for waiting in queue], streams=self._streams,
                     tokens_max=self._batch_tokens_max, texts_max=BATCH_TEXTS_MAX,
                 )
-                batch = queue[start:end]
-                del queue[start:end]
+                batch, queue[start:end] = _together(queue[start:end])
                 self._count(-sum(waiting.length for waiting in batch))
                 return batch
         return []
@@ -232,10 +284,31 @@ class Batcher:
             self._count(-ended)
 
 
+def _ending() -> Unavailable:
+    return Unavailable("the embed service is stopping; try again in a moment")
+
+
 def _refuse(texts: Sequence[_Waiting]) -> None:
     for waiting in texts:
         if not waiting.result.done():
-            waiting.result.set_exception(Unavailable("the embed service is stopping; try again in a moment"))
+            waiting.result.set_exception(_ending())
+
+
+def _fail(texts: Sequence[_Waiting], error: Exception) -> None:
+    for waiting in texts:
+        if not waiting.result.done():
+            waiting.result.set_exception(error)
+
+
+def _together(texts: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
+    """Return what of these may be one batch, and what waits on: the oldest is run by itself where it is to be apart,
+    else with all that are not."""
+    if not any(waiting.apart for waiting in texts):
+        return texts, []
+    oldest = min(texts, key=lambda waiting: waiting.arrival)
+    if oldest.apart:
+        return [oldest], [waiting for waiting in texts if waiting is not oldest]
+    return [waiting for waiting in texts if not waiting.apart], [waiting for waiting in texts if waiting.apart]
 
 
 def batch_of_oldest(

@@ -26,6 +26,9 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
     batch_tokens_max: int = Field(default=1024, ge=512, le=65_536)
     """Most tokens of one batch, padding included. Larger ones leave the processor's caches: with 4096 onnxruntime loses
     a fifth of its speed, and OpenVINO gains nothing (docs/MODELS.md)."""
+    batch_seconds_max: float = Field(default=90.0, ge=1, le=600)
+    """Longest time for one batch. Since nothing stops an engine that hangs, the process then ends, non-zero, to be
+    started again; the texts of the batch are tried again."""
     queue_tokens_max: int = Field(default=262_144, ge=8_192)
     """Most tokens waiting; more are refused with RESOURCE_EXHAUSTED on gRPC, and wait in JetStream otherwise."""
     fixed_lengths_max: int | None = Field(default=None, ge=0, le=32)

@@ -13,6 +13,9 @@ from services.embed.batcher import Batcher, Priority
 from sourcier.events.v1 import events_pb2
 
 STAGE = "embed"
+APART_ATTEMPT = 3
+"""From this delivery on the texts of a batch are run one by one. A text that hangs the model, or is too long for its
+time limit beside others, does so alone then, and what was beside it before is no dead letter for its sake."""
 
 _PRIORITIES = {"interactive": Priority.INTERACTIVE, "bulk": Priority.BULK}
 
@@ -44,7 +47,7 @@ async def embed_batch(
     encoded = await batcher.embed(
         [chunk.embedding_text or chunk.text for chunk in ready.chunks],
         prefix=model.manifest.passage_prefix, priority=_PRIORITIES[delivery.lane], wait=True, field="chunks",
-        keeps_hidden=False,
+        keeps_hidden=False, apart=delivery.attempt >= APART_ATTEMPT,
     )
     embedded = events_pb2.ChunksEmbedded(
         version=ready.version, space_id=ready.space_id, batch_no=ready.batch_no, batch_count=ready.batch_count,

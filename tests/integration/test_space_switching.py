@@ -73,7 +73,8 @@ async def embed_service(model: Model, jetstream: JetStream) -> AsyncIterator[str
     encoder = Encoder(model, ArithmeticEngine(dimension=model.manifest.dimension))
     stopping = asyncio.Event()
     async with (
-        Batcher(encoder, streams=1, queue_tokens_max=100_000, batch_tokens_max=512) as batcher,
+        Batcher(encoder, streams=1, queue_tokens_max=100_000, batch_tokens_max=512, batch_seconds_max=60,
+                stopping=stopping) as batcher,
         Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64) as server,
         asyncio.TaskGroup() as group,
     ):

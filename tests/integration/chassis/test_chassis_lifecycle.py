@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -20,64 +16,15 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
-
-ROOT = Path(__file__).parents[3]
-MODULE = "tests.integration.chassis.probe_process"
-
-
-class Process:
-    """A running probe and its log, line by line."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self.lines: list[dict[str, Any]] = []
-
-    async def heard(self, message: str) -> dict[str, Any]:
-        """Return the log's next line with this message."""
-        async for line in self._read():
-            if line["message"].startswith(message):
-                return line
-        raise AssertionError(f"{message!r} was never said; the log: {self.lines}")
-
-    async def _read(self) -> AsyncIterator[dict[str, Any]]:
-        assert self._process.stderr is not None
-        async with asyncio.timeout(30):
-            while line := await self._process.stderr.readline():
-                text = line.decode()
-                entry = json.loads(text) if text.startswith("{") else {"message": text.strip()}
-                self.lines.append(entry)
-                yield entry
-
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal."""
-        self._process.send_signal(number)
-
-    async def code(self) -> int:
-        """Return the exit code, once it has ended; its log is read to the end."""
-        async for _ in self._read():
-            pass
-        async with asyncio.timeout(30):
-            return await self._process.wait()
-
-    @property
-    def messages(self) -> list[str]:
-        """What was said so far."""
-        return [line["message"] for line in self.lines]
+from tests.integration.chassis.fix_process import Process, started
 
 
 @asynccontextmanager
 async def running(mode: str = "", **environment: str) -> AsyncIterator[Process]:
     """Run the probe."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", MODULE, mode, cwd=ROOT, stderr=asyncio.subprocess.PIPE,
-        env={"PATH": os.environ["PATH"], "SOURCIER_PROBE_GRACE_SECONDS": "10"} | environment,
-    )
-    try:
-        yield Process(process)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    settings = {"SOURCIER_PROBE_GRACE_SECONDS": "10"} | environment
+    async with started("tests.integration.chassis.probe_process", mode, **settings) as process:
+        yield process
 
 
 @asynccontextmanager

@@ -56,7 +56,8 @@ class Service:
 async def embedding(folder: Path, *, cache_size: int = 10, queue_tokens_max: int = 1000) -> AsyncIterator[Service]:
     encoder, engine = write_encoder(folder)
     async with (
-        Batcher(encoder, streams=1, queue_tokens_max=queue_tokens_max, batch_tokens_max=512) as batcher,
+        Batcher(encoder, streams=1, queue_tokens_max=queue_tokens_max, batch_tokens_max=512, batch_seconds_max=60,
+                stopping=asyncio.Event()) as batcher,
         Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64) as server,
     ):
         server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,18 +11,25 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from services.chassis import subjects
+from services.chassis import consuming, subjects
 from services.chassis.consuming import Delivery
 from services.chassis.ids import new_id
 from services.chassis.jetstream import JetStream
 from services.chassis.subjects import CHUNKS_READY
-from services.embed.batcher import Batcher
-from services.embed.encoder import Encoder
-from services.embed.worker import embed_batch, embed_consumer
+from services.embed.batcher import Batcher, Priority
+from services.embed.encoder import Encoder, FloatArray, IntArray
+from services.embed.worker import APART_ATTEMPT, embed_batch, embed_consumer
 from sourcier.events.v1 import events_pb2
 from tests.integration.chassis.fix_jetstream import connected, hasten, letters, stream_messages
-from tests.unit.embed.fix_embedding import DIMENSION, TOKEN_LIMIT, ArithmeticEngine, text_of, write_encoder
-from tests.waiting import eventually
+from tests.unit.embed.fix_embedding import (
+    DIMENSION,
+    TOKEN_LIMIT,
+    ArithmeticEngine,
+    ids,
+    text_of,
+    write_encoder,
+)
+from tests.waiting import eventually, until
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -35,8 +43,9 @@ async def jetstream(nats_url: str, subject_prefix: str, monkeypatch: pytest.Monk
 async def batcher(tmp_path: Path, jetstream: JetStream) -> AsyncIterator[Batcher]:
     """Yield a batcher that the worker feeds."""
     encoder, _ = write_encoder(tmp_path)
-    async with Batcher(encoder, streams=1, queue_tokens_max=1000, batch_tokens_max=512) as opened:
-        stopping = asyncio.Event()
+    stopping = asyncio.Event()
+    async with Batcher(encoder, streams=1, queue_tokens_max=1000, batch_tokens_max=512, batch_seconds_max=60,
+                       stopping=stopping) as opened:
         worker = asyncio.create_task(embed_consumer(jetstream, opened, interactive=2, bulk=2).run(stopping))
         yield opened
         stopping.set()
@@ -53,9 +62,9 @@ def batch(encoder: Encoder, *texts: str, number: int = 0, count: int = 1, **fiel
     )
 
 
-async def send(jetstream: JetStream, batcher: Batcher, message: events_pb2.ChunksReady, *, lane: str = "bulk") -> None:
+async def send(jetstream: JetStream, encoder: Encoder, message: events_pb2.ChunksReady, *, lane: str = "bulk") -> None:
     await jetstream.publish(CHUNKS_READY, message, tenant="acme", lane=lane,
-                            suffix=subjects.space_token(batcher.encoder.model.space_id), message_id=new_id())
+                            suffix=subjects.space_token(encoder.model.space_id), message_id=new_id())
 
 
 async def embedded(jetstream: JetStream, count: int) -> list[events_pb2.ChunksEmbedded]:
@@ -72,7 +81,7 @@ async def embedded(jetstream: JetStream, count: int) -> list[events_pb2.ChunksEm
 async def test_a_batch_is_embedded_and_handed_on_whole(jetstream: JetStream, batcher: Batcher) -> None:
     sent = batch(batcher.encoder, "le chat dort", "le chien mange", number=2, count=5)
     sent.chunks[1].embedding_text = "congés : le chien mange"
-    await send(jetstream, batcher, sent)
+    await send(jetstream, batcher.encoder, sent)
     (found,) = await embedded(jetstream, 1)
     assert [entry.chunk for entry in found.chunks] == list(sent.chunks)
     for field in ("version", "space_id", "batch_no", "batch_count", "title", "source", "chunking"):
@@ -90,7 +99,7 @@ async def test_each_lane_stays_its_lane(jetstream: JetStream, batcher: Batcher) 
     for lane in subjects.LANES:
         sent = batch(batcher.encoder, "mot")
         sent.version.version_id = lane
-        await send(jetstream, batcher, sent, lane=lane)
+        await send(jetstream, batcher.encoder, sent, lane=lane)
     await embedded(jetstream, 2)
     name = subjects.stream_name(jetstream.prefix, subjects.EMBEDDED)
     info = await jetstream.context.stream_info(name, subjects_filter=">")
@@ -110,7 +119,7 @@ async def test_a_batch_that_is_delivered_twice_is_handed_on_once(jetstream: JetS
 
 
 async def test_a_batch_of_another_space_is_a_dead_letter(jetstream: JetStream, batcher: Batcher) -> None:
-    await send(jetstream, batcher, batch(batcher.encoder, "mot", space_id="other-space"))
+    await send(jetstream, batcher.encoder, batch(batcher.encoder, "mot", space_id="other-space"))
     (letter,) = await letters(jetstream, 1)
     assert letter.reason == "SPACE_MISMATCH"
     assert "other-space" in letter.message
@@ -118,7 +127,7 @@ async def test_a_batch_of_another_space_is_a_dead_letter(jetstream: JetStream, b
 
 
 async def test_a_chunk_over_the_models_limit_is_a_dead_letter(jetstream: JetStream, batcher: Batcher) -> None:
-    await send(jetstream, batcher, batch(batcher.encoder, "mot", text_of(TOKEN_LIMIT)))
+    await send(jetstream, batcher.encoder, batch(batcher.encoder, "mot", text_of(TOKEN_LIMIT)))
     (letter,) = await letters(jetstream, 1)
     assert letter.reason == "INVALID_ARGUMENT"
     assert f"the model reads {TOKEN_LIMIT}" in letter.message
@@ -128,8 +137,61 @@ async def test_an_engine_that_fails_once_is_tried_again(jetstream: JetStream, ba
     engine = batcher.encoder.engine
     assert isinstance(engine, ArithmeticEngine)
     engine.error = RuntimeError("out of memory")
-    await send(jetstream, batcher, batch(batcher.encoder, "mot"))
+    await send(jetstream, batcher.encoder, batch(batcher.encoder, "mot"))
     async with asyncio.timeout(10):
         await asyncio.to_thread(engine.entered.acquire)
     engine.error = None
     assert len(await embedded(jetstream, 1)) == 1
+
+
+async def test_a_text_that_hangs_the_model_is_a_dead_letter_and_what_was_beside_it_is_embedded(
+    jetstream: JetStream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consuming, "DELIVERIES_MAX", APART_ATTEMPT + 1)
+    encoder, engine = write_encoder(tmp_path)
+    run, hung, released = engine.run, [], threading.Event()
+
+    def run_or_hang(input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
+        if np.isin(ids("télétravail"), input_ids).any():
+            hung.append(len(input_ids))
+            assert released.wait(60)
+        return run(input_ids, attention_mask)
+
+    async def keep() -> None:
+        """Start the service again each time that it ends, as a supervisor does."""
+        while True:
+            stopping = asyncio.Event()
+            async with (
+                Batcher(encoder, streams=1, queue_tokens_max=1000, batch_tokens_max=512, batch_seconds_max=60,
+                        stopping=stopping) as opened,
+                asyncio.TaskGroup() as group,
+            ):
+                # Until all that is left waits, the stream is busy: they are batched together as long as they may be.
+                engine.gate.clear()
+                group.create_task(opened.embed(["mot"], prefix="passage: ", priority=Priority.QUESTION))
+                await until(lambda batcher=opened: batcher._in_hand)
+                left = await stream_messages(jetstream)
+                group.create_task(embed_consumer(jetstream, opened, interactive=0, bulk=4).run(stopping))
+                await until(lambda batcher=opened, left=left: batcher._waiting_tokens == left * 5, seconds=30)
+                opened._batch_seconds_max = 1
+                engine.gate.set()
+
+    monkeypatch.setattr(engine, "run", run_or_hang)
+    for text in ("télétravail", "chat"):
+        sent = batch(encoder, text)
+        sent.version.version_id = text
+        await send(jetstream, encoder, sent)
+    keeping = asyncio.create_task(keep())
+    try:
+        (letter,) = await letters(jetstream, 1)
+        (found,) = await embedded(jetstream, 1)
+    finally:
+        released.set()
+        engine.gate.set()
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+    assert (letter.reason, letter.version.version_id) == ("DEADLINE_EXCEEDED", "télétravail")
+    assert letter.message.startswith("the embedding model took over 1 s")
+    assert letter.attempts > APART_ATTEMPT
+    assert found.version.version_id == "chat"
+    assert (hung[0], hung[-1]) == (2, 1)

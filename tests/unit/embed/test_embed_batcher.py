@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.chassis.errors import InvalidArgument, ResourceExhausted, Unavailable
+from services.chassis.errors import DeadlineExceeded, InvalidArgument, ResourceExhausted, Unavailable
 from services.embed import batcher as batcher_module
-from services.embed.batcher import SHARE_TOKENS_MIN, Batcher, Priority, batch_of_oldest
+from services.embed.batcher import SHARE_TOKENS_MIN, Batcher, Priority, batch_of_oldest, overruns_total
 from tests.unit.embed.fix_embedding import TOKEN_LIMIT, ArithmeticEngine, text_of, write_encoder
 
 PREFIX = "passage: "
@@ -23,11 +24,13 @@ PREFIX = "passage: "
 
 @asynccontextmanager
 async def batching(
-    folder: Path, *, streams: int = 1, queue_tokens_max: int = 1000, batch_tokens_max: int = 512
+    folder: Path, *, streams: int = 1, queue_tokens_max: int = 1000, batch_tokens_max: int = 512,
+    batch_seconds_max: float = 60.0, stopping: asyncio.Event | None = None,
 ) -> AsyncIterator[tuple[Batcher, ArithmeticEngine]]:
     encoder, engine = write_encoder(folder, streams=streams)
     async with Batcher(
-        encoder, streams=streams, queue_tokens_max=queue_tokens_max, batch_tokens_max=batch_tokens_max
+        encoder, streams=streams, queue_tokens_max=queue_tokens_max, batch_tokens_max=batch_tokens_max,
+        batch_seconds_max=batch_seconds_max, stopping=stopping or asyncio.Event(),
     ) as batcher:
         try:
             yield batcher, engine
@@ -278,6 +281,116 @@ async def test_closing_ends_who_waits(tmp_path: Path) -> None:
     for call in (held, waiting):
         with pytest.raises(Unavailable, match="is stopping"):
             await asyncio.wait_for(call, 5)
+
+
+async def ended(call: asyncio.Future[object]) -> BaseException | None:
+    """Return what a call was refused with, once it is."""
+    async with asyncio.timeout(30):
+        await asyncio.wait([call])
+    return call.exception()
+
+
+async def test_a_run_over_its_time_limit_fails_its_batch_refuses_all_others_and_ends_the_process(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stopping, overruns = asyncio.Event(), overruns_total._value.get()
+    async with batching(tmp_path, batch_seconds_max=0.05, stopping=stopping) as (batcher, engine):
+        engine.gate.clear()
+        # Both are there before the stream looks, and it takes the question.
+        hung, waiting = (
+            asyncio.ensure_future(batcher.embed([text_of(4)], prefix=PREFIX, priority=priority))
+            for priority in (Priority.QUESTION, Priority.BULK)
+        )
+        told, refused = await ended(hung), await ended(waiting)
+        assert isinstance(told, DeadlineExceeded)
+        assert told.message.startswith("the embedding model took over 0.05 s for a batch of 8 tokens")
+        assert "SOURCIER_EMBED_BATCH_SECONDS_MAX" in told.message
+        assert isinstance(refused, Unavailable)
+        assert stopping.is_set()
+        assert batcher.lost is told
+        with pytest.raises(Unavailable, match="is stopping"):
+            await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.QUESTION)
+        with pytest.raises(Unavailable, match="is stopping"):
+            await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.BULK, wait=True)
+        assert (engine.shapes, batcher._waiting_tokens) == ([(1, 8)], 0)
+    assert overruns_total._value.get() == overruns + 1
+    (line,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert "this process ends, for another one to be started" in line.message
+
+
+async def test_a_caller_with_more_texts_is_told_of_the_one_that_hung(tmp_path: Path) -> None:
+    # Unavailable would give its message attempts anew each time, and what hangs would come again for ever.
+    async with batching(tmp_path, batch_seconds_max=0.05, batch_tokens_max=TOKEN_LIMIT) as (batcher, engine):
+        engine.gate.clear()
+        call = asyncio.ensure_future(batcher.embed([text_of(20)] * 3, prefix=PREFIX, priority=Priority.BULK))
+        assert isinstance(await ended(call), DeadlineExceeded)
+
+
+async def test_what_another_stream_has_in_hand_finishes_beside_one_that_is_lost(tmp_path: Path) -> None:
+    async with batching(tmp_path, streams=2) as (batcher, engine):
+        held = await hold(batcher, engine)
+        batcher._batch_seconds_max = 0.05
+        hung = asyncio.ensure_future(batcher.embed(["chat"], prefix=PREFIX, priority=Priority.BULK))
+        assert isinstance(await ended(hung), DeadlineExceeded)
+        engine.gate.set()
+        assert await ended(held) is None
+
+
+async def test_a_time_out_of_the_engine_itself_is_an_error_like_others(tmp_path: Path) -> None:
+    stopping = asyncio.Event()
+    async with batching(tmp_path, stopping=stopping) as (batcher, engine):
+        engine.error = TimeoutError("the driver says so")
+        with pytest.raises(TimeoutError, match="the driver"):
+            await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.BULK)
+        engine.error = None
+        assert len(await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.BULK)) == 1
+    assert not stopping.is_set()
+
+
+async def test_a_text_apart_is_run_by_itself_in_its_turn(tmp_path: Path) -> None:
+    async with batching(tmp_path) as (batcher, engine):
+        held = await hold(batcher, engine)
+        calls = []
+        for number, apart in enumerate((False, True, False, True), start=1):
+            calls.append(asyncio.ensure_future(
+                batcher.embed([text_of(2 + number)], prefix=PREFIX, priority=Priority.BULK, apart=apart)
+            ))
+            await queued(batcher, sum(6 + each for each in range(1, number + 1)))
+        engine.gate.set()
+        encoded = await asyncio.gather(*calls)
+        await held
+        assert engine.shapes == [(1, 5), (2, 9), (1, 8), (1, 10)]
+        assert [entry.token_count for (entry,) in encoded] == [7, 8, 9, 10]
+        assert batcher._waiting_tokens == 0
+
+
+async def test_warming_up_has_the_time_limit_of_a_batch(tmp_path: Path) -> None:
+    async with batching(tmp_path, batch_seconds_max=0.05) as (batcher, engine):
+        engine.gate.clear()
+        with pytest.raises(DeadlineExceeded):
+            await asyncio.wait_for(batcher.warm_up(), 30)
+
+
+async def test_an_engine_that_never_rests_holds_up_neither_batches_nor_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batcher_module, "REST_SECONDS", 0.001)
+    resting, threads, released = threading.Semaphore(0), [], threading.Event()
+
+    def rest() -> None:
+        threads.append(threading.current_thread().name)
+        resting.release()
+        assert released.wait(60)
+
+    try:
+        async with batching(tmp_path) as (batcher, engine), asyncio.timeout(30):
+            monkeypatch.setattr(engine, "rest", rest)
+            await asyncio.to_thread(resting.acquire)
+            assert len(await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.BULK)) == 1
+    finally:
+        released.set()
+    # A thread of the event loop's own would be waited for when it closes.
+    assert threads == ["resting_0"]
 
 
 async def test_warming_up_runs_every_stream(tmp_path: Path) -> None:
