@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -134,11 +134,13 @@ async def collection_number(connection: Connection, *, tenant: str, collection_i
 
 
 async def stage_batch(
-    connection: Connection, prepared: PreparedBatch, *, stage_ages: Mapping[str, float] | None = None
+    connection: Connection, prepared: PreparedBatch, *, stage_ages: Mapping[str, float] | None = None,
+    all_there: Callable[[], None] | None = None,
 ) -> Staging:
     """Stage a batch, and commit its version if it was the last one missing; in the caller's transaction.
 
     `stage_ages`: how many seconds ago the job came to stages that are not noted yet; a commit notes them.
+    `all_there` is called when the last of several batches is there, before the commit, which may take minutes.
 
     Raises `Superseded` where the document was deleted or a newer version took this one's place, `SpaceMismatch` where
     the vectors are not of the version's space. A batch that was staged before changes nothing.
@@ -158,6 +160,8 @@ async def stage_batch(
     if staged < batch.batch_count:
         await connection.execute(statements.STAGE_CHUNKS, _columns(prepared))
         return Staging("staged", staged)
+    if all_there is not None and batch.batch_count > 1:
+        all_there()
     values["stage_ages"] = Jsonb(dict(stage_ages or {}))
     return Staging("committed", staged, await _commit(connection, prepared, state, values))
 

@@ -183,7 +183,8 @@ where jobs.job_id = superseded.job_id and status in ('pending', 'processing')
 
 # The document, its version and its job in one statement, under the document's lock; the chunks are there by a statement
 # before it. Also a job that failed before: a batch that was given up may have arrived after all, and the rows are the
-# truth.
+# truth. The job is the commit's from here on, and not before: it can be noted as `embedded` while the rows are moved.
+# That stage's time is the transaction's begin where it was not noted; `saved` is now, after what may take minutes.
 SWITCH_DOCUMENT = """
 with document as (
     update documents
@@ -205,11 +206,13 @@ finished as (
 completed as (
     update jobs
     set status = 'completed', stage = 'done', percentage = 100, error_code = '', error_message = '',
-        chunks_created = (select chunk_count from document), stage_times = coalesce((
+        chunks_created = (select chunk_count from document),
+        stage_times = jsonb_build_object('embedded', now()) || coalesce((
             select jsonb_object_agg(stage, now() - make_interval(secs => age::double precision))
             from jsonb_each_text(%(stage_ages)s) as reached (stage, age)
-        ), '{}') || stage_times || jsonb_build_object('done', now()),
-        started_at = coalesce(started_at, now()), updated_at = now(), finished_at = now()
+        ), '{}') || stage_times || jsonb_build_object('saved', statement_timestamp(), 'done', statement_timestamp()),
+        started_at = coalesce(started_at, now()), updated_at = statement_timestamp(),
+        finished_at = statement_timestamp()
     where job_id = %(job_id)s
 )
 select chunk_count from document

@@ -21,6 +21,7 @@ from services.index.pagination import Page
 from services.index.versions import VersionReference
 
 STATUSES = ("pending", "processing", "completed", "failed")
+STAGES = ("located", "parsed", "metadata", "chunked", "embedded", "saved", "done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Job:
     """What identifies the document; the file's name once it is deleted."""
     size_bytes: int
     stage_times: Mapping[str, datetime]
-    """When each stage was reached, in the order they were."""
+    """When each stage was reached, in the order they were; stages of one time in their own."""
     created_at: datetime
     started_at: datetime | None
     updated_at: datetime
@@ -66,6 +67,8 @@ class StageReached:
     percentage: int
     at: float
     """When, by the clock of the process that saw it."""
+    arrived: bool = True
+    """Whether the job came to the stage then; else it moves on within it, and the stage's time is another's to tell."""
     attempts: int = 0
     """How often it was to be noted before."""
 
@@ -80,7 +83,7 @@ async def advance_jobs(connection: Connection, reached: Sequence[StageReached], 
     values = {
         "job_ids": [each.job_id for each in reached], "tenants": [each.tenant for each in reached],
         "stages": [each.stage for each in reached], "percentages": [each.percentage for each in reached],
-        "ages": [max(now - each.at, 0.0) for each in reached],
+        "ages": [max(now - each.at, 0.0) for each in reached], "arrived": [each.arrived for each in reached],
     }
     cursor = await connection.execute(ADVANCE, values)
     return {str(job_id) for (job_id,) in await cursor.fetchall()}
@@ -154,8 +157,9 @@ async def list_jobs(
 
 def _job(*row: Any) -> Job:
     job = Job(*row)
-    times = sorted((datetime.fromisoformat(str(at)), stage) for stage, at in job.stage_times.items())
-    return dataclasses.replace(job, stage_times={stage: at for at, stage in times})
+    times = {stage: datetime.fromisoformat(str(at)) for stage, at in job.stage_times.items()}
+    stages = sorted(times, key=lambda stage: (times[stage], STAGES.index(stage)))
+    return dataclasses.replace(job, stage_times={stage: times[stage] for stage in stages})
 
 
 COLUMNS = """job_id, job.tenant, job.collection_id, job.document_id, version_id, job.lane, status, stage, percentage,
@@ -171,9 +175,10 @@ ADVANCE = """
 with told as (
     select tenant, job_id, max(percentage) as percentage, max(age) as age,
            (array_agg(stage order by percentage desc))[1] as stage,
-           jsonb_object_agg(stage, now() - make_interval(secs => age)) as times
+           coalesce(jsonb_object_agg(stage, now() - make_interval(secs => age)) filter (where arrived), '{}') as times
     from unnest(%(tenants)s::text[], %(job_ids)s::uuid[], %(stages)s::text[], %(percentages)b::integer[],
-                %(ages)b::double precision[]) as reached (tenant, job_id, stage, percentage, age)
+                %(ages)b::double precision[], %(arrived)b::boolean[])
+         as reached (tenant, job_id, stage, percentage, age, arrived)
     group by tenant, job_id
 ),
 free as materialized (

@@ -16,7 +16,7 @@ from services.index.batches import Batch, IndexedChunk, Staging
 from services.index.outbox import OutboxMessage
 from services.index.rebuilding import ChunkVectors
 from services.ingest.messages import version_reference
-from services.ingest.progress import Progress
+from services.ingest.progress import EMBEDDED, Progress
 from services.ingest.relay import Relay
 from sourcier.events.v1 import events_pb2
 
@@ -59,12 +59,18 @@ class IndexStage:
         prepared = await asyncio.to_thread(batches.prepare, batch, collection_number=number)
         async with self._database.transaction(tenant=version.tenant, by_key=True) as connection:
             staging = await batches.stage_batch(
-                connection, prepared, stage_ages=self._progress.ages(version.job_id)
+                connection, prepared, stage_ages=self._progress.ages(version.job_id),
+                # Noted on another connection while the commit works: until its end it does not touch the job.
+                all_there=lambda: self._progress.advance(version, EMBEDDED),
             )
             if staging.outcome == "committed":
                 await outbox.put(connection, self._indexed(version, staging))
             await failpoint("index.before-commit")
         await failpoint("index.after-commit")
+        if staging.outcome == "staged":
+            # Those who watch are told once the job has moved.
+            self._progress.count_batch(version, staged=staging.staged, batch_count=embedded.batch_count)
+            return
         if staging.outcome == "committed":
             logger.info("indexed", extra={"document_id": version.document_id, "chunks": staging.chunk_count})
             self._progress.forget(version.job_id)

@@ -18,8 +18,6 @@ STATUS_NAMES: Final = {
 }
 FINISHED: Final = frozenset({ingest_pb2.JOB_STATUS_COMPLETED, ingest_pb2.JOB_STATUS_FAILED})
 
-STAGES: Final = ("located", "parsed", "metadata", "chunked", "embedded", "images", "saved", "done")
-
 _STATUS_VALUES = {name: value for value, name in STATUS_NAMES.items()}
 
 
@@ -36,8 +34,7 @@ def job_message(job: Job) -> ingest_pb2.Job:
         message.error.CopyFrom(
             ingest_pb2.JobError(reason=job.error_code, message=job.error_message, stage=job.error_stage)
         )
-    # Stages of one transaction have one time: then their own order counts.
-    for stage, reached_at in sorted(job.stage_times.items(), key=lambda item: (item[1], STAGES.index(item[0]))):
+    for stage, reached_at in job.stage_times.items():
         entry = message.stage_times.add(stage=stage)
         entry.elapsed.FromTimedelta(reached_at - job.created_at)
     return message

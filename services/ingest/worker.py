@@ -44,7 +44,7 @@ def pipeline(parts: Parts) -> list[Worker]:
             jetstream, parts.objects, parts.parsers, parts.progress, recent=parts.recent, chunk=chunk
         )
         workers.append(stage.consumer(slots=settings.parse_slots))
-    if chunk is not None or parts.parsers is not None:
+    if chunk is not None or parts.parsers is not None or "index" in stages:
         workers.append(parts.progress)
     if "index" in stages:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)

@@ -810,7 +810,7 @@ class StageTime(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """`located`, `parsed`, `metadata`, `chunked`, `embedded`, `images`, `saved` or `done`."""
+    """`located`, `parsed`, `metadata`, `chunked`, `embedded`, `saved` or `done`."""
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
         """Time since the job was created."""
@@ -896,11 +896,16 @@ class Job(_message.Message):
     status: Global___JobStatus.ValueType
     """How it is doing."""
     stage: _builtins.str
-    """The last stage reached: `located`, `parsed`, `metadata`, `chunked`, `embedded`, `images`, `saved`, `done`."""
+    """The last stage reached: `located` (10 %), `parsed` (30), `metadata` (40), `chunked` (60), `embedded` (80) or `done`
+    (100); empty before the first. `saved` (90) is part of the transaction that ends with `done`: of it and of
+    `embedded` in a document that is embedded in one go, only `stage_times` tells.
+    """
     percentage: _builtins.int
-    """0 to 100; never goes back."""
+    """0 to 100; from `chunked` to `embedded` it moves with the share of the document's passages that are embedded. Never
+    goes back, but for a job that failed and is tried again.
+    """
     chunk_count: _builtins.int
-    """Chunks made; 0 until the document is chunked."""
+    """Chunks made; 0 until the document can be found."""
     @_builtins.property
     def error(self) -> Global___JobError:
         """Why it failed; absent otherwise."""

@@ -10,10 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded, Unavailable
-from services.chassis.postgres import Database, DatabaseSettings
+from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
 from services.index import documents, file_removals, jobs, search
+from services.index.jobs import Job, StageReached
 from services.index.search import SearchRequest
+from services.index.versions import VersionReference
 from tests.integration.index.writer import DIMENSION, Writer, text_vector
+from tests.waiting import eventually
 
 SLOW_TABLE = """
 create function slowly() returns trigger language plpgsql as $$ begin perform pg_sleep(1.5); return null; end $$;
@@ -32,7 +35,7 @@ async def test_a_single_batch_commits_at_once(writer: Writer) -> None:
     assert document.current_version == acceptance.version.version_id
     assert (job.status, job.percentage, job.stage, job.chunks_created) == ("completed", 100, "done", 2)
     assert job.finished_at is not None
-    assert "done" in job.stage_times
+    assert list(job.stage_times) == ["embedded", "saved", "done"]
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -68,6 +71,62 @@ async def test_a_commit_of_many_passages_takes_longer_than_other_statements_may(
     assert row == ("1s",)
 
 
+async def test_a_job_is_noted_as_embedded_while_its_commit_goes_on(writer: Writer, database_url: str) -> None:
+    version = (await writer.accept("a.txt", "one")).version
+    there = asyncio.Event()
+    await writer.stage(version, ["zero"], batch_no=0, batch_count=2, all_there=there.set)
+    assert not there.is_set()
+    # Patient: the test says how long the commit waits, not the clock.
+    async with Database(DatabaseSettings(url=database_url, lock_timeout_seconds=100)) as patient:
+        async with writer.database.transaction(tenant="acme") as connection:
+            await connection.execute("lock table chunks in share mode")
+            commit = asyncio.create_task(Writer(patient).stage(
+                version, ["one"], batch_no=1, batch_count=2, first_index=1, all_there=there.set
+            ))
+            await asyncio.wait_for(there.wait(), 30)
+            await eventually(lambda: _waits_for_a_lock(writer.database))
+            assert await _note_embedded(writer, version) == {version.job_id}
+            job = await _job(writer, version)
+            assert (job.status, job.stage, job.percentage) == ("processing", "embedded", 80)
+        assert (await commit).outcome == "committed"
+    noted, job = job, await _job(writer, version)
+    assert (job.status, job.stage, job.percentage) == ("completed", "done", 100)
+    assert list(job.stage_times) == ["embedded", "saved", "done"]
+    assert job.stage_times["embedded"] == noted.stage_times["embedded"]
+    # The time of the end, not that of the begin of what took so long.
+    assert job.stage_times["embedded"] < job.stage_times["saved"] == job.stage_times["done"] == job.finished_at
+
+
+async def test_a_commit_and_a_note_of_its_job_wait_for_each_other_in_one_direction(
+    writer: Writer, database_url: str
+) -> None:
+    version = (await writer.accept("a.txt", "one")).version
+    await writer.stage(version, ["zero"], batch_no=0, batch_count=2)
+    async with Database(DatabaseSettings(url=database_url, lock_timeout_seconds=100)) as patient:
+        async with writer.database.transaction(tenant=ALL_TENANTS) as noting:
+            await jobs.advance_jobs(noting, [_embedded(version)], now=0.0)
+            commit = asyncio.create_task(
+                Writer(patient).stage(version, ["one"], batch_no=1, batch_count=2, first_index=1)
+            )
+            # The commit waits for the note, and has what it says.
+            await eventually(lambda: _waits_for_a_lock(writer.database))
+        assert (await commit).outcome == "committed"
+    job = await _job(writer, version)
+    assert (job.status, job.stage, job.percentage, job.chunks_created) == ("completed", "done", 100, 2)
+    assert list(job.stage_times) == ["embedded", "saved", "done"]
+    # A note does not wait for a commit that has come to the job.
+    async with writer.database.transaction(tenant="acme") as committing:
+        await committing.execute("select from jobs where job_id = %s for update", (version.job_id,))
+        assert await _note_embedded(writer, version) == set()
+
+
+async def test_one_batch_is_all_there_with_its_commit(writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "one")).version
+    told: list[str] = []
+    staging = await writer.stage(version, ["text"], all_there=lambda: told.append("all there"))
+    assert (staging.outcome, told) == ("committed", [])
+
+
 async def test_what_many_passages_leave_is_removed_in_its_own_time(writer: Writer, database_url: str) -> None:
     await writer.index("a.txt", ["before", "and after"])
     async with writer.database.transaction(tenant="acme") as connection:
@@ -86,6 +145,8 @@ async def test_batches_staged_at_once_commit_once(writer: Writer) -> None:
     )
     outcomes = sorted(staging.outcome for staging in stagings)
     assert outcomes == ["committed"] + ["duplicate"] * 6 + ["staged"] * 5
+    # How far the job is rests on it that no two of them are the same.
+    assert sorted(staging.staged for staging in stagings if staging.outcome == "staged") == [1, 2, 3, 4, 5]
     assert len(await writer.texts(version.document_id)) == 6
 
 
@@ -233,3 +294,27 @@ async def _vectors_table(writer: Writer) -> str:
         row = await cursor.fetchone()
     assert row is not None
     return str(row[0])
+
+
+async def _job(writer: Writer, version: VersionReference) -> Job:
+    async with writer.database.transaction(tenant="acme") as connection:
+        return await jobs.get_job(connection, tenant="acme", job_id=version.job_id)
+
+
+async def _note_embedded(writer: Writer, version: VersionReference) -> set[str]:
+    """Note the stage as the service does, in a transaction of its own; return the jobs that were noted."""
+    async with writer.database.transaction(tenant=ALL_TENANTS) as connection:
+        return await jobs.advance_jobs(connection, [_embedded(version)], now=0.0)
+
+
+def _embedded(version: VersionReference) -> StageReached:
+    return StageReached(tenant="acme", job_id=version.job_id, stage="embedded", percentage=80, at=0.0)
+
+
+async def _waits_for_a_lock(database: Database) -> bool:
+    """Return whether a session of the test's database waits for a lock that another one holds."""
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        cursor = await connection.execute(
+            "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+        )
+        return await cursor.fetchone() is not None

@@ -96,12 +96,52 @@ async def test_a_job_never_moves_backwards_and_stays_finished(database: Database
         page = await jobs.list_jobs(connection, tenant="acme", status="completed")
         assert [each.job_id for each in page.items] == [version.job_id]
         # When it got there is known all the same, however late that is told.
-        assert list(page.items[0].stage_times) == ["located", "chunked", "saved", "done"]
+        assert list(page.items[0].stage_times) == ["located", "chunked", "embedded", "saved", "done"]
         with pytest.raises(InvalidArgument):
             await jobs.list_jobs(connection, tenant="acme", status="lost")
     async with database.transaction(tenant="other") as connection:
         with pytest.raises(NotFound):
             await jobs.get_job(connection, tenant="other", job_id=version.job_id)
+
+
+async def test_a_job_moves_within_a_stage_and_never_backwards(database: Database, writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "a")).version
+
+    async def advance(stage: str, percentage: int, *, arrived: bool = True) -> tuple[str, int, list[str]]:
+        reached = StageReached(
+            tenant="acme", job_id=version.job_id, stage=stage, percentage=percentage, at=0.0, arrived=arrived
+        )
+        async with database.transaction(tenant=ALL_TENANTS) as connection:
+            assert await jobs.advance_jobs(connection, [reached], now=0.0) == {version.job_id}
+        async with database.transaction(tenant="acme") as connection:
+            job = await jobs.get_job(connection, tenant="acme", job_id=version.job_id)
+        return job.stage, job.percentage, list(job.stage_times)
+
+    assert await advance("located", 10) == ("located", 10, ["located"])
+    # Who cut the document tells later that it was: the stage's time is theirs to tell.
+    assert await advance("chunked", 66, arrived=False) == ("chunked", 66, ["located"])
+    assert await advance("chunked", 60) == ("chunked", 66, ["located", "chunked"])
+    assert await advance("chunked", 73, arrived=False) == ("chunked", 73, ["located", "chunked"])
+    assert await advance("chunked", 70, arrived=False) == ("chunked", 73, ["located", "chunked"])
+    assert await advance("embedded", 80) == ("embedded", 80, ["located", "chunked", "embedded"])
+    assert await advance("chunked", 73, arrived=False) == ("embedded", 80, ["located", "chunked", "embedded"])
+
+
+async def test_moves_within_a_stage_are_noted_beside_its_time(database: Database, writer: Writer) -> None:
+    version = (await writer.accept("a.txt", "a")).version
+    told = [("chunked", 60, 0.0, True), ("chunked", 73, 5.0, False), ("chunked", 66, 4.0, False)]
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        await jobs.advance_jobs(connection, [
+            StageReached(
+                tenant="acme", job_id=version.job_id, stage=stage, percentage=percentage, at=at, arrived=arrived
+            ) for stage, percentage, at, arrived in told
+        ], now=10.0)
+        cursor = await connection.execute("select now()")
+        noted_at, = await cursor.fetchone() or ()
+    async with database.transaction(tenant="acme") as connection:
+        job = await jobs.get_job(connection, tenant="acme", job_id=version.job_id)
+    assert (job.status, job.stage, job.percentage) == ("processing", "chunked", 73)
+    assert (noted_at - job.stage_times["chunked"]).total_seconds() == 10
 
 
 FAILURE = Failure(

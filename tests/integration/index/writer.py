@@ -6,7 +6,7 @@ import hashlib
 import math
 import random
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from services.chassis.ids import chunk_id
@@ -78,6 +78,7 @@ class Writer:
         vectors: Sequence[bytes] | None = None,
         space_id: str | None = None,
         heading_path: tuple[str, ...] = ("Heading", "Sub-heading"),
+        all_there: Callable[[], None] | None = None,
     ) -> Staging:
         """Stage one batch of passages."""
         chunks = tuple(
@@ -117,7 +118,7 @@ class Writer:
             )
         prepared = batches.prepare(batch, collection_number=number)
         async with self.database.transaction(tenant=self.tenant) as connection:
-            return await batches.stage_batch(connection, prepared)
+            return await batches.stage_batch(connection, prepared, all_there=all_there)
 
     async def index(self, source: str, texts: Sequence[str], *, title: str = "", **fields: Any) -> VersionReference:
         """Take a document all the way, and bring the frequencies up to date."""

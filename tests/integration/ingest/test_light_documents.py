@@ -27,7 +27,9 @@ async def test_a_text_is_read_and_cut_where_it_is_received(serve: Serve) -> None
         submitted = await service.submit(TEXT, filename="charte.txt")
         job = await service.finished(submitted.job.job_id)
         assert job.status == ingest_pb2.JOB_STATUS_COMPLETED
-        assert [entry.stage for entry in job.stage_times] == ["located", "parsed", "metadata", "chunked", "done"]
+        assert [entry.stage for entry in job.stage_times] == [
+            "located", "parsed", "metadata", "chunked", "embedded", "saved", "done"
+        ]
         assert "deux jours par semaine" in "\n".join(await service.texts())
         assert [title for (title,) in await service.rows("select title from documents")] == ["Charte"]
         assert parsers.read == []

@@ -14,7 +14,7 @@ from services.chassis.lifecycle import Stopping
 from services.chassis.serving import Server
 from services.index import search
 from services.index.search import SearchRequest
-from services.ingest import progress, worker
+from services.ingest import chunk_stage, progress, worker
 from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.chassis.fix_jetstream import stream_messages
@@ -56,12 +56,68 @@ async def test_a_document_goes_all_the_way(serve: Serve) -> None:
     last = seen[-1]
     assert (last.status, last.stage, last.percentage, last.chunk_count) == (COMPLETED, "done", 100, made)
     assert made > 0
-    assert [entry.stage for entry in last.stage_times][:4] == ["located", "parsed", "metadata", "chunked"]
+    assert [entry.stage for entry in last.stage_times] == [
+        "located", "parsed", "metadata", "chunked", "embedded", "saved", "done"
+    ]
     assert last.HasField("started_at")
     assert last.HasField("finished_at")
     passage = found[0].passage
     assert (passage.title, passage.category, dict(passage.metadata)) == ("Guide", "rh", {"team": "paie"})
     assert "deux jours par semaine" in passage.text
+
+
+async def test_a_watcher_sees_a_long_document_move_while_it_is_embedded_and_saved(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunk_stage, "BATCH_CHUNKS_MAX", 4)
+    embed, batches, rest = WordEmbedder.handle, dict[int, int](), asyncio.Event()
+
+    async def some_first(embedder: WordEmbedder, ready: events_pb2.ChunksReady, delivery: Delivery) -> None:
+        batches.setdefault(ready.batch_no, ready.batch_count)
+        if list(batches).index(ready.batch_no) >= 3:
+            await rest.wait()
+        await embed(embedder, ready, delivery)
+
+    monkeypatch.setattr(WordEmbedder, "handle", some_first)
+    async with serve() as service:
+        service.embedder.copies = 2  # what comes twice moves nothing
+        job = (await service.submit(LONG)).job
+        call = service.stub.WatchJob(ingest_pb2.WatchJobRequest(job_id=job.job_id), timeout=60, metadata=METADATA)
+        seen: list[ingest_pb2.Job] = []
+
+        async def watch_to(stage: str, percentage: int) -> None:
+            async for response in call:
+                seen.append(response.job)
+                if (response.job.stage, response.job.percentage) == (stage, percentage):
+                    return
+            raise AssertionError(f"the watcher did not see {stage} at {percentage} %: {seen}")
+
+        await until(lambda: batches, seconds=60)
+        batch_count, = set(batches.values())
+        assert batch_count > 9, "few batches prove little"
+        await watch_to("chunked", progress.percentage_staged(3, batch_count))
+        async with service.database.transaction(tenant=TENANT) as connection:
+            # The commit waits before it moves a row, as one of tens of thousands takes its time.
+            await connection.execute("lock table chunks in share mode")
+            rest.set()
+            await watch_to("embedded", 80)
+        await watch_to("done", 100)
+    percentages = [entry.percentage for entry in seen]
+    assert percentages == sorted(percentages)
+    assert any(60 < entry.percentage < 80 and entry.stage == "chunked" for entry in seen)
+    last = seen[-1]
+    assert last.status == COMPLETED
+    assert {entry.stage for entry in last.stage_times} == {
+        "located", "parsed", "metadata", "chunked", "embedded", "saved", "done"
+    }
+    assert [entry.stage for entry in last.stage_times][-3:] == ["embedded", "saved", "done"]
+    elapsed = [entry.elapsed.ToTimedelta() for entry in last.stage_times]
+    assert elapsed == sorted(elapsed)
+
+
+async def test_who_indexes_alone_notes_progress_too(serve: Serve) -> None:
+    async with serve(stages="accept,index") as service:
+        assert service.parts.progress in worker.pipeline(service.parts)
 
 
 async def test_everything_that_comes_twice_is_there_once(serve: Serve) -> None:
