@@ -11,6 +11,7 @@ from sourcier import errors
 from sourcier.calls import Calls, pages
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.options import JobStatusName
+from sourcier.pauses import jittered
 
 _ENDED = frozenset({knowledge_pb2.JOB_STATUS_COMPLETED, knowledge_pb2.JOB_STATUS_FAILED})
 _RECONNECT_SECONDS_MAX = 60.0
@@ -44,6 +45,8 @@ class JobCalls(Calls):
     ) -> AsyncGenerator[knowledge_pb2.Job, None]:
         """Yield a job each time it moves, until it is completed or failed; a gateway that restarts is found again.
 
+        While a long document is embedded, its percentage moves between those of `chunked` and `embedded`.
+
         >>> async with Client("localhost:8080") as client:
         ...     upload = await client.upload(b"Deux jours par semaine.", filename="charte.txt")
         ...     print([(job.stage, job.percentage) async for job in client.watch_job(upload.job_id)])
@@ -69,7 +72,7 @@ class JobCalls(Calls):
                 if not self._channel.reached or time.monotonic() - away_since > _RECONNECT_SECONDS_MAX:
                     raise
             # The stream was cut short: each one begins with the current state, so nothing is missed.
-            await asyncio.sleep(min(delay_seconds, max(deadline - time.monotonic(), 0)))
+            await asyncio.sleep(min(jittered(delay_seconds), max(deadline - time.monotonic(), 0)))
             delay_seconds = min(delay_seconds * 2, 5.0)
 
     async def wait_for_job(self, job_id: str, *, timeout_seconds: float = 3600.0) -> knowledge_pb2.Job:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, StringConstraints, model_validator
+from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
 
+from services.chassis.addresses import split_address
 from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
 from services.gateway.dialogue import DialogueSettings
 from services.gateway.direct_answers import FaqSources
@@ -32,7 +33,7 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     connections_max: int = Field(default=8, ge=2, le=200)
     """Connections to PostgreSQL."""
 
-    http_listen: str = Field(default="", pattern=r"^(.*:\d{1,5})?$")
+    http_listen: str = ""
     """Address of the HTTP endpoint for bucket notifications, host:port; empty for none, port 0 takes a free one."""
     webhook_token: SecretStr = SecretStr("")
     """What senders of notifications have to show; empty lets in whoever reaches the endpoint."""
@@ -212,6 +213,13 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
             small_talk=self.small_talk, keywords=keywords, complexity_min=self.search_complexity,
             messages_max=self.conversation_messages_max,
         )
+
+    @field_validator("http_listen")
+    @classmethod
+    def _check_http_listen(cls, address: str) -> str:
+        if address:
+            split_address(address, example="0.0.0.0:8080")
+        return address
 
     @model_validator(mode="after")
     def _check_webhook(self) -> Self:

@@ -198,7 +198,8 @@ def parted(chunks: Sequence[transfer_pb2.TransferChunk]) -> Iterator[list[transf
 
 def _manifest_message(manifest: BuildManifest, *, unit_methods: Sequence[str]) -> transfer_pb2.TransferManifest:
     fields = asdict(manifest)
-    del fields["built_at"]
+    # Of each document an export has its own digest of how it was cut.
+    del fields["built_at"], fields["outdated_count"]
     message = transfer_pb2.TransferManifest(export_id=new_id(), unit_methods=unit_methods, **fields)
     message.exported_at.GetCurrentTime()
     return message

@@ -16,6 +16,7 @@ from typing import Self
 from aiohttp import hdrs, web
 
 from services.chassis import subjects, telemetry
+from services.chassis.addresses import split_address
 from services.chassis.errors import ResourceExhausted, ServiceError, TooLarge
 from services.chassis.ids import new_id
 from services.chassis.jetstream import JetStream
@@ -58,10 +59,10 @@ class Webhook:
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=grace_seconds)
 
     async def __aenter__(self) -> Self:
-        host, _, port = self._listen.rpartition(":")
+        host, port = split_address(self._listen)
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host.strip("[]") or "127.0.0.1", int(port)).start()
+            await web.TCPSite(self._runner, host, port).start()
         except OSError as error:
             await self._runner.cleanup()
             raise ResourceExhausted(
@@ -70,7 +71,7 @@ class Webhook:
             ) from error
         self.port = self._runner.addresses[0][1]
         logger.info("bucket notifications are taken", extra={"http_port": self.port, "path": PATH})
-        if not self._token and not host.startswith(("127.", "localhost", "[::1]")):
+        if not self._token and not (host.startswith("127.") or host in {"localhost", "::1"}):
             logger.warning("anybody who reaches %s can send notifications; set SOURCIER_GATEWAY_WEBHOOK_TOKEN",
                            self._listen)
         return self

@@ -30,6 +30,7 @@ async def lost_messages(
 
     Locks the record, so that of several processes one finds out. `look` asks the broker for the states once more,
     before any is believed to have gone back: another process may have recorded what it read later than `states`.
+    What was released before the time returned may be lost; what is released later is published after the look.
     """
     await connection.execute(LOCK)
     known = {stream: (created, last) for stream, created, last in await (await connection.execute(SELECT)).fetchall()}
@@ -41,7 +42,8 @@ async def lost_messages(
         await connection.execute(
             RECORD, {"stream": state.stream, "created": state.created, "last_sequence": state.last_sequence}
         )
-    cursor = await connection.execute("select now()")
+    # Not `now()`, when the transaction began: documents are released while it waits for the lock and for the broker.
+    cursor = await connection.execute("select clock_timestamp()")
     row = await cursor.fetchone()
     assert row is not None
     return went_back, row[0]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from psycopg.rows import class_row
 
 from services.chassis.errors import FailedPrecondition, NotFound
 from services.chassis.postgres import Connection
+from services.index.chunking_digest import chunking_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class BuildManifest:
     chunk_count: int
     corpus_sha256: str
     """Hexadecimal; of sources, contents and how they were cut, in the order of the sources."""
+    outdated_count: int = 0
+    """Documents that were cut otherwise than the chunking named here; counted when it is asked."""
 
 
 async def record_changed(connection: Connection, *, parser_version: str, limit: int) -> int:
@@ -41,12 +44,23 @@ async def record_changed(connection: Connection, *, parser_version: str, limit: 
 
 
 async def get_manifest(connection: Connection, *, tenant: str, collection: str) -> BuildManifest:
-    """Return a collection's manifest; raise `NotFound`, or `FailedPrecondition` in the seconds before it is written."""
+    """Return a collection's manifest; raise `NotFound`, or `FailedPrecondition` in the seconds before it is written.
+
+    Takes as long as the collection has documents: those that are cut otherwise are counted now.
+    """
     async with connection.cursor(row_factory=class_row(BuildManifest)) as cursor:
         await cursor.execute(SELECT, {"tenant": tenant, "collection": collection})
         manifest = await cursor.fetchone()
     if manifest is not None:
-        return manifest
+        digest = chunking_digest(
+            method=manifest.chunking_method, unit=manifest.chunking_unit, target=manifest.chunking_target,
+            overlap=manifest.chunking_overlap, maximum=manifest.chunking_maximum,
+        )
+        counted = await connection.execute(
+            COUNT_OUTDATED, {"tenant": tenant, "collection": collection, "digest": digest}
+        )
+        row = await counted.fetchone()
+        return replace(manifest, outdated_count=0 if row is None else row[0])
     found = await connection.execute(EXISTS, {"tenant": tenant, "collection": collection})
     if await found.fetchone() is None:
         raise NotFound(f"There is no collection {collection!r}.", field="collection")
@@ -122,6 +136,15 @@ select collection.name as collection, built_at, parser_version, manifest.chunkin
 from build_manifests as manifest
 join collections as collection using (collection_id)
 where manifest.tenant = %(tenant)s and collection.name = %(collection)s
+"""
+
+COUNT_OUTDATED = """
+select count(*)
+from collections as collection
+join documents as document using (tenant, collection_id)
+join document_versions as version on version.version_id = document.current_version
+where collection.tenant = %(tenant)s and collection.name = %(collection)s
+  and version.configuration_digest <> %(digest)s
 """
 
 EXISTS = "select 1 from collections where tenant = %(tenant)s and name = %(collection)s"

@@ -5,7 +5,7 @@ Vectors of units stay behind: a note has them made anew, from what the tables ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -81,31 +81,44 @@ async def units_of_chunks(
 
 async def take_in(
     connection: Connection, *, tenant: str, collection_id: str, document_id: str, methods: Sequence[str],
-    units: Sequence[TransferredUnit],
+    units: AsyncIterator[Sequence[TransferredUnit]],
 ) -> int:
     """Settle the units of a document that has just been committed as they were exported; return how many.
 
     A collection without a set of units gets one of these methods. The caller's transaction holds the document's lock.
     """
-    if not units:
-        return 0
     values: dict[str, Any] = {
         "tenant": tenant, "collection_id": collection_id, "document_id": document_id, "build_id": new_id(),
         "methods": sorted(methods), "regenerate": False, "state": "live",
-        "units": Jsonb([_row(unit) for unit in units]),
-        "pairs": Jsonb([pair for unit in units for pair in _pair_rows(unit)]),
     }
+    taken, begun = 0, False
+    async for some in units:
+        if not some:
+            continue
+        if not begun:
+            await _begin(connection, values)
+            begun = True
+        rows = {
+            "units": Jsonb([_row(unit) for unit in some]),
+            "pairs": Jsonb([pair for unit in some for pair in _pair_rows(unit)]),
+        }
+        cursor = await connection.execute(SETTLE, values | rows)
+        # A collection on its way to another set has the units of both.
+        taken += min(cursor.rowcount, len(some))
+        await connection.execute(INSERT_PAIRS, values | rows)
+    if begun:
+        await connection.execute(NOTE_GAPS, values)
+    return taken
+
+
+async def _begin(connection: Connection, values: Mapping[str, Any]) -> None:
+    """Give the collection a set of units where it has none, and the document its units in each set."""
     if not await _has_set(connection, values):
         # Two that begin at once wait for one another on the collection's row.
         await connection.execute(unit_build_statements.LOCK_COLLECTION, values)
         if not await _has_set(connection, values):
             await connection.execute(unit_build_statements.INSERT, values)
     await connection.execute(unit_commits.ADD_UNITS, values)
-    cursor = await connection.execute(SETTLE, values)
-    settled = cursor.rowcount
-    await connection.execute(INSERT_PAIRS, values)
-    await connection.execute(NOTE_GAPS, values)
-    return min(settled, len(units))
 
 
 async def _has_set(connection: Connection, values: Mapping[str, Any]) -> bool:

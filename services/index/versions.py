@@ -369,7 +369,8 @@ with chosen as materialized (
     for update skip locked
 )
 update document_versions as version
-set released_at = now()
+-- Not before `before`, or the next page would be these again.
+set released_at = greatest(now(), %(before)s::timestamptz)
 from chosen, documents as document, collections as collection
 where version.version_id = chosen.version_id
   and document.document_id = version.document_id

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 
 from services.chassis import subjects, telemetry
 from services.chassis.errors import ServiceError
@@ -150,10 +149,10 @@ class Relay:
         states = await self._stream_states()
         released = 0
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
-            went_back, now = await brokers.lost_messages(connection, states, look=self._stream_states)
+            went_back, recorded_at = await brokers.lost_messages(connection, states, look=self._stream_states)
             while went_back:
                 page = await versions.stalled(
-                    connection, older_than_seconds=0, limit=RELEASE_LIMIT, before=now - timedelta(microseconds=1)
+                    connection, older_than_seconds=0, limit=RELEASE_LIMIT, before=recorded_at
                 )
                 await self._put(connection, page, attempt=f"-{time.time_ns()}")
                 released += len(page)

@@ -51,6 +51,14 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Documents being cut at once."""
     index_slots: int = Field(default=4, ge=1, le=64)
     """Batches being written at once."""
+    import_slots: int = Field(default=4, ge=1, le=64)
+    """Exported collections being taken in at once; one more is refused. Each has a connection to PostgreSQL of its own
+    while it writes a document."""
+    import_document_bytes_max: int = Field(default=2048 * MEBIBYTE, ge=1)
+    """Most bytes of one of their documents, passages and vectors: those of a large one wait in the temporary folder
+    until all are there."""
+    import_idle_seconds: float = Field(default=300, gt=0, le=3600)
+    """An import of which nothing comes for this time is refused, so that its place is free again."""
     index_memory_bytes_max: int = Field(default=2048 * MEBIBYTE, ge=64 * MEBIBYTE)
     """Most memory that PostgreSQL is asked for to build a vector index in, 1.8 KB a vector of 384 values; a larger one
     is finished on the disk, several times slower."""

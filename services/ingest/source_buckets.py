@@ -11,6 +11,8 @@ from services.chassis.objects import ObjectStore
 from services.ingest.bucket_rules import BucketRules
 from services.ingest.storage import OWN_PREFIXES
 
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
 
 class SourceBuckets:
     """The rules, and the stores they are about."""
@@ -33,7 +35,8 @@ def check_watched(rules: BucketRules, *, source_url: str, own_url: str, own_buck
     url = source_url or own_url
     variable = "SOURCIER_INGEST_SOURCE_S3_URL" if source_url else "SOURCIER_S3_URL"
     parts = urlsplit(url)
-    is_server = parts.scheme in {"http", "https"}
+    is_server = parts.scheme in DEFAULT_PORTS
+    is_own = _canonical(url) == _canonical(own_url)
     for rule in rules.rules:
         # What is no server is one bucket; a folder has no name but what the first rule calls it.
         bucket = own_bucket if is_server else parts.netloc.partition("@")[0] or rules.rules[0].bucket
@@ -43,12 +46,19 @@ def check_watched(rules: BucketRules, *, source_url: str, own_url: str, own_buck
                 f"{parts.hostname or parts.path}, which is one bucket alone; name the watched bucket's own in "
                 "SOURCIER_INGEST_SOURCE_S3_URL", field="bucket",
             )
-        if url == own_url and rule.bucket == bucket and _holds_own(rule.prefix):
+        if is_own and rule.bucket == bucket and _holds_own(rule.prefix):
             raise InvalidArgument(
                 f"the bucket {rule.bucket!r} is watched from {rule.prefix!r} on, where the service keeps files of its "
                 f"own ({', '.join(OWN_PREFIXES)}), which would be taken in without an end; watch another bucket, or "
                 "another prefix of it", field="prefix",
             )
+
+
+def _canonical(url: str) -> str:
+    """Return a store's URL as others that mean the same would be written, too."""
+    parts = urlsplit(url)
+    place = parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ""))
+    return parts._replace(netloc=place, path=parts.path.rstrip("/")).geturl()
 
 
 def _holds_own(prefix: str) -> bool:

@@ -1,4 +1,8 @@
-"""`TransferService`: exported collections are taken in document by document, each in a transaction of its own."""
+"""`TransferService`: exported collections are taken in document by document, each in a transaction of its own.
+
+A document is received whole before its transaction begins: the sender's pace is no reason to hold a connection, locks,
+or the oldest snapshot of the database.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from typing import Any
 import grpc.aio
 import numpy as np
 
-from services.chassis.errors import AlreadyExists, InvalidArgument
+from services.chassis.errors import AlreadyExists, DeadlineExceeded, InvalidArgument, ResourceExhausted
 from services.chassis.ids import is_id
 from services.chassis.serving import received, require, tenant_of
 from services.index import batches, transfer, unit_transfer
@@ -23,6 +27,7 @@ from services.index.unit_transfer import TransferredUnit
 from services.index.units import NAME_CHARACTERS_MAX
 from services.ingest.intake import Header, check_header
 from services.ingest.parts import Parts
+from services.ingest.spool import Spool
 from sourcier.ingest.v1 import transfer_pb2, transfer_pb2_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -42,37 +47,48 @@ class _Target:
     unit_methods: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Chunks, and what is known of them."""
-
-    chunks: tuple[IndexedChunk, ...]
-    units: tuple[TransferredUnit, ...]
-
-
 class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
     """Proto on one side, the commit path on the other."""
 
     def __init__(self, parts: Parts) -> None:
         self._database = parts.database
+        self._settings = parts.settings
+        self._under_way = 0
 
     async def ImportCollection(
         self, request_iterator: AsyncIterator[transfer_pb2.ImportCollectionRequest], context: Context
     ) -> transfer_pb2.ImportCollectionResponse:
-        """Take in what is not there yet; in hand is one batch of chunks at a time."""
-        requests = received(request_iterator, context)
+        """Take in what is not there yet; in memory is one batch of chunks at a time, or a document that is small."""
+        if self._under_way >= self._settings.import_slots:
+            raise ResourceExhausted(f"{self._under_way} imports are under way, the most at once; try again later")
+        self._under_way += 1
+        try:
+            requests = _in_time(received(request_iterator, context), seconds=self._settings.import_idle_seconds)
+            async with aclosing(requests):
+                return await self._take_all(requests, tenant=tenant_of(context))
+        finally:
+            self._under_way -= 1
+
+    async def _take_all(
+        self, requests: AsyncIterator[transfer_pb2.ImportCollectionRequest], *, tenant: str
+    ) -> transfer_pb2.ImportCollectionResponse:
         first = await anext(requests, None)
         if first is None or first.WhichOneof("part") != "header":
             raise InvalidArgument("the first message of an import is its header", field="header")
-        target = await self._target(first.header, tenant=tenant_of(context))
+        target = await self._target(first.header, tenant=tenant)
         response = transfer_pb2.ImportCollectionResponse(collection=target.collection.name)
         async for request in requests:
             if request.WhichOneof("part") != "document":
                 raise InvalidArgument("chunks belong to no document; send each document before its chunks",
                                       field="document")
-            document = _document(request.document, tenant=target.collection.tenant)
-            async with aclosing(_batches(requests, document, target.dimension)) as pieces:
-                units = await self._take(target, document, pieces)
+            document = _document(request.document, tenant=tenant)
+            async with Spool(
+                name=f"“{document.source}”", bytes_max=self._settings.import_document_bytes_max
+            ) as spool:
+                async with aclosing(_batches(requests, document)) as received_batches:
+                    async for batch in received_batches:
+                        await spool.put(batch.SerializeToString())
+                units = await self._take(target, document, spool)
             if units is None:
                 response.skipped_count += 1
                 continue
@@ -101,12 +117,10 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
             )
         return _Target(collection, manifest.export_id, manifest.dimension, tuple(manifest.unit_methods))
 
-    async def _take(
-        self, target: _Target, document: TransferredDocument, pieces: AsyncIterator[_Piece]
-    ) -> int | None:
+    async def _take(self, target: _Target, document: TransferredDocument, spool: Spool) -> int | None:
         """Import one document; return how many of its chunks something is known of, None where it was there before."""
         try:
-            taken = await self._taken(target, document, pieces)
+            return await self._taken(target, document, spool)
         except AlreadyExists as error:
             if error.field is not None:
                 raise
@@ -115,51 +129,66 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
                 f"Ids of “{document.source}” are in use by another tenant of this installation, or come twice in the "
                 "export; ingest the originals instead.", field="document_id",
             ) from error
-        async for _ in pieces:
-            pass  # of a document that is there
-        return taken
 
-    async def _taken(
-        self, target: _Target, document: TransferredDocument, pieces: AsyncIterator[_Piece]
-    ) -> int | None:
+    async def _taken(self, target: _Target, document: TransferredDocument, spool: Spool) -> int | None:
         collection = target.collection
         batch_count = max(-(-document.chunk_count // BATCH_CHUNKS), 1)
-        # Received before the transaction begins: most documents are one batch, and then it waits for nobody.
-        piece = await anext(pieces)
-        units: list[TransferredUnit] = []
         async with self._database.transaction(tenant=collection.tenant) as connection:
             version = await transfer.begin_document(
                 connection, document, collection=collection, export_id=target.export_id
             )
             if version is None:
                 return None
-            for batch_no in range(batch_count):
-                if batch_no:
-                    piece = await anext(pieces)
-                units += piece.units
-                await transfer.require_new_chunks(
-                    connection, tenant=collection.tenant, chunk_ids=[chunk.chunk_id for chunk in piece.chunks]
+            batch_no, has_units = 0, False
+            async with aclosing(_read(spool)) as kept_batches:
+                async for kept in kept_batches:
+                    has_units = has_units or any(chunk.HasField("unit") for chunk in kept.chunks)
+                    chunks = await asyncio.to_thread(_chunks, kept, target.dimension)
+                    await transfer.require_new_chunks(
+                        connection, tenant=collection.tenant, chunk_ids=[chunk.chunk_id for chunk in chunks]
+                    )
+                    batch = Batch(
+                        version=version, space_id=collection.space_id, batch_no=batch_no, batch_count=batch_count,
+                        title=document.title, method=document.method, chunks=chunks,
+                    )
+                    prepared = await asyncio.to_thread(batches.prepare, batch, collection_number=collection.number)
+                    await batches.stage_batch(connection, prepared)
+                    batch_no += 1
+            if not has_units:
+                return 0
+            async with aclosing(_units(spool)) as units:
+                return await unit_transfer.take_in(
+                    connection, tenant=collection.tenant, collection_id=collection.collection_id,
+                    document_id=document.document_id, methods=target.unit_methods, units=units,
                 )
-                batch = Batch(
-                    version=version, space_id=collection.space_id, batch_no=batch_no, batch_count=batch_count,
-                    title=document.title, method=document.method, chunks=piece.chunks,
-                )
-                prepared = await asyncio.to_thread(batches.prepare, batch, collection_number=collection.number)
-                await batches.stage_batch(connection, prepared)
-            return await unit_transfer.take_in(
-                connection, tenant=collection.tenant, collection_id=collection.collection_id,
-                document_id=document.document_id, methods=target.unit_methods, units=units,
-            )
+
+
+async def _in_time(
+    requests: AsyncGenerator[transfer_pb2.ImportCollectionRequest, None], *, seconds: float
+) -> AsyncGenerator[transfer_pb2.ImportCollectionRequest, None]:
+    """Yield what a client sends; raise `DeadlineExceeded` where the next message keeps its place waiting too long."""
+    async with aclosing(requests):
+        while True:
+            try:
+                async with asyncio.timeout(seconds):
+                    request = await anext(requests, None)
+            except TimeoutError as error:
+                raise DeadlineExceeded(
+                    f"nothing of the import came for {seconds:g} s; send it again: what is there is skipped"
+                ) from error
+            if request is None:
+                return
+            yield request
 
 
 async def _batches(
-    requests: AsyncIterator[transfer_pb2.ImportCollectionRequest], document: TransferredDocument, dimension: int
-) -> AsyncGenerator[_Piece, None]:
+    requests: AsyncIterator[transfer_pb2.ImportCollectionRequest], document: TransferredDocument
+) -> AsyncGenerator[transfer_pb2.TransferChunks, None]:
     """Yield a document's chunks, so many at a time whatever the messages hold; one empty batch where it has none."""
     waiting: list[transfer_pb2.TransferChunk] = []
     missing = document.chunk_count
     if not missing:
-        yield _Piece((), ())
+        yield transfer_pb2.TransferChunks()
     while missing:
         request = await anext(requests, None)
         if request is None or request.WhichOneof("part") != "chunks" or not request.chunks.chunks:
@@ -171,12 +200,21 @@ async def _batches(
                                   "export it anew", field="chunks")
         waiting += request.chunks.chunks
         while len(waiting) >= BATCH_CHUNKS or (waiting and not missing):
-            batch = waiting[:BATCH_CHUNKS]
-            yield _Piece(
-                tuple(_chunk(chunk, dimension) for chunk in batch),
-                tuple(_unit(chunk) for chunk in batch if chunk.HasField("unit")),
-            )
+            yield transfer_pb2.TransferChunks(chunks=waiting[:BATCH_CHUNKS])
             del waiting[:BATCH_CHUNKS]
+
+
+async def _read(spool: Spool) -> AsyncGenerator[transfer_pb2.TransferChunks, None]:
+    async with aclosing(spool.pieces()) as pieces:
+        async for piece in pieces:
+            yield transfer_pb2.TransferChunks.FromString(piece)
+
+
+async def _units(spool: Spool) -> AsyncGenerator[list[TransferredUnit], None]:
+    """Yield what is known of a document's chunks, batch by batch."""
+    async with aclosing(_read(spool)) as kept_batches:
+        async for kept in kept_batches:
+            yield [_unit(chunk) for chunk in kept.chunks if chunk.HasField("unit")]
 
 
 def _document(message: transfer_pb2.TransferDocument, *, tenant: str) -> TransferredDocument:
@@ -195,6 +233,10 @@ def _document(message: transfer_pb2.TransferDocument, *, tenant: str) -> Transfe
         method=message.method, metadata=dict(message.metadata), category=message.category,
         chunk_count=message.chunk_count,
     )
+
+
+def _chunks(batch: transfer_pb2.TransferChunks, dimension: int) -> tuple[IndexedChunk, ...]:
+    return tuple(_chunk(chunk, dimension) for chunk in batch.chunks)
 
 
 def _chunk(message: transfer_pb2.TransferChunk, dimension: int) -> IndexedChunk:

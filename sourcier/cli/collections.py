@@ -158,6 +158,8 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
         return
     cut = (f"{manifest.chunking_method} {manifest.chunking_target}/{manifest.chunking_overlap}/"
            f"{manifest.chunking_maximum} {manifest.chunking_unit}")
+    if manifest.outdated_count:
+        cut += f"; {counted(manifest.outdated_count, 'document')} otherwise"
     for label, value in (
         ("collection", manifest.collection), ("built", moment(manifest.built_at)),
         ("documents", f"{manifest.document_count:,}"), ("chunks", f"{manifest.chunk_count:,}"),

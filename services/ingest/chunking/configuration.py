@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass
 from typing import Self
 
 from services.chassis.errors import InvalidArgument
+from services.index.chunking_digest import chunking_digest
 
-# Raised whenever a method cuts differently: chunk ids derive from the digest, and must not name other passages.
-ALGORITHM_VERSION = 1
 HYBRID, PAGE, LINES = "hybrid", "page", "lines"
 TOKENS, CHARACTERS = "tokens", "characters"
 PAGE_WINDOW_CHARACTERS = 60
@@ -81,8 +78,7 @@ class ChunkingConfiguration:
 
     def digest(self) -> str:
         """Return 32 hex digits that differ for every configuration that could cut differently."""
-        described = json.dumps({"algorithm": ALGORITHM_VERSION, **asdict(self)}, sort_keys=True)
-        return hashlib.sha256(described.encode()).hexdigest()[:32]
+        return chunking_digest(**asdict(self))
 
     def _validate_method(self) -> None:
         if self.method == PAGE and self.target < 4 * PAGE_WINDOW_CHARACTERS:

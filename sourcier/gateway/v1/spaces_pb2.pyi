@@ -82,6 +82,7 @@ class BuildManifest(_message.Message):
     DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
     CHUNK_COUNT_FIELD_NUMBER: _builtins.int
     CORPUS_SHA256_FIELD_NUMBER: _builtins.int
+    OUTDATED_COUNT_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name."""
     parser_version: _builtins.str
@@ -110,6 +111,8 @@ class BuildManifest(_message.Message):
     """Chunks of the corpus."""
     corpus_sha256: _builtins.str
     """SHA-256 of sources, contents and how they were cut, hexadecimal: the same for the same corpus and settings."""
+    outdated_count: _builtins.int
+    """Documents that were cut otherwise than the chunking named here: before the settings were changed, or elsewhere."""
     @_builtins.property
     def built_at(self) -> _timestamp_pb2.Timestamp:
         """When this was written, which is when the corpus or a setting had last changed."""
@@ -132,10 +135,11 @@ class BuildManifest(_message.Message):
         document_count: _builtins.int = ...,
         chunk_count: _builtins.int = ...,
         corpus_sha256: _builtins.str = ...,
+        outdated_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["built_at", b"built_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["built_at", b"built_at", "chunk_count", b"chunk_count", "chunking_maximum", b"chunking_maximum", "chunking_method", b"chunking_method", "chunking_overlap", b"chunking_overlap", "chunking_target", b"chunking_target", "chunking_unit", b"chunking_unit", "collection", b"collection", "corpus_sha256", b"corpus_sha256", "dimension", b"dimension", "document_count", b"document_count", "model", b"model", "parser_version", b"parser_version", "revision", b"revision", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["built_at", b"built_at", "chunk_count", b"chunk_count", "chunking_maximum", b"chunking_maximum", "chunking_method", b"chunking_method", "chunking_overlap", b"chunking_overlap", "chunking_target", b"chunking_target", "chunking_unit", b"chunking_unit", "collection", b"collection", "corpus_sha256", b"corpus_sha256", "dimension", b"dimension", "document_count", b"document_count", "model", b"model", "outdated_count", b"outdated_count", "parser_version", b"parser_version", "revision", b"revision", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

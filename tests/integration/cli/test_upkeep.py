@@ -134,6 +134,8 @@ async def test_a_collection_is_changed(cli: Command, gateway: FakeGateway) -> No
         "--only-outdated",
     ]
     assert gateway.collections["demo"].chunking.HasField("overlap")
+    shown = await cli("collections", "show", "demo")
+    assert "cut          page 1000/0/0 ; 12 documents otherwise" in shown.out.splitlines()
     absent = await cli("collections", "update", "absente", "--method", "page")
     assert (absent.code, absent.err.splitlines()[0]) == (1, 'error: the collection "absente" does not exist')
 

@@ -299,10 +299,31 @@ def test_the_queue_is_needed_for_the_endpoint_alone(
     with pytest.raises(SystemExit):
         chassis_settings.load(GatewaySettings)
     assert capsys.readouterr().err.startswith("error: SOURCIER_NATS_URL is not set")
-    gateway_environment.setenv("SOURCIER_GATEWAY_HTTP_LISTEN", "here")
+
+
+@pytest.mark.parametrize("address", ["here", ":8080", "[]:8080", "0.0.0.0:70000", "0.0.0.0:5²"])
+def test_an_address_that_is_none_is_refused_as_every_other_one(
+    gateway_environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], address: str
+) -> None:
+    gateway_environment.setenv("SOURCIER_NATS_URL", "nats://127.0.0.1:1")
+    gateway_environment.setenv("SOURCIER_GATEWAY_HTTP_LISTEN", address)
     with pytest.raises(SystemExit):
         chassis_settings.load(GatewaySettings)
-    assert "SOURCIER_GATEWAY_HTTP_LISTEN=here" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        f"error: SOURCIER_GATEWAY_HTTP_LISTEN={address}: write host:port, the port at most 65535, for example "
+        "0.0.0.0:8080\n"
+    )
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine speaks no IPv6")
+async def test_it_listens_on_ipv6(jetstream: JetStream, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        async with (
+            Webhook(jetstream, listen="[::1]:0", token="", in_hand_max=1, grace_seconds=1) as endpoint,
+            httpx.AsyncClient(base_url=f"http://[::1]:{endpoint.port}", trust_env=False) as client,
+        ):
+            assert (await client.get(webhook.HEALTH_PATH)).status_code == 200
+    assert not any("SOURCIER_GATEWAY_WEBHOOK_TOKEN" in message for message in caplog.messages)
 
 
 async def test_the_service_serves_it_and_stops_in_order(

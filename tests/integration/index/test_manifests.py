@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from services.chassis.errors import FailedPrecondition, NotFound
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import manifests, space_builds, spaces
+from services.index import collections, manifests, space_builds, spaces
+from services.index.chunking_digest import chunking_digest
 from services.index.manifests import BuildManifest
 from tests.integration.index.writer import CHUNKING, SPACE, Writer
 
@@ -67,6 +68,27 @@ async def test_the_same_corpus_has_the_same_digest_in_whatever_order_it_came(
     assert (await get(database, "one")).corpus_sha256 == (await get(database, "two")).corpus_sha256
     assert (await get(database, "empty")).document_count == 0
     assert (await get(database, "empty")).corpus_sha256 != (await get(database, "one")).corpus_sha256
+
+
+async def test_documents_that_were_cut_otherwise_are_counted(database: Database, writer: Writer) -> None:
+    digest = chunking_digest(**asdict(CHUNKING))
+    await writer.index("a.txt", TEXTS, configuration_digest=digest)
+    await writer.index("b.txt", TEXTS, configuration_digest=digest)
+    await writer.index("c.txt", TEXTS, collection="other")
+    await record(database)
+    assert (await get(database)).outdated_count == 0
+    lines = replace(CHUNKING, method="lines", unit="characters")
+    async with database.transaction(tenant="acme") as connection:
+        updated = await collections.update_collection(
+            connection, tenant="acme", name="default", chunking=lines, retention_days=0,
+            configuration_digest=chunking_digest(**asdict(lines)),
+        )
+    assert (await get(database)).outdated_count == 0, "what it names is still the cut before"
+    await record(database)
+    manifest = await get(database)
+    assert (manifest.chunking_method, manifest.outdated_count) == ("lines", updated.outdated_count) == ("lines", 2)
+    await writer.index("a.txt", [TEXTS[0]], configuration_digest=chunking_digest(**asdict(lines)))
+    assert (await get(database)).outdated_count == 1
 
 
 async def test_models_that_are_not_loaded_are_named(database: Database, writer: Writer) -> None:

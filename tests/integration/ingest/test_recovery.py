@@ -12,6 +12,7 @@ from services.chassis.errors import Unavailable
 from services.chassis.postgres import ALL_TENANTS
 from services.index import file_removals, versions
 from services.index.documents import Deletion
+from services.ingest import relay
 from services.ingest.maintenance import Maintenance
 from sourcier.ingest.v1 import ingest_pb2
 from tests.integration.ingest.conftest import Serve
@@ -51,6 +52,31 @@ async def test_a_broker_restored_from_an_older_copy_is_noticed(serve: Serve) -> 
         async with service.database.transaction(tenant=ALL_TENANTS) as connection:
             await connection.execute("update broker_streams set last_sequence = last_sequence + 5")
         assert await service.relay.release_lost() == 1
+        assert await service.relay.release_lost() == 0
+
+
+async def test_what_is_released_while_a_loss_is_looked_into_is_released_again(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "RELEASE_LIMIT", 1)  # a page each: none comes twice
+    async with serve(stages="") as service:
+        assert await service.relay.release_lost() == 0
+        async with service.database.transaction(tenant=ALL_TENANTS) as connection:
+            await connection.execute("update broker_streams set last_sequence = last_sequence + 5")
+        for name in ("a.md", "b.md"):
+            await service.submit("texte", filename=name)
+        states = service.parts.jetstream.stream_states
+        looks = 0
+
+        async def slow() -> list[tuple[str, str, int]]:
+            nonlocal looks
+            looks += 1
+            if looks == 2:  # in the transaction that the first look gave a reason for
+                assert [await service.relay._dispatch() for _ in range(2)] == [1, 1]
+            return await states()
+
+        monkeypatch.setattr(service.parts.jetstream, "stream_states", slow)
+        assert await service.relay.release_lost() == 2
         assert await service.relay.release_lost() == 0
 
 

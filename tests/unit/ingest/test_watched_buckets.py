@@ -40,6 +40,23 @@ def test_the_services_own_files_are_not_documents(prefix: str, url: str) -> None
         check("sourcier", prefix=prefix, own_url=url)
 
 
+@pytest.mark.parametrize(("source_url", "own_url"), [
+    ("http://store:9000/", "http://store:9000"), ("http://store:9000", "HTTP://Store:9000//"),
+    ("https://store:443", "https://store/"), ("s3://sourcier/", "s3://sourcier"), ("file:///srv/x", "file:///srv/x/"),
+])
+def test_the_services_own_store_is_known_however_it_is_written(source_url: str, own_url: str) -> None:
+    with pytest.raises(InvalidArgument, match="without an end"):
+        check("sourcier", source_url=source_url, own_url=own_url)
+
+
+@pytest.mark.parametrize(("source_url", "own_url"), [
+    ("http://store:9000", "https://store:9000"), ("http://store:8080", "http://store:80"),
+    ("http://store/a", "http://store/A"), ("file:///srv/x", "file:///srv/X"),
+])
+def test_another_store_is_not_taken_for_the_services_own(source_url: str, own_url: str) -> None:
+    check("sourcier", source_url=source_url, own_url=own_url)
+
+
 def test_other_buckets_and_other_prefixes_are_watched() -> None:
     check("company")
     check("sourcier", prefix="inbox/")

@@ -23,6 +23,8 @@ from sourcier.gateway.v1 import (
     knowledge_pb2_grpc,
     operations_pb2,
     operations_pb2_grpc,
+    spaces_pb2,
+    spaces_pb2_grpc,
 )
 from tests.unit.sdk.fake_conversations import Conversations
 
@@ -478,6 +480,24 @@ def _page(items: list[Any], request: Any) -> tuple[Sequence[Any], str]:
     return items[start:end], str(end) if end < len(items) else ""
 
 
+class FakeSpaces(spaces_pb2_grpc.SpaceServiceServicer):
+    """Knows how the collections that are kept are cut, and how many of their documents are cut otherwise."""
+
+    def __init__(self, gateway: FakeGateway) -> None:
+        self._gateway = gateway
+
+    async def GetBuildManifest(
+        self, request: spaces_pb2.GetBuildManifestRequest, context: Context
+    ) -> spaces_pb2.GetBuildManifestResponse:
+        """Return what a collection was made with."""
+        self._gateway.see(request, context)
+        chunking = self._gateway.collections[request.collection].chunking
+        return spaces_pb2.GetBuildManifestResponse(manifest=spaces_pb2.BuildManifest(
+            collection=request.collection, chunking_method=chunking.method, chunking_target=chunking.target,
+            chunking_maximum=chunking.maximum, chunking_unit=chunking.unit, outdated_count=self._gateway.outdated,
+        ))
+
+
 def serve(gateway: FakeGateway, *, listen: str = "127.0.0.1:0") -> Server:
     """Return a server of the script, to be entered and started."""
     server = Server(listen=listen, grace_seconds=0.5, concurrent_calls_max=64)
@@ -489,4 +509,6 @@ def serve(gateway: FakeGateway, *, listen: str = "127.0.0.1:0") -> Server:
                "sourcier.gateway.v1.KnowledgeService")
     server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, FakeOperations(gateway),
                "sourcier.gateway.v1.OperationsService")
+    server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, FakeSpaces(gateway),
+               "sourcier.gateway.v1.SpaceService")
     return server

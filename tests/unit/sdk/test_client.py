@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from services.chassis import errors as service_errors
-from sourcier import channel, errors
+from sourcier import channel, errors, jobs
 from sourcier.channel import REQUEST_ID_KEY, TENANT_KEY
 from sourcier.client import Client
 from sourcier.gateway import v1
@@ -222,6 +222,22 @@ async def test_a_watch_survives_a_restart(client: Client, gateway: FakeGateway) 
     gateway.unavailable_watches = 2
     job = await client.wait_for_job(upload.job_id)
     assert job.status == knowledge_pb2.JOB_STATUS_COMPLETED
+
+
+async def test_watches_that_broke_together_do_not_come_back_together(
+    client: Client, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ceilings = list[float]()
+
+    def jittered(ceiling_seconds: float) -> float:
+        ceilings.append(ceiling_seconds)
+        return 0.0
+
+    monkeypatch.setattr(jobs, "jittered", jittered)
+    upload = await client.upload(b"abc", filename="a.txt")
+    gateway.unavailable_watches = 3
+    await client.wait_for_job(upload.job_id)
+    assert ceilings == [0.2] * 3
 
 
 @pytest.mark.usefixtures("short_pauses")
