@@ -24,8 +24,19 @@ async def read(kept: Spool) -> list[bytes]:
     return [piece async for piece in kept.pieces()]
 
 
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
+def open_files(folder: Path) -> list[str]:
+    """Return what this process has open there, under a name or without one; what others leave open is none of it."""
+    return [
+        target for number in os.listdir("/proc/self/fd")
+        if (target := _target(number)).startswith(str(folder))
+    ]
+
+
+def _target(number: str) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{number}")
+    except FileNotFoundError:  # closed since the list was made
+        return ""
 
 
 @pytest.mark.parametrize("memory_bytes_max", [0, 10, 100, spool.MEMORY_BYTES_MAX])
@@ -34,14 +45,14 @@ async def test_pieces_are_read_as_they_came(
 ) -> None:
     monkeypatch.setattr(spool, "MEMORY_BYTES_MAX", memory_bytes_max)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    before = open_files()
     async with Spool(name="a.md", bytes_max=100_000) as kept:
         for piece in PIECES:
             await kept.put(piece)
         assert await read(kept) == PIECES
         assert await read(kept) == PIECES, "a second time"
         assert os.listdir(tmp_path) == [], "a process that is killed would leave it"
-    assert open_files() == before
+        assert bool(open_files(tmp_path)) is (memory_bytes_max < sum(map(len, PIECES)))
+    assert open_files(tmp_path) == []
 
 
 async def test_what_is_over_the_limit_is_refused() -> None:
@@ -66,9 +77,11 @@ async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
             await kept.put(b"0")
 
 
-async def test_a_write_that_is_cancelled_leaves_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_write_that_is_cancelled_leaves_no_file_open(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(spool, "MEMORY_BYTES_MAX", 0)
-    before = open_files()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     async with Spool(name="a.md", bytes_max=10) as kept:
         with kept._lock:  # its thread waits here
             writing = asyncio.create_task(kept.put(b"0"))
@@ -76,4 +89,4 @@ async def test_a_write_that_is_cancelled_leaves_no_file_open(monkeypatch: pytest
             writing.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await writing
-    assert open_files() == before
+    assert open_files(tmp_path) == []
