@@ -18,3 +18,10 @@ def split_address(address: str, *, example: str = "0.0.0.0:50051") -> tuple[str,
     if not host or not _PORT.fullmatch(port) or int(port) > PORT_MAX:
         raise ValueError(f"write host:port, the port at most {PORT_MAX}, for example {example}")
     return host, int(port)
+
+
+def checked_address(address: str, *, example: str) -> str:
+    """Return an address as a setting has it, which may be empty for none; raise as `split_address` does."""
+    if address:
+        split_address(address, example=example)
+    return address

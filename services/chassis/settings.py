@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.chassis.addresses import split_address
+from services.chassis.addresses import checked_address, split_address
 
 if TYPE_CHECKING:
     from services.chassis.subjects import QueueLimits
@@ -57,9 +57,7 @@ class ServiceSettings(BaseSettings):
     @field_validator("metrics_listen")
     @classmethod
     def _check_metrics_listen(cls, address: str) -> str:
-        if address:
-            split_address(address, example="0.0.0.0:9101")
-        return address
+        return checked_address(address, example="0.0.0.0:9101")
 
 
 class NatsSettings(BaseSettings):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
 
-from services.chassis.addresses import split_address
+from services.chassis.addresses import checked_address
 from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
 from services.gateway.dialogue import DialogueSettings
 from services.gateway.direct_answers import FaqSources
@@ -217,9 +217,7 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     @field_validator("http_listen")
     @classmethod
     def _check_http_listen(cls, address: str) -> str:
-        if address:
-            split_address(address, example="0.0.0.0:8080")
-        return address
+        return checked_address(address, example="0.0.0.0:8080")
 
     @model_validator(mode="after")
     def _check_webhook(self) -> Self:
