@@ -29,7 +29,6 @@ from services.gateway.judge import Judge
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.learned_vectors import LearnedVectors
 from services.gateway.marking import open_marking
-from services.gateway.narrowing import Closeness
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.point_import import PointImporter
@@ -94,7 +93,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         retriever = Retriever(
             database, peers, result_threshold=settings.result_threshold,
             search_seconds_max=settings.search_seconds_max,
-            closeness=Closeness(settings.refusal_threshold, settings.refusal_similarity),
+            closeness=settings.closeness,
         )
         dialogue = _dialogue(settings, database, peers, retriever)
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,

@@ -149,7 +149,7 @@ def signs_of(
 ) -> Signs:
     """Return the signs of a search among so many passages: its candidates best first, `given` of them to the model.
 
-    `background` is late interaction of the question with texts about anything at all.
+    `background` is late interaction of the question with texts about anything at all; nothing where it ranked nothing.
     """
     read = [_Read(entry) for entry in ranked[:given]]
     scores = sorted((entry.late_interaction for entry in ranked if entry.late_interaction is not None), reverse=True)

@@ -28,6 +28,7 @@ from services.gateway.events import (
     Searching,
     Started,
     Usage,
+    best_late_interaction,
 )
 from services.gateway.grounds import informing
 from services.gateway.history import History
@@ -55,8 +56,7 @@ class AnswerOptions:
     """How an answer is made."""
 
     sampling: SamplingOptions
-    refusal_threshold: float
-    refusal_similarity: float
+    closeness: Closeness
     answerability_threshold: float
     """0 leaves it to the two above."""
     cross_encoder_threshold: float | None
@@ -209,10 +209,7 @@ def refuse(
         return Refused(text, "NOTHING_FOUND", None)
     # The re-ranker's own score, for the threshold was set on it; the order rests on a share of BM25 too.
     reranked = [entry.rerank_score for entry in passages if entry.rerank_score is not None]
-    if likely is not None:
-        close = likely >= options.answerability_threshold
-    else:
-        close = Closeness(options.refusal_threshold, options.refusal_similarity).reached(passages)
+    close = options.closeness.reached(passages) if likely is None else likely >= options.answerability_threshold
     if reranked and not passages[0].by_late_interaction and options.cross_encoder_threshold is not None:
         close = close and max(reranked) >= options.cross_encoder_threshold
     return None if close else Refused(text, "BELOW_THRESHOLD", max(reranked, default=passages[0].score))
@@ -253,9 +250,8 @@ class Writer:
         )
         self._margin = margin_of(likely, options)
         self._best_score = passages[0].score
-        self._closeness = max(
-            (entry.late_interaction for entry in passages if entry.late_interaction is not None), default=-1.0
-        )
+        best = best_late_interaction(passages)
+        self._closeness = -1.0 if best is None else best
         self._stopwatch = stopwatch
         self._deadline = deadline
         self.outcome = Outcome.ANSWERED

@@ -16,7 +16,7 @@ from services.chassis.postgres import Database
 from services.gateway.answerability import answerability, signs_of
 from services.gateway.background import Background, Backgrounds
 from services.gateway.embedding import QueryEmbedding
-from services.gateway.events import Degradation, RankedPassage
+from services.gateway.events import Degradation, RankedPassage, best_late_interaction
 from services.gateway.retrieval import Query
 from services.index.question_terms import QuestionTerms, question_terms
 
@@ -47,7 +47,8 @@ class Assessor:
                     asked = await question_terms(
                         self._database, tenant=query.tenant, collections=[query.collection], question=query.question
                     )
-                    background = await self._backgrounds.of(
+                    # A score of late interaction is held against the background's; nothing else is.
+                    background = None if best_late_interaction(ranked) is None else await self._backgrounds.of(
                         embedding.space_id, tenant=query.tenant, deadline=deadline
                     )
             except TimeoutError:
@@ -60,9 +61,9 @@ class Assessor:
 
 def _likely(
     query: Query, embedding: QueryEmbedding, ranked: Sequence[RankedPassage], asked: QuestionTerms,
-    background: Background,
+    background: Background | None,
 ) -> float:
-    scores = background.scores(embedding).tolist()
+    scores = [] if background is None else background.scores(embedding).tolist()
     return answerability(signs_of(
         query.question, ranked, asked.terms, scores, given=query.limit, passages=asked.passages
     ))

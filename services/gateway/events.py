@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -43,6 +44,11 @@ class RankedPassage:
     def score(self) -> float:
         """The value the passage was ranked by: that of the last stage that ran."""
         return self.found.score if self.rerank_score is None else self.rerank_score + self.lexical_share
+
+
+def best_late_interaction(passages: Iterable[RankedPassage]) -> float | None:
+    """Return the best score of late interaction; None where nothing was re-ranked by it."""
+    return max((entry.late_interaction for entry in passages if entry.late_interaction is not None), default=None)
 
 
 @dataclass(frozen=True)

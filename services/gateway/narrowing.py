@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from prometheus_client import Counter
 
 from services.chassis import telemetry
-from services.gateway.events import Degradation, Narrowed, RankedPassage
+from services.gateway.events import Degradation, Narrowed, RankedPassage, best_late_interaction
 from services.gateway.history import Language
 from services.index.search import SearchResult
 
@@ -41,9 +41,9 @@ class Closeness:
 
         Reciprocal ranks and a cross-encoder's scores say nothing of closeness, so the cosine decides in their place.
         """
-        scores = [entry.late_interaction for entry in passages if entry.late_interaction is not None]
-        if scores:
-            return max(scores) >= self.late_interaction
+        best = best_late_interaction(passages)
+        if best is not None:
+            return best >= self.late_interaction
         cosines = [entry.found.similarity for entry in passages if entry.found.similarity is not None]
         return bool(passages) and (not cosines or max(cosines) >= self.similarity)
 

@@ -223,9 +223,8 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
                 tokens_max=tokens_max, temperature=temperature,
                 seed=request.seed if request.HasField("seed") else None,
             ),
-            refusal_threshold=settings.refusal_threshold, refusal_similarity=settings.refusal_similarity,
-            answerability_threshold=threshold, cross_encoder_threshold=settings.cross_encoder_threshold,
-            quote_threshold=settings.quote_threshold,
+            closeness=settings.closeness, answerability_threshold=threshold,
+            cross_encoder_threshold=settings.cross_encoder_threshold, quote_threshold=settings.quote_threshold,
             support=Thresholds(
                 score=settings.support_threshold, vectors=settings.support_vectors_threshold,
                 share=settings.support_share_threshold,

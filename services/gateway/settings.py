@@ -14,6 +14,7 @@ from services.gateway.entailment import EntailmentMode, EntailmentSettings
 from services.gateway.history import DEFAULT_LANGUAGE, Language
 from services.gateway.judge import JudgeMode, JudgeSettings
 from services.gateway.modes import ToolLimits
+from services.gateway.narrowing import Closeness
 from services.gateway.small_talk import COMPLEXITY_MIN, KEYWORDS
 
 
@@ -176,6 +177,11 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Whether the language model analyses questions before the search; a deployment or a request may say otherwise."""
     analyse_seconds_max: float = Field(default=20, gt=0)
     """Longest time for that; after it the question is searched for as it was asked."""
+
+    @property
+    def closeness(self) -> Closeness:
+        """From where on a passage is close enough to its question."""
+        return Closeness(self.refusal_threshold, self.refusal_similarity)
 
     @property
     def validated_sources(self) -> FaqSources:

@@ -32,7 +32,6 @@ from services.gateway.entailment import Entailment
 from services.gateway.judge import Judge
 from services.gateway.knowledge_server import KnowledgeServer
 from services.gateway.marking import Marking
-from services.gateway.narrowing import Closeness
 from services.gateway.operations_server import OperationsServer
 from services.gateway.peers import Limits, Peers
 from services.gateway.retrieval import Retriever
@@ -441,7 +440,7 @@ async def gateway(
             retriever = Retriever(
                 database, peers, result_threshold=configured.result_threshold,
                 search_seconds_max=configured.search_seconds_max,
-                closeness=Closeness(configured.refusal_threshold, configured.refusal_similarity),
+                closeness=configured.closeness,
             )
             direct = DirectAnswers(
                 database, peers, similarity_min=configured.direct_similarity,

@@ -133,6 +133,18 @@ async def test_what_cannot_be_assessed_is_said_and_decides_nothing(handbook: Dat
     assert degradation is None
 
 
+@pytest.mark.parametrize("found", [
+    RankedPassage(result(1)), RankedPassage(result(1), 7.5, by_late_interaction=False),
+], ids=["without a re-ranker", "cross-encoder"])
+async def test_what_late_interaction_did_not_rank_needs_no_background(
+    handbook: Database, found: RankedPassage
+) -> None:
+    assessor = assessor_of(handbook, PassageEmbedder(Unavailable("embed is away")))
+    likely, degradation = await assessor.assess(query(QUESTION), EMBEDDING, [found], deadline=Deadline.after(10))
+    assert likely is not None
+    assert degradation is None
+
+
 async def test_a_tenants_words_are_counted_in_its_own_collections(handbook: Database) -> None:
     asked = await question_terms(handbook, tenant="acme", collections=["default"], question="télétravail Valparaiso")
     known, unknown = (term.weight for term in asked.terms)

@@ -17,6 +17,7 @@ from services.gateway.citing import Strictness
 from services.gateway.embedding import QueryEmbedding
 from services.gateway.events import Degradation, RankedPassage, Usage
 from services.gateway.history import language_of
+from services.gateway.narrowing import Closeness
 from services.gateway.peers import Generation, SamplingOptions
 from services.gateway.prompt import Prompt
 from services.gateway.question_vector import ComingEmbedding
@@ -59,7 +60,7 @@ def query(question: str = "Combien de jours de télétravail par semaine ?", **f
 def options(**fields: object) -> AnswerOptions:
     """Return how answers are made, unless a test says otherwise."""
     return AnswerOptions(**({  # type: ignore[arg-type]
-        "sampling": SamplingOptions(100, 0.0, None), "refusal_threshold": 0.3, "refusal_similarity": 0.8,
+        "sampling": SamplingOptions(100, 0.0, None), "closeness": Closeness(0.3, 0.8),
         "answerability_threshold": 0.0, "cross_encoder_threshold": None,
         "quote_threshold": 0.9, "support": THRESHOLDS, "strictness": Strictness.WITHHOLD, "refusal_text": "",
     } | fields))
