@@ -30,6 +30,8 @@ def main() -> int:
     expected = sum(BENCHMARKS[name].expected_seconds(quick=run.quick) for name in names)
     print(f"{described(run.machine)}\n{len(names)} benchmarks, about {expected / 60:.0f} min; results: {path}",
           flush=True)
+    if arguments.publish and run.machine["commit"].endswith("-dirty"):
+        print("warning: what is measured is in no commit yet, and will be published as -dirty", flush=True)
     complete = run_all(names, path, run)
     if not path.exists():
         return EXIT_INTERRUPTED

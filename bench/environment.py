@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib import metadata
 from pathlib import Path
@@ -45,6 +45,19 @@ def settings() -> dict[str, str]:
     """Return what this run was told by variables; a folder's name is nobody's business."""
     return {name: "…" if name.endswith("_DIR") else value for name, value in sorted(os.environ.items())
             if name.startswith("SOURCIER_BENCH_") and value}
+
+
+def asked_numbers(name: str, default: Sequence[float], *, multiple_of: int = 1) -> tuple[float, ...]:
+    """Return the positive numbers that a variable names, by comma, else the default; raise ValueError that says how."""
+    asked = os.environ.get(name, "")
+    try:
+        numbers = tuple(float(number) for number in asked.split(",")) if asked else tuple(default)
+    except ValueError:
+        numbers = ()
+    if not numbers or any(number <= 0 or number % multiple_of for number in numbers):
+        multiples = f", multiples of {multiple_of}" if multiple_of > 1 else ""
+        raise ValueError(f"{name}={asked} is none of what it can be: positive numbers, by comma{multiples}")
+    return numbers
 
 
 @asynccontextmanager

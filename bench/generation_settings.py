@@ -44,6 +44,8 @@ ONLY = os.environ.get("SOURCIER_BENCH_LANGUAGE_MODEL", "")
 async def run(*, quick: bool) -> list[Table]:
     """Let the two take turns on each prompt; both keep prefixes, and meet the same prompts in the same order."""
     tables: list[Table] = []
+    if ONLY and ONLY not in ROUNDS:
+        raise ValueError(f"SOURCIER_BENCH_LANGUAGE_MODEL={ONLY} is none of {', '.join(ROUNDS)}")
     models = [ONLY] if ONLY else list(ROUNDS)[: 1 if quick else None]
     needed, available = max(MEMORY_GIB_MIN[model] for model in models), psutil.virtual_memory().available / GIB
     if available < needed:

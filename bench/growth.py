@@ -7,18 +7,18 @@ until the load is over; then it is built, and the same documents go on coming wi
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 import psycopg
 
 from bench import metrics
 from bench.embedding import MODEL
-from bench.environment import running_stack
+from bench.environment import asked_numbers, running_stack
 from bench.generated import documents
 from bench.measuring import Curve, Table
 from bench.processes import usage
@@ -53,7 +53,7 @@ class Bounds:
 
 QUICK, FULL = Bounds(window=80, seconds=8, live_documents=150), Bounds(window=1000, seconds=240, live_documents=2000)
 DOCUMENTS_MAX = 100_000
-OURS = ("ingest", "embed", "gateway", "rerank")
+OURS = ("ingest", "parsing", "embed", "gateway", "rerank")
 """Parts of the stack whose memory is ours to keep flat; the servers' caches have limits of their own."""
 
 
@@ -78,8 +78,8 @@ async def run(*, quick: bool) -> list[Table]:
     `SOURCIER_BENCH_GROWTH_SECONDS` is the time in place of four minutes: a whole run to 100,000 documents takes longer.
     """
     bounds = QUICK if quick else FULL
-    if asked := os.environ.get("SOURCIER_BENCH_GROWTH_SECONDS", ""):
-        bounds = replace(bounds, seconds=float(asked))
+    (seconds, *_) = asked_numbers("SOURCIER_BENCH_GROWTH_SECONDS", (bounds.seconds,))
+    bounds = replace(bounds, seconds=seconds)
     listening = metrics.endpoints()
     async with running_stack(**NULL_STACK, **listening) as addresses:
         async with Client(addresses["SOURCIER_GATEWAY_URL"]) as client:
@@ -88,6 +88,9 @@ async def run(*, quick: bool) -> list[Table]:
             # The service builds no index meanwhile: not even at the load's end, when the one here is about to be timed.
             async with _sole_builder(addresses) as builder:
                 growth = await load.grow(DOCUMENTS_MAX, window=bounds.window, seconds=bounds.seconds)
+                if not growth.milliseconds:
+                    raise RuntimeError(f"fewer than {bounds.window} documents were committed in {bounds.seconds:g} s; "
+                                       "SOURCIER_BENCH_GROWTH_SECONDS gives it more")
                 rows, build_seconds = await load.chunks(), await _build_index(builder)
             live = await load.grow(bounds.live_documents, window=bounds.live_documents // 2, seconds=bounds.seconds)
     return [growth_table(growth), _index_table(growth, live, rows=rows, build_seconds=build_seconds),
@@ -111,7 +114,8 @@ class _Load:
     async def grow(self, count: int, *, window: int, seconds: float) -> Growth:
         """Send up to so many documents for so long; return once all that was sent is committed."""
         growth, until, last = Growth(), time.monotonic() + seconds, self._sent + count
-        looking = asyncio.create_task(self._look(growth, window), name="look")
+        over = asyncio.Event()
+        looking = asyncio.create_task(self._look(growth, window, over), name="look")
         try:
             async with asyncio.TaskGroup() as group:
                 for number in range(SENDERS):
@@ -119,6 +123,8 @@ class _Load:
             async with asyncio.timeout(120):
                 while self._committed < self._sent:  # noqa: ASYNC110 - metrics tell when they are asked
                     await asyncio.sleep(LOOK_SECONDS)
+                over.set()
+                await looking
         finally:
             looking.cancel()
             await asyncio.gather(looking, return_exceptions=True)
@@ -141,12 +147,14 @@ class _Load:
             name, content = next(self._source)
             await self._client.upload(content, filename=name, collection=COLLECTION, lane="bulk")
 
-    async def _look(self, growth: Growth, window: int) -> None:
+    async def _look(self, growth: Growth, window: int, over: asyncio.Event) -> None:
+        """Note each window; the last one, too, which is what is left, where it is half of one."""
         seen_documents, seen_chunks, seen_at = self._committed, await self.chunks(), time.perf_counter()
-        while True:
+        while not over.is_set():
             await asyncio.sleep(LOOK_SECONDS)
             self._committed = int((await metrics.read(self._listening)).get(COMMITTED, 0))
-            if self._committed - seen_documents < window:
+            ended = self._committed == self._sent and 2 * (self._committed - seen_documents) >= window
+            if self._committed - seen_documents < window and not ended:
                 continue
             chunks, now = await self.chunks(), time.perf_counter()
             growth.documents.append(self._committed)
@@ -241,9 +249,11 @@ def _memory_table(growth: Growth) -> Table:
 
 
 def _leaks_table(growth: Growth) -> Table:
-    table = Table("memory at the end of the run, of that after a third", "times", higher_is_better=False)
+    table = Table("memory in the last third of the run, of that in the second", "times", higher_is_better=False)
     for part in OURS:
         resident = [value for _, value in growth.resident[part]]
-        table.add(part, resident[-1] / resident[len(resident) // 3])
+        third = max(len(resident) // 3, 1)
+        # Means: documents are parsed in processes that come and go.
+        table.add(part, fmean(resident[-third:]) / fmean(resident[-2 * third : -third] or resident[-third:]))
         table.limit(part, at_most=1.1)
     return table

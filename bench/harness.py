@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -26,6 +27,10 @@ STOP_SECONDS_MAX = 120.0
 """What a benchmark has to stop its stack; the stack gives up its own services after less."""
 
 
+FOLDER_VARIABLE = "SOURCIER_BENCH_SCALE_DIR"
+"""Names the folder in which the grown corpus is kept."""
+
+
 class PreparationError(Exception):
     """What a benchmark needs could not be made; the text says why."""
 
@@ -38,7 +43,7 @@ def run_all(names: Sequence[str], path: Path, run: Run) -> bool:
     """Run the benchmarks, results into `path`; return whether all were run, else somebody interrupted."""
     started = time.monotonic()
     preparation = Preparation()
-    with _interruptible():
+    with _interruptible(), _corpus_folder(names) as folder:
         for number, name in enumerate(names, start=1):
             benchmark = BENCHMARKS[name]
             expected = benchmark.expected_seconds(quick=run.quick)
@@ -46,7 +51,7 @@ def run_all(names: Sequence[str], path: Path, run: Run) -> bool:
             began = time.monotonic()
             try:
                 preparation.make(benchmark)
-                _run_child(name, path, run)
+                _run_child(name, path, run, folder if benchmark.corpus else {})
             except PreparationError as error:
                 _fail(path, name, run, began, str(error))
             except Interrupted:
@@ -55,6 +60,16 @@ def run_all(names: Sequence[str], path: Path, run: Run) -> bool:
             _tell_end(name, path)
     _say(f"\n{len(names)} benchmarks in {_minutes(time.monotonic() - started)}")
     return True
+
+
+@contextmanager
+def _corpus_folder(names: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yield the variable of a folder that benchmarks share, where more than one fills it and nobody names another."""
+    if os.environ.get(FOLDER_VARIABLE) or sum(BENCHMARKS[name].corpus for name in names) < 2:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix="sourcier-bench-", ignore_cleanup_errors=True) as folder:
+        yield {FOLDER_VARIABLE: folder}
 
 
 class Preparation:
@@ -97,14 +112,14 @@ def _succeed(command: Sequence[str]) -> None:
         raise PreparationError(f"`{' '.join(Path(part).name for part in command[1:])}` failed: {said[0]}"[:400])
 
 
-def _run_child(name: str, path: Path, run: Run) -> None:
+def _run_child(name: str, path: Path, run: Run, variables: Mapping[str, str]) -> None:
     """Run one benchmark to its end, or to the end of its time."""
     benchmark, began = BENCHMARKS[name], time.monotonic()
     seconds_max = benchmark.seconds_max(quick=run.quick)
     # In a group of its own: Ctrl-C is for us, and we ask the benchmark to stop; its servers and peers are its own.
     child = subprocess.Popen(
         (sys.executable, "-m", "bench.child", name, benchmark.module, str(path), json.dumps(asdict(run))), cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}, process_group=0,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **variables}, process_group=0,
     )
     try:
         while True:

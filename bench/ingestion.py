@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from bench.ingestion_peers import (
     LABELS,
     OVERLAP_TOKENS,
     STORED,
+    WORKERS,
     Peer,
     Round,
     Way,
@@ -65,10 +67,9 @@ async def run(*, quick: bool) -> list[Table]:
 
         await interleave(chunks, {name: _bound(measured, name) for name in contestants}, rounds=rounds)
     tokens.notes[DEFAULT] = f"{len(files)} files of {origin}, {CORES} threads, tokens as embedded, titles included"
-    for same, best in compared:
+    for ours, theirs, target in compared:
         for table in (chunks, tokens):
-            table.ratio(SAME_FILE, same, target=1.05)
-            table.ratio(DEFAULT, best, target=1.8)
+            table.ratio(ours, theirs, target=target)
     return [chunks, tokens]
 
 
@@ -87,10 +88,10 @@ def edition(files: Sequence[Path], folder: Path, number: int) -> list[Path]:
 
 
 @asynccontextmanager
-async def _contestants(*, quick: bool) -> AsyncIterator[tuple[dict[str, Ingest], list[tuple[str, str]]]]:
+async def _contestants(*, quick: bool) -> AsyncIterator[tuple[dict[str, Ingest], list[tuple[str, str, float]]]]:
     """Start two stacks and the peers, and prove that all store the same of the same texts.
 
-    Yields them by label, and each peer's two labels: with the file that we run, and at its best.
+    Yields them by label, and what is held against what: ours, theirs, and the least ratio.
     """
     async with AsyncExitStack() as opened:
         same, default = await opened_together(
@@ -111,16 +112,24 @@ async def _contestants(*, quick: bool) -> AsyncIterator[tuple[dict[str, Ingest],
         compared = []
         for peer in peers:
             ways = await peer.ways(files, quick=quick)
-            for way in dict.fromkeys(ways):
-                table = f"proof_{way.form.replace('-', '_')}"
+            same_file, best = [[way] if quick else _spread(peer, way) for way in ways]
+            for way in dict.fromkeys((*same_file, *best)):
+                table = f"proof_{way.form.replace('-', '_')}_{way.workers}"
                 done = await peer.ingest(files, table, way)
                 await ingestion_rows.prove_peer(
                     same.addresses, peer.name, table, done.chunks,
                     **({} if way.form == STORED else {"least": COSINE_MIN_DYNAMIC}),
                 )
                 contestants[_label(peer, way)] = partial(peer.ingest, way=way)
-            compared.append((_label(peer, ways[0]), _label(peer, ways[1])))
+            compared += [(SAME_FILE, _label(peer, way), 1.05) for way in same_file]
+            compared += [(DEFAULT, _label(peer, way), 1.8) for way in best]
         yield contestants, compared
+
+
+def _spread(peer: Peer, way: Way) -> list[Way]:
+    """Return a way, and the same over several processes where the peer can."""
+    workers = WORKERS.get(peer.name, 1)
+    return [way, replace(way, workers=workers)] if workers > 1 else [way]
 
 
 def _label(peer: Peer, way: Way) -> str:

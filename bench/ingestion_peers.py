@@ -22,6 +22,9 @@ from services.chassis.models import Model, ModelStore, default_root
 CHUNK_TOKENS, OVERLAP_TOKENS = 384, 32
 BATCHES = {"llamaindex": (10, 1), "haystack": (32, 1)}
 """By peer, its documented batch of texts, then what is tried in its place: one by one, nothing is padded."""
+WORKERS = {"llamaindex": CORES}
+"""Peers that can spread a run over processes, by their documentation, and how many: each then has a thread. They are
+started for each run, so how much that gives shows in whole rounds alone."""
 LABELS = {"llamaindex": "LlamaIndex", "haystack": "Haystack"}
 STORED = "int8"
 FORMS = {STORED: "the stored int8", "dynamic": "dynamic int8", "dynamic-per-channel": "dynamic int8 by channel"}
@@ -36,10 +39,13 @@ class Way:
 
     form: str
     batch: int
+    workers: int = 1
+    """Processes, which share the threads."""
 
     def __str__(self) -> str:
         """Return it as tables have it."""
-        return f"{FORMS[self.form]}, batches of {self.batch}"
+        workers = f", {self.workers} workers" if self.workers > 1 else ""
+        return f"{FORMS[self.form]}, batches of {self.batch}{workers}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ class Peer:
         """Ingest files into a new table."""
         return Round(**await self._process.ask({
             "files": [str(file) for file in files], "table": f"{self.name}_{table}", "batch": way.batch,
-            "model": str(self._files[way.form]),
+            "model": str(self._files[way.form]), "workers": way.workers,
         }))
 
 

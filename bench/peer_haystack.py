@@ -41,8 +41,8 @@ class OnnxDocumentEmbedder:
         return {"documents": embedded}
 
 
-def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbedder) -> int:
-    """Read, split, embed and store files in a new table with an HNSW index; return the number of rows."""
+def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbedder) -> list[str]:
+    """Read, split, embed and store files in a new table with an HNSW index; return the texts of its rows."""
     store = PgvectorDocumentStore(
         connection_string=Secret.from_token(options["url"]), create_extension=False, table_name=command["table"],
         embedding_dimension=options["dimension"], vector_type="halfvec", vector_function="cosine_similarity",
@@ -59,8 +59,10 @@ def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbed
     pipeline.connect("read", "split")
     pipeline.connect("split", "embed")
     pipeline.connect("embed", "write")
-    written = pipeline.run({"read": {"sources": command["files"]}})["write"]["documents_written"]
-    return int(written)
+    done = pipeline.run({"read": {"sources": command["files"]}}, include_outputs_from={"embed"})
+    texts = [document.content for document in done["embed"]["documents"]]
+    assert done["write"]["documents_written"] == len(texts)
+    return texts
 
 
 if __name__ == "__main__":

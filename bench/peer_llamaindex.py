@@ -14,6 +14,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding  # type: ignore[
 from llama_index.core.bridge.pydantic import PrivateAttr  # type: ignore[import-not-found]
 from llama_index.core.ingestion import IngestionPipeline  # type: ignore[import-not-found]
 from llama_index.core.node_parser import SentenceSplitter  # type: ignore[import-not-found]
+from llama_index.core.schema import MetadataMode  # type: ignore[import-not-found]
 from llama_index.vector_stores.postgres import PGVectorStore  # type: ignore[import-not-found]
 
 from bench.peer_onnx import OnnxEmbedder, serve
@@ -41,17 +42,30 @@ class OnnxEmbedding(BaseEmbedding):  # type: ignore[misc]
         raise NotImplementedError
 
 
-def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbedder) -> int:
-    """Read, split, embed and store files in a new table with an HNSW index; return the number of rows."""
+class Splitter(SentenceSplitter):  # type: ignore[misc]
+    """The library's, as worker processes are to have it: they would be sent it without its tokenizer, and cut by the
+    tokens of another."""
+
+    _arguments: tuple[OnnxEmbedder, int, int] = PrivateAttr()
+
+    def __init__(self, embedder: OnnxEmbedder, chunk_tokens: int, overlap_tokens: int) -> None:
+        super().__init__(chunk_size=chunk_tokens, chunk_overlap=overlap_tokens, tokenizer=embedder.tokenize)
+        self._arguments = embedder, chunk_tokens, overlap_tokens
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a worker process makes it of."""
+        return Splitter, self._arguments
+
+
+def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbedder) -> list[str]:
+    """Read, split, embed and store files in a new table with an HNSW index; return the texts of its rows."""
     store = PGVectorStore.from_params(
         connection_string=options["url"].replace("postgresql://", "postgresql+psycopg2://"),
         async_connection_string=options["url"].replace("postgresql://", "postgresql+asyncpg://"),
         table_name=command["table"], embed_dim=options["dimension"], use_halfvec=True,
         hnsw_kwargs={"hnsw_m": 16, "hnsw_ef_construction": 64, "hnsw_dist_method": "halfvec_cosine_ops"},
     )
-    splitter = SentenceSplitter(
-        chunk_size=options["chunk_tokens"], chunk_overlap=options["overlap_tokens"], tokenizer=embedder.tokenize
-    )
+    splitter = Splitter(embedder, options["chunk_tokens"], options["overlap_tokens"])
     pipeline = IngestionPipeline(
         transformations=[splitter, OnnxEmbedding(embedder, embed_batch_size=command["batch"])], vector_store=store,
         disable_cache=True,
@@ -60,7 +74,9 @@ def ingest(command: dict[str, Any], options: dict[str, Any], embedder: OnnxEmbed
     for document in documents:
         # By default the file's path is embedded with each passage: more tokens, and no better vectors.
         document.excluded_embed_metadata_keys = list(document.metadata)
-    return len(pipeline.run(documents=documents))
+    # The library starts its worker processes anew for each run.
+    nodes = pipeline.run(documents=documents, num_workers=command["workers"] if command["workers"] > 1 else None)
+    return [node.get_content(MetadataMode.EMBED) for node in nodes]
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import onnxruntime
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 TOKENS_MAX = 512
 
@@ -22,6 +23,7 @@ class OnnxEmbedder:
     """Embeds texts with an ONNX file: the one that Sourcier's service runs, or one that runs better in this way."""
 
     def __init__(self, *, model: str, tokenizer: str, threads: int) -> None:
+        self._arguments = model, tokenizer, threads
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -33,12 +35,21 @@ class OnnxEmbedder:
         self._tokenizer = Tokenizer.from_file(tokenizer)
         self._tokenizer.enable_truncation(TOKENS_MAX)
         self._tokenizer.enable_padding(pad_id=self._tokenizer.token_to_id("<pad>"), pad_token="<pad>")
-        self.tokens = 0
-        """Tokens embedded so far, padding left out."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a worker process is sent: it opens the model itself, once."""
+        return opened, self._arguments
+
+    def tokens(self, texts: list[str]) -> int:
+        """Return how many tokens embedding passages takes, padding left out."""
+        return sum(sum(entry.attention_mask) for entry in self._encoded(texts))
+
+    def _encoded(self, texts: list[str]) -> list[Encoding]:
+        return self._tokenizer.encode_batch([f"passage: {text}" for text in texts])
 
     def embed(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors of a batch of passages."""
-        encoded = self._tokenizer.encode_batch([f"passage: {text}" for text in texts])
+        encoded = self._encoded(texts)
         ids = np.array([entry.ids for entry in encoded], np.int64)
         mask = np.array([entry.attention_mask for entry in encoded], np.int64)
         feed = {"input_ids": ids, "attention_mask": mask}
@@ -47,7 +58,6 @@ class OnnxEmbedder:
         (hidden,) = self._session.run(None, feed)[:1]
         weights = mask[..., None].astype(np.float32)
         pooled = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
-        self.tokens += int(mask.sum())
         vectors: list[list[float]] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).tolist()
         return vectors
 
@@ -57,25 +67,29 @@ class OnnxEmbedder:
         return ids
 
 
-Ingest = Callable[[dict[str, Any], dict[str, Any], OnnxEmbedder], int]
-"""Ingests the files of a command, with the options of the start, into the table that it names; returns the rows."""
+@cache
+def opened(model: str, tokenizer: str, threads: int) -> OnnxEmbedder:
+    """Return a process's embedder with a model."""
+    return OnnxEmbedder(model=model, tokenizer=tokenizer, threads=threads)
+
+
+Ingest = Callable[[dict[str, Any], dict[str, Any], OnnxEmbedder], list[str]]
+"""Ingests the files of a command, with the options of the start, into the table that it names; returns the texts of
+its rows, as they were embedded."""
 
 
 def serve(ingest: Ingest) -> None:
     """Read the options, then ingest with the model that each command names, an object a line, to the pipe's end."""
     options = json.loads(sys.stdin.readline())
-    embedders: dict[str, OnnxEmbedder] = {}
     tell({"ready": True})
     for line in sys.stdin:
         command = json.loads(line)
-        if (model := command["model"]) not in embedders:
-            embedders[model] = OnnxEmbedder(
-                model=model, tokenizer=options["tokenizer"], threads=options["threads"]
-            )
-        embedder = embedders[model]
-        before, started = embedder.tokens, time.perf_counter()
-        chunks = ingest(command, options, embedder)
-        tell({"seconds": time.perf_counter() - started, "chunks": chunks, "tokens": embedder.tokens - before})
+        embedder = opened(command["model"], options["tokenizer"], options["threads"] // command["workers"])
+        started = time.perf_counter()
+        texts = ingest(command, options, embedder)
+        seconds = time.perf_counter() - started
+        # Counted afterwards: what worker processes embed, they count where nobody sees it.
+        tell({"seconds": seconds, "chunks": len(texts), "tokens": embedder.tokens(texts)})
 
 
 def tell(entry: dict[str, Any]) -> None:

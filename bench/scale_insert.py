@@ -9,7 +9,7 @@ from bench.scale_corpus import DOCUMENT, GrownCorpus
 from bench.scale_load import CHUNKING, TENANT, LoadedIndex
 from services.chassis.ids import new_id
 from services.chassis.postgres import ALL_TENANTS
-from services.index import batches, collections, frequencies, versions
+from services.index import batches, collection_deletions, collections, frequencies, versions
 from services.index.batches import Batch, IndexedChunk
 from services.index.versions import NewVersion
 
@@ -26,7 +26,9 @@ async def insert(index: LoadedIndex, corpus: GrownCorpus, *, documents: int) -> 
     """
     samples = await _commit_all(index, corpus, documents=documents)
     async with index.database.transaction(tenant=TENANT) as connection:
-        await collections.delete_collection(connection, tenant=TENANT, name=INSERTED)
+        collection_id = await collection_deletions.find_collection(connection, tenant=TENANT, name=INSERTED)
+        if collection_id is not None:
+            await collection_deletions.delete_rest(connection, tenant=TENANT, collection_id=collection_id)
     async with index.database.autocommit(tenant=TENANT) as connection:
         await connection.execute("set statement_timeout = 0")
         await connection.execute("vacuum")

@@ -41,7 +41,7 @@ class Agreement:
     """What searches found, beside what there is."""
 
     recall: list[float]
-    """By question: share of the ten nearest that were found."""
+    """By question: share of the ten best that were found."""
     filled: list[float]
     """By question: results returned / results that exist, up to the limit."""
 
@@ -91,16 +91,21 @@ class Searches:
             agreement.recall.append(len(expected & set(found)) / max(exists, 1))
         return agreement
 
-    async def lexical_agreement(self, *, questions: int) -> list[float]:
-        """Return by question how many of the first ten an exhaustive BM25 has, too."""
-        bounded = [await self.lexical(question, Filters()) for question in range(questions)]
+    async def lexical_agreement(self, name: str, *, questions: int) -> Agreement:
+        """Compare lexical searches with an exhaustive BM25; what that finds nothing for is left out."""
+        filters = FILTERS[name]
+        bounded = [await self.lexical(question, filters) for question in range(questions)]
         kept = lexical.CANDIDATES_MAX, lexical.SCANNED_MAX
         lexical.CANDIDATES_MAX = lexical.SCANNED_MAX = EXHAUSTIVE_CANDIDATES
         try:
-            exhaustive = [await self.lexical(question, Filters()) for question in range(questions)]
+            exhaustive = [await self.lexical(question, filters) for question in range(questions)]
         finally:
             lexical.CANDIDATES_MAX, lexical.SCANNED_MAX = kept
-        return [len({*found} & {*best}) / len(best) for found, best in zip(bounded, exhaustive, strict=True) if best]
+        pairs = [(found, best) for found, best in zip(bounded, exhaustive, strict=True) if best]
+        return Agreement(
+            recall=[len({*found} & {*best}) / len(best) for found, best in pairs],
+            filled=[len(found) / len(best) for found, best in pairs],
+        )
 
     async def _matching(self, name: str) -> BoolArray:
         """Return for each chunk whether a filter lets it through."""

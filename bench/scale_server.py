@@ -9,19 +9,21 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from bench.environment import asked_numbers
+from bench.harness import FOLDER_VARIABLE
+from bench.scale_corpus import DOCUMENT
 from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 
 
 def asked_sizes(default: Sequence[int]) -> tuple[int, ...]:
     """Return the numbers of chunks that `SOURCIER_BENCH_SCALE_SIZES` names, else the default."""
-    asked = os.environ.get("SOURCIER_BENCH_SCALE_SIZES", "")
-    return tuple(int(size) for size in asked.split(",")) if asked else tuple(default)
+    return tuple(map(int, asked_numbers("SOURCIER_BENCH_SCALE_SIZES", default, multiple_of=DOCUMENT)))
 
 
 @asynccontextmanager
 async def scale_server() -> AsyncIterator[tuple[PostgresServer, Path]]:
-    """Yield PostgreSQL and the folder of its data, which is kept where `SOURCIER_BENCH_SCALE_DIR` names one."""
-    named = os.environ.get("SOURCIER_BENCH_SCALE_DIR", "")
+    """Yield PostgreSQL and the folder of its data, which is kept where a variable names one."""
+    named = os.environ.get(FOLDER_VARIABLE, "")
     folder = Path(named).absolute() if named else Path(tempfile.mkdtemp(prefix="sourcier-bench-"))
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o711)

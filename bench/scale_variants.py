@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.measuring import Curve, Table, percentile
+from bench.scale_corpus import GrownCorpus
+from bench.scale_insert import BLOCK_NUMBER
 from bench.scale_load import TENANT, LoadedIndex
-from bench.scale_passages import RealTexts
 from bench.scale_search import LIMIT, nearest
 from services.chassis.postgres import Connection
 from services.chassis.postgres_types import half_vector
@@ -94,8 +95,9 @@ class VariantTables:
 class Comparison:
     """Builds one variant after another from the vectors of a loaded index, and asks it."""
 
-    def __init__(self, index: LoadedIndex, real: RealTexts, *, questions: int) -> None:
+    def __init__(self, index: LoadedIndex, corpus: GrownCorpus, *, questions: int) -> None:
         """Find what is right by comparing all vectors."""
+        real = corpus.real
         self.tables = VariantTables()
         self._index = index
         self._questions = [
@@ -109,7 +111,8 @@ class Comparison:
         }
         mean = np.asarray(index.vectors[:: max(len(index.vectors) // 10_000, 1)], dtype=np.float32).mean(axis=0)
         self._mean = "'[" + ",".join(f"{value:.4f}" for value in mean) + "]'::halfvec"
-        self._new = np.asarray(index.vectors[:INSERTED], dtype=np.float16)
+        # Of chunks that are not there yet: what is an exact copy shares the element of the first in the graph.
+        self._new = corpus.block(BLOCK_NUMBER).vectors[:INSERTED]
 
     async def run(self, *, quick: bool) -> list[Table]:
         """Measure every variant, or with `quick` the few that differ most."""
@@ -156,10 +159,7 @@ class Comparison:
         await connection.execute(f"create index on {self._text(variant.index)}".encode())
         self.tables.build.add(variant.name, time.perf_counter() - started)
         self.tables.build.notes[variant.name] = f"{len(self._index.vectors):,} vectors, {BUILD_MEMORY} of memory"
-        cursor = await connection.execute(INDEX_SIZE)
-        row = await cursor.fetchone()
-        assert row is not None
-        self.tables.size.add(variant.name, int(row[0]) / len(self._index.vectors))
+        self.tables.size.add(variant.name, await _index_bytes(connection) / len(self._index.vectors))
 
     async def _ask_all(self, connection: Connection, variant: Variant) -> None:
         statement = f"select number {self._text(variant.query)}"
@@ -212,10 +212,12 @@ class Comparison:
         await _set(connection, "hnsw.iterative_scan", "off")
 
     async def _insert(self, connection: Connection, variant: Variant) -> None:
+        before = await _index_bytes(connection)
         for start in range(0, INSERTED, INSERTED_AT_ONCE):
             started = time.perf_counter()
             await self._add(connection, start, self._new[start : start + INSERTED_AT_ONCE])
             self.tables.insert.add(variant.name, 1000 * (time.perf_counter() - started) / INSERTED_AT_ONCE)
+        assert await _index_bytes(connection) > before, "what was inserted is not in the graph"
 
     def _draw(self) -> None:
         series: dict[str, list[tuple[float, float]]] = {}
@@ -224,6 +226,13 @@ class Comparison:
                 point = (float(np.mean(samples)), self.tables.latency.median(name))
                 series.setdefault(name.rsplit(", ", 1)[0], []).append(point)
         self.tables.latency.curves.append(Curve("Recall and time by ef_search", "recall@10", "ms (p50)", series))
+
+
+async def _index_bytes(connection: Connection) -> int:
+    cursor = await connection.execute(INDEX_SIZE)
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 async def _set(connection: Connection, name: str, value: str) -> None:

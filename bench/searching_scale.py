@@ -11,7 +11,7 @@ from bench.scale_server import asked_sizes, scale_server
 from bench.search_parts import bare_search, in_turn
 from sourcier.client import Client
 
-SIZES, QUICK_SIZES = (10_000, 100_000), (2_000,)
+SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (2_000,)
 PARTS_RATIO_MAX = 1.2
 PASSAGES, QUICK_PASSAGES = 100_000, 100
 """Real ones that the corpus is grown from."""

@@ -31,8 +31,11 @@ SPREAD_SECONDS = 0.5
 DELAY_MS_MAX = {50: 10.0, 200: 50.0}
 LOG_COST_MAX = 1.15
 FAST_PER_SECOND, FAST_TOKENS, FAST_STREAMS = 2_000, 3_000, 32
-LONG_WORD = " " + "m" * 1_000
-SLOW_READERS = 10
+LONG_WORD = " " + "m" * 4_000
+"""What a slow reader leaves fills the windows of its connection within the first half of a round."""
+SLOW_READERS, SLOW_OTHERS = 10, 190
+SLOW_READ_SECONDS = 1.0
+"""Between two messages of a slow reader."""
 SLOW_ROUNDS, SLOW_ROUNDS_QUICK = 9, 1
 """Of each kind, shorter than the others: one pause of the machine decides the p99 of the round that it falls into, and
 the median of two rounds is their mean."""
@@ -217,28 +220,38 @@ async def _fast(ways: Mapping[str, Way], *, rounds: int) -> Table:
 
 
 async def _slow_readers(way: Way, *, rounds: int) -> Table:
-    table = Table("added delay beside others of long words, 50 streams", "ms, p99 of a round", higher_is_better=False)
+    table = Table(f"added delay beside others of long words, {SLOW_OTHERS} streams", "ms, p99 of a round",
+                  higher_is_better=False)
     request = way.request(TOKENS_SLOW, TOKENS_PER_SECOND, words="long")
+    none, fast, slow = "none", f"{SLOW_READERS} that read", f"{SLOW_READERS} that read a message a second"
+    pauses = {none: None, fast: 0.0, slow: SLOW_READ_SECONDS}
     # A connection of their own, as another client has.
     async with grpc.aio.insecure_channel(way.target, options=(("grpc.use_local_subchannel_pool", 1),)) as channel:
         ask = answer_pb2_grpc.AnswerServiceStub(channel).Ask
         for number in range(rounds):
-            for reads in (True, False) if number % 2 else (False, True):
-                calls = [ask(request, timeout=60) for _ in range(SLOW_READERS)]
-                readers = [asyncio.ensure_future(_drain(call)) for call in calls] if reads else []
-                delays, _ = await _round(way, 50, tokens=TOKENS_SLOW)
-                await asyncio.gather(*readers)
-                for call in calls:
-                    call.cancel()
-                label = f"{SLOW_READERS} that read" if reads else f"{SLOW_READERS} that do not"
+            labels = list(pauses)
+            for label in labels[number % len(labels):] + labels[: number % len(labels)]:
+                pause = pauses[label]
+                readers = [] if pause is None else [
+                    asyncio.ensure_future(_drain(ask(request, timeout=60), pause)) for _ in range(SLOW_READERS)
+                ]
+                delays, _ = await _round(way, SLOW_OTHERS, tokens=TOKENS_SLOW)
+                for reader in readers:
+                    reader.cancel()
+                await asyncio.gather(*readers, return_exceptions=True)
                 table.add(label, percentile(delays, 0.99))
-    table.ratio(f"{SLOW_READERS} that do not", f"{SLOW_READERS} that read", target=1.2)
+    table.ratio(slow, fast, target=1.2)
+    table.ratio(slow, none)
     return table
 
 
-async def _drain(call: Any) -> None:
-    async for _ in call:
-        pass
+async def _drain(call: Any, pause: float) -> None:
+    """Read a stream, with so many seconds after each message; who is cancelled cancels it."""
+    try:
+        async for _ in call:
+            await asyncio.sleep(pause)
+    finally:
+        call.cancel()
 
 
 async def _settings(folder: Path) -> list[Table]:
