@@ -8,17 +8,21 @@ INSTALL := $(PYTHON) requirements/install.py
 export PYTHONPATH := $(CURDIR)
 
 # QUICK=0 means no.
-said = $(filter-out 0 no false,$(1))
+said = $(filter-out 0 no No NO false False FALSE off Off OFF,$(1))
 
 .PHONY: help demo test unit lint proto proto-check breaking bench eval chaos models lock clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
 
+# As they were typed: neither make nor the shell may read `$HOME` or a quote in a question as its own.
+unexport DOCS QUESTION
+demo: export DEMO_DOCS := $(value DOCS)
+demo: export DEMO_QUESTION := $(value QUESTION)
 demo: ## Set up all it needs and answer questions about a small company handbook: make demo [DOCS=path] [QUESTION="…"].
 	@$(INSTALL) services export generate
 	@$(RUN) -m models fetch $$($(RUN) -m services.stack models)
-	@$(RUN) demo/run.py $(if $(DOCS),--documents "$(DOCS)") $(if $(QUESTION),--question "$(QUESTION)")
+	@$(RUN) demo/run.py $(if $(value DOCS),--documents "$${DEMO_DOCS}") $(if $(value QUESTION),--question "$${DEMO_QUESTION}")
 
 test: ## Set up and run every test, real servers and real models included.
 	@$(INSTALL) services dev export generate
@@ -45,11 +49,17 @@ proto-check: ## Prove that the stubs that are checked in are fresh.
 	@.venv/proto/bin/python requirements/stubs.py --check
 
 # The main branch as it was before, where it is known; else the commit before this one.
+# One that is given has to be a commit; that there is none before is no error.
+BASE_GIVEN := $(if $(filter undefined,$(origin BASE)),,1)
 BASE ?= $(shell git rev-parse -q --verify origin/main | grep -v "$$(git rev-parse HEAD)" || git rev-parse -q --verify HEAD~1)
+breaking: export BREAKING_BASE = $(BASE)
 breaking: ## Prove that the contracts still serve clients of the commit before: make breaking [BASE=commit].
+	$(if $(BASE_GIVEN),@git rev-parse -q --verify "$${BREAKING_BASE}^{commit}" >/dev/null || \
+	  { echo "error: BASE=$${BREAKING_BASE} is not a commit" >&2; exit 2; })
 	@$(INSTALL) services dev
-	@if git cat-file -e "$(BASE):buf.yaml" 2>/dev/null; \
-	  then $(ENVIRONMENT)/buf breaking --against ".git#ref=$(BASE)" && echo "contracts compatible with $(BASE)"; \
+	@if [ -n "$${BREAKING_BASE}" ] && git cat-file -e "$${BREAKING_BASE}:buf.yaml" 2>/dev/null; \
+	  then $(ENVIRONMENT)/buf breaking --against ".git#ref=$${BREAKING_BASE}" && \
+	    echo "contracts compatible with $${BREAKING_BASE}"; \
 	  else echo "no earlier contracts to compare with"; fi
 
 models: ## Fill the model store: make models [MODELS="name …"].

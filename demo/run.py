@@ -34,11 +34,13 @@ import click  # noqa: E402 the path comes first
 
 from services.stack.settings import StackSettings  # noqa: E402
 from services.stack.standing import running  # noqa: E402
+from sourcier.cli import output  # noqa: E402
 from sourcier.cli.ask import AnswerWriter  # noqa: E402
 from sourcier.cli.failure import Failure, explain, root  # noqa: E402
 from sourcier.cli.files import Selection, select  # noqa: E402
 from sourcier.cli.ingest import ensure_collection, shown, summarise, tell_left_out  # noqa: E402
 from sourcier.cli.ingestion import Ingestion  # noqa: E402
+from sourcier.cli.inputs import NOT_UTF8, is_utf8  # noqa: E402
 from sourcier.cli.interrupts import run_interruptible  # noqa: E402
 from sourcier.client import Client  # noqa: E402
 from sourcier.errors import SourcierError  # noqa: E402
@@ -95,6 +97,8 @@ def read_plan() -> Plan:
     parser.add_argument("--documents", type=Path, help="a file or folder of your own, instead of the handbook")
     parser.add_argument("--question", default="", help="ask this instead of the handbook's questions")
     options = parser.parse_args()
+    if not is_utf8(options.question):
+        parser.error(f"the question {options.question!r} {NOT_UTF8}")
     documents = (options.documents or HANDBOOK).expanduser()
     own = documents.resolve() != HANDBOOK
     questions: tuple[str, ...] = (options.question,) if options.question.strip() else ()
@@ -281,4 +285,5 @@ def display_path(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    output.prepare()
+    sys.exit(output.closing(main, failed=1))

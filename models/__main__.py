@@ -1,4 +1,4 @@
-"""`python -m models fetch NAME… | list | verify`: fill and check the model store."""
+"""`sourcier models fetch NAME… | list | verify`: fill and check the model store."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from models.fetch import Fetcher
 from models.progress import Progress, size
 from services.chassis.errors import ModelInvalid, ServiceError
 from services.chassis.models import ModelKind, ModelStore, default_root
+from sourcier.cli import output
 
 ROOT_VARIABLE = "SOURCIER_MODELS_DIR"
 
@@ -42,7 +43,7 @@ def interrupt(signal_number: int, frame: FrameType | None) -> NoReturn:
 
 def parser() -> argparse.ArgumentParser:
     root = Path(os.environ.get(ROOT_VARIABLE) or default_root(os.environ))
-    top = argparse.ArgumentParser(prog="models", description=__doc__)
+    top = argparse.ArgumentParser(prog="sourcier models", description=__doc__)
     top.add_argument("--root", type=Path, default=root, help=f"the store's folder ({ROOT_VARIABLE}; now %(default)s)")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
@@ -107,4 +108,5 @@ def run_verify(options: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    output.prepare()
+    sys.exit(output.closing(lambda: main(sys.argv[1:]), failed=1))

@@ -7,6 +7,7 @@ from typing import Literal
 
 from sourcier.calls import Calls, pages
 from sourcier.gateway.v1 import answer_pb2, curation_pb2
+from sourcier.options import chosen
 
 IndexingMethodName = Literal["qa_atomic", "classic", "none"]
 AgentModeName = Literal["injection", "tools", "service"]
@@ -117,13 +118,12 @@ class AgentCalls(Calls):
 
 
 def _method(name: IndexingMethodName | None) -> curation_pb2.IndexingMethod.ValueType:
-    return curation_pb2.IndexingMethod.Value(f"INDEXING_METHOD_{(name or 'unspecified').upper()}")
+    return chosen(curation_pb2.IndexingMethod, name, IndexingMethodName, field="indexing_method")
 
 
 def _mode(name: AgentModeName | None) -> answer_pb2.AnswerMode.ValueType:
-    named = "UNSPECIFIED" if name in (None, "service") else str(name).upper()
-    return answer_pb2.AnswerMode.Value(f"ANSWER_MODE_{named}")
+    return chosen(answer_pb2.AnswerMode, name, AgentModeName, field="mode")
 
 
 def _change(name: DocumentChangeName | None) -> curation_pb2.DocumentChange.ValueType:
-    return curation_pb2.DocumentChange.Value(f"DOCUMENT_CHANGE_{(name or 'unspecified').upper()}")
+    return chosen(curation_pb2.DocumentChange, name, DocumentChangeName, field="on_document_change")

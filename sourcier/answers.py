@@ -10,7 +10,17 @@ from typing import Unpack
 from sourcier.calls import Calls
 from sourcier.errors import SourcierError
 from sourcier.gateway.v1 import answer_pb2
-from sourcier.options import AskOptions, RetrievalOptions, SearchModeName, answer_mode, search_filter, strictness
+from sourcier.options import (
+    AskOptions,
+    RetrievalOptions,
+    RoleName,
+    SearchModeName,
+    answer_mode,
+    chosen,
+    message,
+    search_filter,
+    strictness,
+)
 from sourcier.results import Answer, gather_answer
 from sourcier.resuming import read_through
 
@@ -38,13 +48,15 @@ class AnswerCalls(Calls):
         ...                 print(event.token.text, end="|")
         Deux jours| par semaine| [1].|
         """
-        request = answer_pb2.AskRequest(
+        request = message(
+            answer_pb2.AskRequest,
             question=question, filter=search_filter(options), passages=options.get("passages", 0),
             candidates=options.get("candidates", 0), rerank=options.get("rerank"),
             tokens_max=options.get("tokens_max", 0), temperature=options.get("temperature"), seed=options.get("seed"),
             conversation_id=options.get("conversation_id", ""), keep=options.get("keep"),
             history=[
-                answer_pb2.HistoryMessage(role=answer_pb2.Role.Value(f"ROLE_{role.upper()}"), content=content)
+                message(answer_pb2.HistoryMessage, content=content,
+                        role=chosen(answer_pb2.Role, role, RoleName, field="history.role"))
                 for role, content in options.get("history", ())
             ],
             strictness=strictness(options.get("strictness")),
@@ -88,7 +100,7 @@ class AnswerCalls(Calls):
         return response.stopped
 
     def _rest(self, answer_id: str, after_sequence: int, seconds: float) -> AsyncGenerator[answer_pb2.AskEvent, None]:
-        request = answer_pb2.ResumeRequest(answer_id=answer_id, after_sequence=after_sequence)
+        request = message(answer_pb2.ResumeRequest, answer_id=answer_id, after_sequence=after_sequence)
         return self._channel.stream(
             self._answers.Resume, request, lambda response: response.event, timeout_seconds=seconds
         )
@@ -136,9 +148,10 @@ class AnswerCalls(Calls):
         >>> [(passage.rank, passage.title, passage.page) for passage in found.passages]
         [(1, 'Charte du télétravail', 1)]
         """
-        request = answer_pb2.SearchRequest(
+        request = message(
+            answer_pb2.SearchRequest,
             question=question, filter=search_filter(how), limit=limit, candidates=candidates, exact=exact,
-            mode=answer_pb2.SearchMode.Value(f"SEARCH_MODE_{(mode or 'unspecified').upper()}"),
+            mode=chosen(answer_pb2.SearchMode, mode, SearchModeName, field="mode"),
             result_threshold=how.get("result_threshold"), suppress_duplicates=how.get("suppress_duplicates"),
             neighbours=how.get("neighbours"), neighbour_tokens=how.get("neighbour_tokens"),
             detect_categories=how.get("detect_categories"),

@@ -129,13 +129,22 @@ class Channel:
         code = error.code()
         message = error.details() or f"the gateway answered {code.name}"
         if not reason and code is grpc.StatusCode.UNAVAILABLE:
-            return errors.Unavailable(f"cannot reach a gateway at {self.target}", request_id=request_id)
+            return self._unreachable(request_id)
         if not reason and code is grpc.StatusCode.DEADLINE_EXCEEDED:
             message = f"the gateway at {self.target} did not answer in time"
         if not reason and code is grpc.StatusCode.UNIMPLEMENTED:
             message = f"{self.target} is not a Sourcier gateway, or one of another version"
         kind = _BY_CODE.get(code.name, errors.SourcierError)
         return kind(message, reason=reason, field=field, request_id=request_id)
+
+    def _unreachable(self, request_id: str) -> errors.Unavailable:
+        if self._credentials is None:
+            return errors.Unavailable(f"cannot reach a gateway at {self.target}", request_id=request_id)
+        # gRPC does not tell a port where nobody listens from one that answers without TLS.
+        return errors.Unavailable(
+            f"cannot reach a gateway at https://{self.target}", request_id=request_id,
+            hint=f"if it does not speak TLS, name it as {self.target}; `sourcier status` tells what is running here",
+        )
 
 
 def raise_if_cancelled(request_id: str) -> None:

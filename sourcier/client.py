@@ -18,6 +18,7 @@ from sourcier.faq import FaqCalls
 from sourcier.jobs import JobCalls
 from sourcier.points import PointCalls
 from sourcier.spaces import SpaceCalls
+from sourcier.targets import Target, checked_tenant, has_scheme, read_target
 from sourcier.transfer import TransferCalls
 from sourcier.units import UnitCalls
 from sourcier.upkeep import UpkeepCalls
@@ -54,11 +55,13 @@ class Client(
     ) -> None:
         """Name the gateway (host:port) and the tenant; `timeout_seconds` is the deadline of calls that give none.
 
-        With `credentials` (`grpc.ssl_channel_credentials()`) the connection is encrypted.
+        With `https://` before the address, or `credentials` of your own (`grpc.ssl_channel_credentials()`), the
+        connection is encrypted. Raises InvalidArgument for a tenant, or an address with a scheme, that cannot be one.
         """
-        self.target = target
-        self._tenant = tenant
-        self._credentials = credentials
+        found = read_target(target) if has_scheme(target) else Target(target)
+        self.target = found.address
+        self._tenant = checked_tenant(tenant)
+        self._credentials = found.credentials() if credentials is None else credentials
         self._timeout_seconds = timeout_seconds
         self._opened: Channel | None = None
 

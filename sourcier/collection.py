@@ -6,7 +6,9 @@ from collections.abc import AsyncGenerator, Sequence
 
 from sourcier.calls import Calls, pages
 from sourcier.gateway.v1 import knowledge_pb2
-from sourcier.options import CollectionRetrieval
+from sourcier.options import CollectionRetrieval, message
+
+DELETION_SECONDS = 3600.0
 
 
 class CollectionCalls(Calls):
@@ -21,7 +23,8 @@ class CollectionCalls(Calls):
         Its documents are removed `retention_days` after they were indexed last; with 0, when they are deleted. Its
         passages are searched for as `retrieval` says, where a request does not.
         """
-        request = knowledge_pb2.CreateCollectionRequest(
+        request = message(
+            knowledge_pb2.CreateCollectionRequest,
             name=name, chunking=chunking, retention_days=retention_days, retrieval=_settings(retrieval)
         )
         return (await self._unary(self._knowledge.CreateCollection, request, timeout_seconds)).collection
@@ -37,7 +40,8 @@ class CollectionCalls(Calls):
         names. What is None stays as it is. The answer tells how many are cut otherwise: those stay as they are until
         `reprocess(collection=name, from_stage="chunk", only_outdated=True)`.
         """
-        request = knowledge_pb2.UpdateCollectionRequest(
+        request = message(
+            knowledge_pb2.UpdateCollectionRequest,
             name=name, chunking=chunking, retention_days=retention_days, retrieval=_settings(retrieval),
             reset_retrieval=reset_retrieval,
         )
@@ -54,12 +58,16 @@ class CollectionCalls(Calls):
                 yield collection
 
     async def delete_collection(
-        self, name: str, *, timeout_seconds: float = 300.0
+        self, name: str, *, timeout_seconds: float = DELETION_SECONDS
     ) -> knowledge_pb2.DeleteCollectionResponse:
-        """Delete a collection with all its documents; tell whether it existed and how many there were."""
+        """Delete a collection with all its documents; tell whether it existed and how many this call deleted.
+
+        Cut off or out of time (`DeadlineExceeded`), what is deleted stays deleted, and the same call goes on with the
+        rest. Raises FailedPrecondition while an agent answers from it.
+        """
         request = knowledge_pb2.DeleteCollectionRequest(name=name)
         return await self._unary(self._knowledge.DeleteCollection, request, timeout_seconds)
 
 
 def _settings(retrieval: CollectionRetrieval | None) -> knowledge_pb2.RetrievalSettings | None:
-    return None if retrieval is None else knowledge_pb2.RetrievalSettings(**retrieval)
+    return None if retrieval is None else message(knowledge_pb2.RetrievalSettings, **retrieval)

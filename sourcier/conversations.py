@@ -7,6 +7,7 @@ from typing import Literal
 
 from sourcier.calls import Calls, pages
 from sourcier.gateway.v1 import conversation_pb2
+from sourcier.options import chosen, message
 
 RerankName = Literal["service", "on", "off"]
 RatingName = Literal["up", "down", "none"]
@@ -56,8 +57,8 @@ class ConversationCalls(Calls):
                 conversation_id=conversation_id, page_size=page_size, page_token=token), None)
 
         async for response in pages(page):
-            for message in response.messages:
-                yield message
+            for each in response.messages:
+                yield each
 
     async def update_conversation(
         self, conversation_id: str, *, title: str | None = None, rerank: RerankName | None = None,
@@ -78,11 +79,12 @@ class ConversationCalls(Calls):
         self, message_id: str, rating: RatingName, *, comment: str = "", timeout_seconds: float | None = None
     ) -> conversation_pb2.ConversationMessage:
         """Rate an answer; a second rating replaces the first, `none` takes it back. Raises NotFound."""
-        request = conversation_pb2.RateMessageRequest(
-            message_id=message_id, comment=comment, rating=conversation_pb2.Rating.Value(f"RATING_{rating.upper()}")
+        request = message(
+            conversation_pb2.RateMessageRequest, message_id=message_id, comment=comment,
+            rating=chosen(conversation_pb2.Rating, rating, RatingName, field="rating"),
         )
         return (await self._unary(self._conversations.RateMessage, request, timeout_seconds)).message
 
 
 def _preference(rerank: RerankName) -> conversation_pb2.RerankPreference.ValueType:
-    return conversation_pb2.RerankPreference.Value(f"RERANK_PREFERENCE_{rerank.upper()}")
+    return chosen(conversation_pb2.RerankPreference, rerank, RerankName, field="rerank")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import os
+import stat
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import BinaryIO, Unpack
@@ -28,7 +30,8 @@ class DocumentCalls(Calls):
         `source` identifies the document in its collection (the file's name when left out): the same source again is a
         new version. The job goes on behind the answer; `wait_for_job` waits for it. A refusal that may pass
         (RESOURCE_EXHAUSTED, UNAVAILABLE) is tried again, which is safe: the same content changes nothing. Raises
-        OSError when the file cannot be read.
+        OSError when the file cannot be read, and for a pipe or a device: what comes out of one can be given as an open
+        file.
 
         >>> async with Client("localhost:8080") as client:
         ...     upload = await client.upload(b"# Charte\\n\\nDeux jours par semaine.", filename="charte.md")
@@ -44,7 +47,7 @@ class DocumentCalls(Calls):
             return await attempt(io.BytesIO(content), filename)
         if isinstance(content, (str, os.PathLike)):
             path = Path(content)
-            with await asyncio.to_thread(path.open, "rb") as file:
+            with await asyncio.to_thread(_opened, path) as file:
                 return await attempt(file, path.name)
         return await attempt(content, filename)
 
@@ -71,7 +74,7 @@ class DocumentCalls(Calls):
     async def documents(
         self, *, collection: str = "", page_size: int = 200
     ) -> AsyncGenerator[knowledge_pb2.Document, None]:
-        """Yield the documents of a collection, or of all, by source.
+        """Yield the documents of a collection, or of all, oldest first.
 
         >>> async with Client("localhost:8080") as client:
         ...     print([document.source async for document in client.documents()])
@@ -89,3 +92,11 @@ class DocumentCalls(Calls):
         """Delete a document with all its versions; return whether it existed."""
         request = knowledge_pb2.DeleteDocumentRequest(document_id=document_id)
         return (await self._unary(self._knowledge.DeleteDocument, request, timeout_seconds)).existed
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a file; a pipe is refused, since opening one waits for its writer, and nothing could interrupt that."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise OSError(errno.EINVAL, "neither a file nor a folder; give what comes out of it as an open file", str(path))
+    return path.open("rb")

@@ -7,7 +7,7 @@ from typing import Unpack
 
 from sourcier.calls import Calls, pages
 from sourcier.gateway.v1 import operations_pb2
-from sourcier.options import FailureOptions, FailureStateName, failure_filter
+from sourcier.options import FailureOptions, FailureStateName, chosen, failure_filter
 
 
 class FailureCalls(Calls):
@@ -22,7 +22,7 @@ class FailureCalls(Calls):
         ...     print([(failure.source, failure.reason) async for failure in client.failures(stage="parse")])
         [('contrat.pdf', 'DOCUMENT_ENCRYPTED')]
         """
-        wanted = operations_pb2.FailureState.Value(f"FAILURE_STATE_{state.upper()}")
+        wanted = chosen(operations_pb2.FailureState, state, FailureStateName, field="state")
 
         async def page(token: str) -> operations_pb2.ListFailuresResponse:
             return await self._unary(self._operations.ListFailures, operations_pb2.ListFailuresRequest(

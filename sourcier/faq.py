@@ -8,6 +8,7 @@ from typing import Literal
 
 from sourcier.calls import Calls, pages
 from sourcier.gateway.v1 import curation_pb2
+from sourcier.options import chosen
 from sourcier.results import Answer
 
 FaqStateName = Literal["active", "flagged", "retired"]
@@ -95,7 +96,7 @@ class FaqCalls(Calls):
         self, *, agent: str = "", state: FaqStateName | None = None, page_size: int = 200
     ) -> AsyncGenerator[curation_pb2.FaqEntry, None]:
         """Yield entries in the order they were added; without a state, all but those that were retired."""
-        wanted = curation_pb2.FaqState.Value(f"FAQ_STATE_{(state or 'unspecified').upper()}")
+        wanted = chosen(curation_pb2.FaqState, state, FaqStateName, field="state")
 
         async def page(token: str) -> curation_pb2.ListFaqEntriesResponse:
             request = curation_pb2.ListFaqEntriesRequest(

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from sourcier import errors
 from sourcier.calls import Calls, pages
 from sourcier.gateway.v1 import knowledge_pb2
-from sourcier.options import JobStatusName
+from sourcier.options import JobStatusName, chosen
 from sourcier.pauses import jittered
 
 _ENDED = frozenset({knowledge_pb2.JOB_STATUS_COMPLETED, knowledge_pb2.JOB_STATUS_FAILED})
@@ -30,7 +30,7 @@ class JobCalls(Calls):
         self, *, collection: str = "", status: JobStatusName | None = None, page_size: int = 200
     ) -> AsyncGenerator[knowledge_pb2.Job, None]:
         """Yield jobs, newest first."""
-        wanted = knowledge_pb2.JobStatus.Value(f"JOB_STATUS_{status.upper() if status else 'UNSPECIFIED'}")
+        wanted = chosen(knowledge_pb2.JobStatus, status, JobStatusName, field="status")
 
         async def page(token: str) -> knowledge_pb2.ListJobsResponse:
             return await self._unary(self._knowledge.ListJobs, knowledge_pb2.ListJobsRequest(

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, TypeVar, get_args
 
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from sourcier.errors import InvalidArgument
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2, operations_pb2
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.enum_type_wrapper import _EnumTypeWrapper
+
+M = TypeVar("M", bound=Message)
+V = TypeVar("V", bound=int)
 
 SearchModeName = Literal["dense", "lexical", "fused", "reranked"]
 PassageKindName = Literal["text", "qa_pair", "source_material", "classic"]
@@ -147,40 +157,86 @@ class FailureOptions(TypedDict, total=False):
     """Only those of this collection."""
 
 
+def chosen(kind: _EnumTypeWrapper[V], name: str | None, names: Any, *, field: str) -> V:
+    """Return the value that a name stands for in an enumeration of the contract; unset for none.
+
+    `names` is the Literal that the name is one of; one that the enumeration lacks leaves the choice to the service.
+    Raises InvalidArgument, with what there is, for any other.
+    """
+    unset = kind.keys()[0]
+    if name in (None, ""):
+        return kind.Value(unset)
+    if str(name).lower() not in get_args(names):
+        _refuse(field, name, f"one of {', '.join(get_args(names))}")
+    value = unset.removesuffix("UNSPECIFIED") + str(name).upper()
+    return kind.Value(value if value in kind.keys() else unset)  # noqa: SIM118 it is no mapping
+
+
+def message(kind: type[M], **fields: Any) -> M:
+    """Return a message of the contract; raise InvalidArgument that names the field which cannot hold its value."""
+    try:
+        return kind(**fields)
+    except (TypeError, ValueError):
+        for name, value in fields.items():
+            try:
+                kind(**{name: value})
+            except (TypeError, ValueError):
+                _refuse(name, value, _holds(kind.DESCRIPTOR.fields_by_name[name]))
+        raise
+
+
+def _refuse(field: str, value: Any, valid: str) -> NoReturn:
+    raise InvalidArgument(f"{field} is {value!r}; it is {valid}", field=field) from None
+
+
+def _holds(field: Any) -> str:
+    numbers = {
+        FieldDescriptor.CPPTYPE_UINT32: (0, 2**32 - 1), FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
+        FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1), FieldDescriptor.CPPTYPE_INT64: (-(2**63), 2**63 - 1),
+    }
+    if field.cpp_type in numbers:
+        least, most = numbers[field.cpp_type]
+        return f"a whole number from {least} to {most}"
+    return {
+        FieldDescriptor.CPPTYPE_STRING: "text that UTF-8 can say", FieldDescriptor.CPPTYPE_BOOL: "True or False",
+        FieldDescriptor.CPPTYPE_FLOAT: "a number", FieldDescriptor.CPPTYPE_DOUBLE: "a number",
+    }.get(field.cpp_type, "another kind of value")
+
+
 def search_filter(options: FilterOptions) -> answer_pb2.SearchFilter:
     """Return the filter that the options describe."""
-    return answer_pb2.SearchFilter(
+    kinds = options.get("kinds", ())
+    return message(
+        answer_pb2.SearchFilter,
         collection=options.get("collection", ""), document_ids=options.get("document_ids", ()),
         categories=options.get("categories", ()), metadata=options.get("metadata", {}),
-        kinds=[answer_pb2.PassageKind.Value(f"PASSAGE_KIND_{kind.upper()}") for kind in options.get("kinds", ())],
+        kinds=[chosen(answer_pb2.PassageKind, kind, PassageKindName, field="kinds") for kind in kinds],
         chunk_types=options.get("chunk_types", ()),
     )
 
 
 def strictness(name: StrictnessName | None) -> answer_pb2.Strictness.ValueType:
     """Return the strictness of that name; unset for none, which leaves it to the service."""
-    if name is None:
-        return answer_pb2.STRICTNESS_UNSPECIFIED
-    return answer_pb2.Strictness.Value(f"STRICTNESS_{name.upper()}")
+    return chosen(answer_pb2.Strictness, name, StrictnessName, field="strictness")
 
 
 def answer_mode(name: AnswerModeName | None) -> answer_pb2.AnswerMode.ValueType:
     """Return the mode of that name; unset for none, which leaves it to the service."""
-    if name is None:
-        return answer_pb2.ANSWER_MODE_UNSPECIFIED
-    return answer_pb2.AnswerMode.Value(f"ANSWER_MODE_{name.upper()}")
+    return chosen(answer_pb2.AnswerMode, name, AnswerModeName, field="mode")
 
 
 def failure_filter(options: FailureOptions) -> operations_pb2.FailureFilter:
     """Return the filter that the options describe."""
-    return operations_pb2.FailureFilter(
+    return message(
+        operations_pb2.FailureFilter,
         stage=options.get("stage", ""), reason=options.get("reason", ""), collection=options.get("collection", "")
     )
 
 
 def document_header(options: DocumentOptions, *, filename: str, source: str) -> knowledge_pb2.DocumentHeader:
     """Return the header that the options describe."""
-    return knowledge_pb2.DocumentHeader(
+    return message(
+        knowledge_pb2.DocumentHeader,
         collection=options.get("collection", ""), filename=filename, content_type=options.get("content_type", ""),
         title=options.get("title", ""), source=source, lane=options.get("lane", ""),
         metadata=options.get("metadata", {}), category=options.get("category", ""),

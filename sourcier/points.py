@@ -8,6 +8,7 @@ from typing import Literal, TextIO
 
 from sourcier.calls import Calls
 from sourcier.gateway.v1 import transfer_pb2
+from sourcier.options import chosen, message
 from sourcier.transfer import TRANSFER_SECONDS, send_import
 
 MESSAGE_BYTES = 512 * 1024
@@ -30,9 +31,9 @@ class PointCalls(Calls):
         Their texts are embedded anew, unless `vectors` is `keep` and `model` is the collection's own: raises
         FailedPrecondition where it is not. Points that are there already stay as they are, so a file can be sent again.
         """
-        header = transfer_pb2.PointsHeader(
-            collection=collection, vectors=transfer_pb2.PointVectors.Value(f"POINT_VECTORS_{vectors.upper()}"),
-            model=model,
+        header = message(
+            transfer_pb2.PointsHeader, collection=collection, model=model,
+            vectors=chosen(transfer_pb2.PointVectors, vectors, PointVectorsName, field="vectors"),
         )
         response: transfer_pb2.ImportPointsResponse = await send_import(
             self._channel, "ImportPoints", _told(point_requests(file, header), progress),

@@ -7,6 +7,7 @@ from typing import Literal
 
 from sourcier.calls import Calls, pages
 from sourcier.gateway.v1 import curation_pb2
+from sourcier.options import chosen
 
 UnitStateName = Literal["waiting", "enriched", "no_pairs", "failed"]
 
@@ -38,7 +39,7 @@ class UnitCalls(Calls):
         self, *, document_id: str = "", agent: str = "", state: UnitStateName | None = None, page_size: int = 200
     ) -> AsyncGenerator[curation_pb2.Unit, None]:
         """Yield chunks with what is known of them, by document and place; those of a document, an agent, or all."""
-        wanted = curation_pb2.UnitState.Value(f"UNIT_STATE_{(state or 'unspecified').upper()}")
+        wanted = chosen(curation_pb2.UnitState, state, UnitStateName, field="state")
 
         async def page(token: str) -> curation_pb2.ListUnitsResponse:
             request = curation_pb2.ListUnitsRequest(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from services.chassis.errors import ServiceError
+from sourcier.cli import output
 
 if TYPE_CHECKING:
     from services.stack.settings import StackSettings
@@ -19,7 +20,27 @@ DATA_DIR = click.option(
 )
 
 
-@click.group()
+class Stack(click.Group):
+    """A group whose closed output click leaves to us."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the arguments, which is also where help is written."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except BrokenPipeError as error:
+            raise output.OutputClosed from error
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise output.OutputClosed from error
+
+
+@click.group(cls=Stack)
 def main() -> None:
     """Run all of Sourcier on this machine."""
     # Each command imports what it needs: `status` answers before the settings' library would have loaded.
@@ -88,18 +109,24 @@ def read_settings(data_dir: Path | None) -> StackSettings:
 
 def run() -> None:
     """Run a command, and end with its code; what a person can do something about is told in a line."""
+    from services.stack.standing import EXIT_REFUSED
+
+    output.prepare()
+    sys.exit(output.closing(lambda: _run(refused=EXIT_REFUSED), failed=EXIT_REFUSED))
+
+
+def _run(*, refused: int) -> int:
     try:
         main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except ServiceError as error:
-        from services.stack.standing import EXIT_REFUSED
-
         click.echo(f"error: {error}", err=True)
-        sys.exit(EXIT_REFUSED)
+        return refused
     except (KeyboardInterrupt, click.Abort):
-        sys.exit(130)  # before there was anything to stop
+        return 130  # before there was anything to stop
+    return 0
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.inputs import COUNT_MAX, read_standard_input
 from sourcier.cli.retrieval import how_to_search
 from sourcier.cli.text import json_line, moment, place, printable
 from sourcier.errors import SourcierError
@@ -43,9 +44,9 @@ _WARNINGS = {
 @click.option("--passages", type=click.IntRange(1, 20), help="Passages given to the model.")
 @click.option("--candidates", type=click.IntRange(1, 100), help="Candidates that are re-ranked.")
 @click.option("--rerank/--no-rerank", default=None, help="Whether to re-rank; the service decides by default.")
-@click.option("--tokens-max", type=click.IntRange(min=1), help="Most tokens of the answer.")
+@click.option("--tokens-max", type=click.IntRange(1, COUNT_MAX), help="Most tokens of the answer.")
 @click.option("--temperature", type=click.FloatRange(0, 2), help="The sampling temperature.")
-@click.option("--seed", type=int, help="The sampler's seed.")
+@click.option("--seed", type=click.IntRange(-(2**63), 2**63 - 1), metavar="INTEGER", help="The sampler's seed.")
 @click.option("--conversation", "conversation_id", metavar="ID", help="The conversation that the question continues.")
 @click.option("--strictness", type=click.Choice(["withhold", "mark"]),
               help="Whether sentences that no passage supports are withheld, or shown and marked.")
@@ -68,7 +69,7 @@ def ask(question: tuple[str, ...], as_json: bool, connection: Connection, **opti
 
     Exit codes: 0 answered, 3 refused because the documents do not hold the answer, 1 failed.
     """
-    text = sys.stdin.read() if question == ("-",) else " ".join(question)
+    text = read_standard_input() if question == ("-",) else " ".join(question)
     if not text.strip():
         raise Failure("the question is empty", hint='sourcier ask "Combien de jours de congé ?"', exit_code=2)
     wanted = ask_options(options)

@@ -14,6 +14,7 @@ import click
 from sourcier.cli.ask import AnswerWriter
 from sourcier.cli.failure import explain
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.inputs import NOT_UTF8, RECODE, is_utf8
 from sourcier.cli.interrupts import interruptible
 from sourcier.cli.text import one_line
 from sourcier.errors import SourcierError
@@ -117,6 +118,9 @@ class Chat:
         """Do what a line says; return whether to go on."""
         command = _COMMAND.fullmatch(line)
         if not line:
+            return True
+        if not is_utf8(line):
+            self._tell(f"“{one_line(line)}” {NOT_UTF8}", RECODE)
             return True
         if command is None:
             self._do(self._ask(line))

@@ -12,6 +12,7 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.inputs import COUNT_MAX
 from sourcier.cli.retrieval import read_settings, searched, told
 from sourcier.cli.text import counted, json_line, moment, printable, write_table
 
@@ -31,9 +32,9 @@ def cuts(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--method", type=click.Choice(["hybrid", "page", "lines"]), default=None,
                   help="How documents are cut: by structure, within pages, or by packed lines.")
     @click.option("--unit", type=click.Choice(["tokens", "characters"]), help="What the lengths count.")
-    @click.option("--target", type=click.IntRange(min=1), help="The length a chunk aims at.")
-    @click.option("--overlap", type=click.IntRange(min=0), help="How much of a chunk the next one repeats.")
-    @click.option("--maximum", type=click.IntRange(min=1), help="The length no chunk exceeds.")
+    @click.option("--target", type=click.IntRange(1, COUNT_MAX), help="The length a chunk aims at.")
+    @click.option("--overlap", type=click.IntRange(0, COUNT_MAX), help="How much of a chunk the next one repeats.")
+    @click.option("--maximum", type=click.IntRange(1, COUNT_MAX), help="The length no chunk exceeds.")
     @functools.wraps(command)
     def wrapped(
         *arguments: Any, method: str | None, unit: str | None, target: int | None, overlap: int | None,
@@ -174,14 +175,27 @@ def show(name: str, as_json: bool, connection: Connection) -> None:
 @collections.command()
 @click.argument("name")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=3600.0,
+              show_default=True, metavar="SECONDS", help="How long to wait until all is deleted.")
 @connects
-def delete(name: str, yes: bool, connection: Connection) -> None:
-    """Delete a collection with all its documents."""
+def delete(name: str, yes: bool, timeout_seconds: float, connection: Connection) -> None:
+    """Delete a collection with all its documents.
+
+    They go page by page. Cut off, what is deleted stays deleted, and the same command goes on with the rest.
+    """
     if not yes:
         click.confirm(f"Delete the collection {name} and all its documents?", abort=True, err=True)
 
     async def use(client: Client) -> knowledge_pb2.DeleteCollectionResponse:
-        return await client.delete_collection(name)
+        from sourcier.errors import DeadlineExceeded
+
+        try:
+            return await client.delete_collection(name, timeout_seconds=timeout_seconds)
+        except DeadlineExceeded as error:
+            raise Failure(
+                f"the time allowed ran out before all of {name} was deleted",
+                hint="what is deleted stays deleted; the same command goes on with the rest",
+            ) from error
 
     deleted = connection.run(use)
     click.echo(f"deleted {name} and {deleted.document_count} documents" if deleted.existed else f"there was no {name}")

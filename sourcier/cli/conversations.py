@@ -93,6 +93,7 @@ def update(conversation_id: str, title: str | None, rerank: RerankName | None, c
 
 @conversations.command()
 @click.argument("conversation_ids", metavar="ID…", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, expose_value=False, help="Taken as elsewhere; nothing is asked.")
 @connects
 def delete(conversation_ids: tuple[str, ...], connection: Connection) -> None:
     """Delete conversations with their messages and ratings."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 import click
@@ -28,7 +29,7 @@ def documents() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
 @connects
 def list_documents(collection: str, as_json: bool, connection: Connection) -> None:
-    """List documents by source."""
+    """List documents, oldest first."""
     async def use(client: Client) -> list[knowledge_pb2.Document]:
         return [document async for document in client.documents(collection=collection)]
 
@@ -60,7 +61,8 @@ def show(document: str, collection: str, as_json: bool, connection: Connection) 
         return
     for name, value in (
         ("id", found.document_id), ("title", found.title), ("source", found.source), ("collection", found.collection),
-        ("file", f"{found.filename}, {found.content_type}, {size(found.size_bytes)}"), ("sha256", found.content_sha256),
+        ("file", ", ".join(part for part in (found.filename, found.content_type, size(found.size_bytes)) if part)),
+        ("sha256", found.content_sha256),
         ("category", found.category), ("version", found.version_id), ("chunks", str(found.chunk_count)),
         ("created", moment(found.created_at)), ("indexed", moment(found.indexed_at) or "not yet"),
         *((f"metadata.{key}", value) for key, value in sorted(found.metadata.items())),
@@ -72,6 +74,7 @@ def show(document: str, collection: str, as_json: bool, connection: Connection) 
 @documents.command()
 @click.argument("names", nargs=-1, required=True, metavar="DOCUMENT…")
 @click.option("-c", "--collection", default="", help="Where a source is looked up; everywhere by default.")
+@click.option("-y", "--yes", is_flag=True, expose_value=False, help="Taken as elsewhere; nothing is asked.")
 @connects
 def delete(names: tuple[str, ...], collection: str, connection: Connection) -> None:
     """Delete documents, named by id or source; they are never found again."""
@@ -84,13 +87,23 @@ def delete(names: tuple[str, ...], collection: str, connection: Connection) -> N
 
 
 async def identified(client: Client, name: str, collection: str) -> str:
-    """Return a document's id: the name is one, or a source that exactly one document has."""
+    """Return a document's id: the name is one, or a source that exactly one document has.
+
+    An accent may be a character of its own in the one and part of a letter in the other, as macOS and Linux have it.
+    """
     if _ID.fullmatch(name):
         return name
-    found = [each async for each in client.documents(collection=collection) if name in {each.source, each.document_id}]
+    alike = [each async for each in client.documents(collection=collection)
+             if composed(name) in (composed(each.source), each.document_id)]
+    found = [each for each in alike if each.source == name] or alike
     if not found:
         raise Failure(f"no document has the id or the source {name!r}", hint="sourcier documents list")
     if len(found) > 1:
-        raise Failure(f"{len(found)} collections hold a document from {name!r}",
+        raise Failure(f"{len(found)} documents are from {name!r}",
                       hint="name one with --collection, or give the document's id")
     return found[0].document_id
+
+
+def composed(text: str) -> str:
+    """Return the text with every accent in its letter (NFC)."""
+    return unicodedata.normalize("NFC", text)

@@ -6,12 +6,15 @@ import os
 
 import click
 
+from sourcier.cli.output import told
 from sourcier.cli.text import printable
 from sourcier.errors import AnswerInterrupted, SourcierError, Unavailable
 
 _LISTS = {
     "collection": "sourcier collections list", "document": "sourcier documents list", "job": "sourcier jobs list",
     "failure": "sourcier failures list", "conversation": "sourcier conversations list",
+    "agent": "sourcier agents list", "deployment": "sourcier deployments list",
+    "learned response": "sourcier faq list",
 }
 
 
@@ -22,10 +25,6 @@ class Failure(click.ClickException):
         super().__init__(message)
         self.hint = hint
         self.exit_code = exit_code  # type: ignore[misc]  # click reads it so, and declares it for the class
-
-
-class OutputClosed(Exception):
-    """Whoever read our output has gone, as `head` does."""
 
 
 def root(error: BaseException) -> BaseException:
@@ -42,17 +41,17 @@ def explain(error: Exception) -> tuple[str, str]:
     if isinstance(error, AnswerInterrupted):
         return printable(error.message), f"sourcier resume {error.answer_id} goes on with the answer"
     if isinstance(error, Unavailable) and "cannot reach" in error.message:
-        return error.message, "sourcier status tells what is running, sourcier up starts it; or name another --gateway"
+        usual = "sourcier status tells what is running, sourcier up starts it; or name another --gateway"
+        return error.message, usual if error.hint == error.way_out else error.hint
     if isinstance(error, SourcierError):
         hint = error.hint
         if "NOT_FOUND" in {error.code, error.reason}:
-            # The field names what is missing; an answer that failed has but its message.
-            about = error.field or error.message
-            hint = next((listing for thing, listing in _LISTS.items() if thing in about), hint)
+            # The field names what is missing, unless it is a name within us; an answer that failed has but its message.
+            hint = next((listing for about in (error.field, error.message) for thing, listing in _LISTS.items()
+                         if thing in about), hint)
         if error.code in {"INTERNAL", "UNKNOWN"} and error.request_id:
             hint = f"the server's log tells more about request {error.request_id}"
         return printable(error.message), hint
     if isinstance(error, OSError) and error.strerror:
-        name = f"{error.filename}: " if error.filename else ""
-        return f"{name}{error.strerror}", ""
+        return told(error), ""
     return f"{type(error).__name__}: {error}", "SOURCIER_DEBUG=1 shows where; please report it"

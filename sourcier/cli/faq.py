@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.inputs import read_standard_input
 from sourcier.cli.text import json_line, moment, one_line, printable, write_table
 
 if TYPE_CHECKING:
@@ -171,10 +171,10 @@ def _read_events(path: str) -> list[answer_pb2.AskEvent] | None:
 
     from sourcier.gateway.v1 import answer_pb2
 
-    text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
     try:
+        text = read_standard_input() if path == "-" else Path(path).read_text("utf-8")
         return [json_format.Parse(line, answer_pb2.AskEvent()) for line in text.splitlines() if line.strip()]
-    except json_format.ParseError:
+    except (json_format.ParseError, UnicodeDecodeError):
         raise Failure(f"{path} holds no answer", exit_code=2,
                       hint='sourcier ask --agent support --json "…" writes one') from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sourcier.cli.failure import Failure
@@ -18,6 +18,8 @@ class SourceFile:
     path: Path
     source: str
     """The path relative to the folder given, or the path as given."""
+    unreadable: str = ""
+    """Why it cannot be read, where that is known already: a folder nobody may look into."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,29 @@ class Selection:
     """Hidden files and folders that were passed over."""
     special: tuple[str, ...]
     """Sockets, pipes and devices that were passed over."""
+    links: tuple[str, ...]
+    """Links to folders that were passed over: one that leads upwards would have no end."""
+
+
+@dataclass(frozen=True)
+class _LeftOut:
+    """What was passed over so far."""
+
+    hidden: list[str] = field(default_factory=list)
+    special: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        told = ((self.hidden, "hidden"), (self.links, "links to folders"))
+        counts = ", ".join(f"{len(paths)} {kind}" for paths, kind in told if paths)
+        return f" ({counts} passed over)" if counts else ""
 
 
 def select(arguments: tuple[str, ...]) -> Selection:
     """Return the files of files, folders (with their sub-folders) and patterns; raise Failure for what is not there."""
-    files, hidden, special = dict[str, SourceFile](), list[str](), list[str]()
+    files, left_out = dict[str, SourceFile](), _LeftOut()
     for argument in arguments:
-        for found in _found(argument, hidden, special):
+        for found in _found(argument, left_out):
             known = files.get(found.source)
             if known is not None and not os.path.samefile(known.path, found.path):
                 raise Failure(
@@ -43,16 +61,21 @@ def select(arguments: tuple[str, ...]) -> Selection:
                     hint="give the folder above them, or ingest them into two collections", exit_code=2)
             files.setdefault(found.source, found)
     if not files:
-        left_out = f" ({len(hidden)} hidden passed over)" if hidden else ""
         raise Failure(f"no file in {', '.join(arguments)}{left_out}", exit_code=2)
-    return Selection(files=tuple(files.values()), hidden=tuple(hidden), special=tuple(special))
+    return Selection(files=tuple(files.values()), hidden=tuple(left_out.hidden), special=tuple(left_out.special),
+                     links=tuple(left_out.links))
 
 
-def _found(argument: str, hidden: list[str], special: list[str]) -> Iterator[SourceFile]:
+def _found(argument: str, left_out: _LeftOut) -> Iterator[SourceFile]:
+    if not argument:
+        raise Failure("a path is empty", hint="`.` is the folder you are in", exit_code=2)
     path = Path(argument)
     if path.is_dir():
-        yield from _folder(path, hidden, special)
+        yield from _folder(path, left_out)
     elif path.exists():
+        if not path.is_file():
+            raise Failure(f"{argument} is neither a file nor a folder", exit_code=2,
+                          hint="write what comes out of it into a file, and ingest that")
         yield SourceFile(path=path, source=path.as_posix())
     elif glob.has_magic(argument):
         # `**` matches the folder itself too, so that files at the root are found.
@@ -64,18 +87,23 @@ def _found(argument: str, hidden: list[str], special: list[str]) -> Iterator[Sou
         raise Failure(f"there is no {argument}", exit_code=2)
 
 
-def _folder(folder: Path, hidden: list[str], special: list[str]) -> Iterator[SourceFile]:
-    def refuse(error: OSError) -> None:
-        raise Failure(f"{error.filename} cannot be read: {error.strerror}", exit_code=1) from error
-
-    for root, folders, names in os.walk(folder, onerror=refuse):
-        hidden.extend(os.path.join(root, name) for name in sorted([*folders, *names]) if name.startswith("."))
+def _folder(folder: Path, left_out: _LeftOut) -> Iterator[SourceFile]:
+    unreadable: list[OSError] = []
+    for root, folders, names in os.walk(folder, onerror=unreadable.append):
+        left_out.hidden.extend(os.path.join(root, name) for name in sorted([*folders, *names]) if name.startswith("."))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        left_out.links.extend(path for path in (os.path.join(root, name) for name in folders) if os.path.islink(path))
         for name in sorted(names):
             path = Path(root, name)
             if name.startswith("."):
                 continue
-            if path.exists() and not path.is_file():
-                special.append(str(path))
+            # Not those of Path: they raise where a folder lets nobody look at what it lists.
+            if os.path.exists(path) and not os.path.isfile(path):
+                left_out.special.append(str(path))
                 continue
             yield SourceFile(path=path, source=path.relative_to(folder).as_posix())
+    for error in unreadable:
+        path = Path(error.filename or folder)
+        inner = path.relative_to(folder).as_posix()
+        yield SourceFile(path=path, source=f"{path.as_posix() if inner == '.' else inner}/",
+                         unreadable=error.strerror or str(error))

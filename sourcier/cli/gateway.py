@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sourcier import targets
 from sourcier.cli.failure import Failure
+from sourcier.cli.inputs import check_text
+from sourcier.errors import InvalidArgument
+from sourcier.targets import Target
 
 if TYPE_CHECKING:
-    import grpc
-
     from sourcier.client import Client
 
 T = TypeVar("T")
@@ -24,28 +26,6 @@ T = TypeVar("T")
 GATEWAY_VARIABLE = "SOURCIER_GATEWAY_URL"
 DATA_DIR_VARIABLE = "SOURCIER_DATA_DIR"
 TENANT_VARIABLE = "SOURCIER_TENANT"
-PORT_MAX = 65_535
-
-_PLAIN_SCHEMES, _TLS_SCHEMES = frozenset({"http", "grpc"}), frozenset({"https", "grpcs"})
-
-
-@dataclass(frozen=True)
-class Target:
-    """A gateway's address."""
-
-    address: str
-    """host:port."""
-    encrypted: bool = False
-    """Whether TLS is spoken there, as a proxy before the gateway does."""
-
-    def credentials(self) -> grpc.ChannelCredentials | None:
-        """Return what gRPC encrypts with; None for plaintext. gRPC itself reads where a private CA's roots are."""
-        if not self.encrypted:
-            return None
-        import grpc
-
-        return grpc.ssl_channel_credentials()
-
 
 @dataclass(frozen=True)
 class Connection:
@@ -88,6 +68,11 @@ def connects(command: Callable[..., Any]) -> Callable[..., Any]:
                   help=f"On whose behalf ({TENANT_VARIABLE}).")
     @functools.wraps(command)
     def wrapped(*arguments: Any, gateway: str | None, data_dir: Path, tenant: str, **options: Any) -> Any:
+        check_text(click.get_current_context())
+        try:
+            targets.checked_tenant(tenant)
+        except InvalidArgument as error:
+            raise Failure(error.message, exit_code=2) from None
         connection = Connection(gateway=gateway, data_dir=data_dir, tenant=tenant)
         return command(*arguments, connection=connection, **options)
 
@@ -96,16 +81,10 @@ def connects(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_target(text: str) -> Target:
     """Read HOST:PORT, which may have a scheme before it: `https` and `grpcs` select TLS."""
-    before, separator, after = text.rpartition("://")
-    scheme, address = before.lower(), after.rstrip("/")
-    host, _, port = address.rpartition(":")
-    known = not separator or scheme in _PLAIN_SCHEMES | _TLS_SCHEMES
-    if not known or not host or not port.isdecimal() or int(port) > PORT_MAX:
-        raise Failure(
-            f"{text!r} is not a gateway's address", exit_code=2,
-            hint="give it as HOST:PORT, for example localhost:8080, or https://HOST:PORT where it speaks TLS",
-        )
-    return Target(address, encrypted=scheme in _TLS_SCHEMES)
+    try:
+        return targets.read_target(text)
+    except InvalidArgument as error:
+        raise Failure(error.message, hint=error.hint, exit_code=2) from None
 
 
 def _running_gateway(data_dir: Path) -> str:

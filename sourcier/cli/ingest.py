@@ -12,6 +12,7 @@ import click
 from sourcier.cli.failure import Failure
 from sourcier.cli.files import Selection, select
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.text import TOLD_CHARACTERS_MAX, counted, one_line
 
 if TYPE_CHECKING:
     from sourcier.cli.ingestion import Outcome
@@ -24,7 +25,7 @@ METADATA_EXAMPLE = "--metadata service=rh"
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH…")
 @click.option("-c", "--collection", default="", help="Where to; `default` by default.")
 @click.option("--create", is_flag=True, help="Create the collection when there is none of that name.")
 @click.option("--wait", is_flag=True, help="Wait until every document can be found or has failed.")
@@ -44,8 +45,8 @@ def ingest(
     """Bring in files, folders with all they hold, and patterns ('docs/**/*.pdf').
 
     A document is identified by its path: relative to the folder given, or as given for files and patterns. The same
-    path again is a new version; the same content again changes nothing. Hidden files in folders are passed over. The
-    exit code is 1 when any file failed.
+    path again is a new version; the same content again changes nothing. Hidden files and links to folders are passed
+    over in folders. The exit code is 1 when any file failed.
     """
     facts = key_values(metadata, example=METADATA_EXAMPLE)
     selection = select(paths)
@@ -103,7 +104,6 @@ def shown(count: int, *, wait: bool, as_json: bool) -> Bars | Lines:
 def summarise(outcomes: list[Outcome], *, seconds: float, to_error: bool, wait: bool) -> None:
     """Write the counts, and each failure with its reason."""
     from sourcier.cli.progress import why
-    from sourcier.cli.text import counted, printable
 
     counts = Counter[str](outcome.status for outcome in outcomes)
     first = "indexed" if wait else "accepted"
@@ -113,15 +113,20 @@ def summarise(outcomes: list[Outcome], *, seconds: float, to_error: bool, wait: 
         click.echo("sourcier jobs list tells how far they are", err=True)
     for outcome in outcomes:
         if outcome.status == "failed":
-            click.echo(f"  {printable(outcome.source)}: {why(outcome)}", err=to_error)
+            source = one_line(outcome.source, characters_max=TOLD_CHARACTERS_MAX)
+            click.echo(f"  {source}: {why(outcome)}", err=to_error)
 
 
 def tell_left_out(selection: Selection) -> None:
     """Say what was passed over."""
-    for kind, paths in (("hidden", selection.hidden), ("special", selection.special)):
+    for kind, paths, way_out in (
+        ("hidden", selection.hidden, ""), ("special", selection.special, ""),
+        ("links to folders", selection.links, "; name them to bring them in"),
+    ):
         if paths:
             more = f" and {len(paths) - HIDDEN_SHOWN} more" if len(paths) > HIDDEN_SHOWN else ""
-            click.echo(f"passed over ({kind}): {', '.join(paths[:HIDDEN_SHOWN])}{more}", err=True)
+            named = ", ".join(map(one_line, paths[:HIDDEN_SHOWN]))
+            click.echo(f"passed over ({kind}): {named}{more}{way_out}", err=True)
 
 
 def key_values(pairs: tuple[str, ...], *, example: str) -> dict[str, str]:

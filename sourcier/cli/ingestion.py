@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from sourcier.cli.files import SourceFile
+from sourcier.cli.inputs import is_utf8
 from sourcier.client import Client
 from sourcier.errors import SourcierError, Unavailable
 from sourcier.gateway.v1 import knowledge_pb2
@@ -101,6 +102,11 @@ class Ingestion:
         """Send a file; return the upload where there is a job to follow."""
         if gone.is_set():
             return Outcome(file.source, "failed", reason="UNAVAILABLE", message="not sent: the gateway is gone")
+        if file.unreadable:
+            return Outcome(file.source, "failed", reason="UNREADABLE", message=file.unreadable)
+        if not is_utf8(file.source):
+            return Outcome(file.source, "failed", reason="NAME_INVALID",
+                           message="its name is not valid UTF-8; rename it")
         try:
             result = await self.client.upload(file.path, source=file.source, **self.document)
         except OSError as error:

@@ -6,19 +6,20 @@ import os
 import sys
 import warnings
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 try:
     import click
 except ModuleNotFoundError:
     sys.exit("error: the command line is not installed\nhint: pip install 'sourcier[cli]'")
 
-from sourcier.cli.failure import OutputClosed, explain, root
+from sourcier.cli.failure import explain, root
+from sourcier.cli.output import OutputClosed, closing, prepare
+from sourcier.cli.text import printable
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
-EXIT_BROKEN_PIPE = 141
 
 # Name, where it is, and its line in the help: the module is imported when the command is used.
 COMMANDS = {
@@ -67,6 +68,15 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the arguments, which is also where help is written."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except BrokenPipeError as error:
+            raise OutputClosed from error
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; an output that was closed is told apart here, since click takes it for its own affair."""
         try:
@@ -108,38 +118,40 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 3 refused (`ask`), 130 interrupted."""
+    """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 3 refused (`ask`), 130 interrupted, 141 nobody read."""
     # Both would write about themselves between a person's lines.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     warnings.filterwarnings("ignore", message="Protobuf gencode version")
+    prepare()
+    sys.exit(closing(lambda: _run(arguments), failed=EXIT_FAILED))
+
+
+def _run(arguments: list[str] | None) -> int:
     try:
         status = cli.main(args=arguments, prog_name="sourcier", standalone_mode=False)
-        sys.stdout.flush()
-    except (KeyboardInterrupt, click.Abort):
-        status = EXIT_INTERRUPTED
+        return status if isinstance(status, int) else 0
     except (BrokenPipeError, OutputClosed):
-        # The interpreter must not try to flush once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = EXIT_BROKEN_PIPE
+        raise
+    except (KeyboardInterrupt, click.Abort):
+        return EXIT_INTERRUPTED
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
-        status = EXIT_USAGE
+        return EXIT_USAGE
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else "sourcier"
         # click lists the choices of a missing option on lines of their own.
         _tell(" ".join(error.format_message().split()), f"{command} --help")
-        status = error.exit_code
+        return error.exit_code
     except click.ClickException as error:
         _tell(error.format_message(), getattr(error, "hint", ""))
-        status = error.exit_code
+        return error.exit_code
     except Exception as error:
         message, hint = explain(error)
         _tell(message, hint)
-        status = EXIT_FAILED
-    sys.exit(status if isinstance(status, int) else 0)
+        return EXIT_FAILED
 
 
 def _tell(message: str, hint: str) -> None:
-    click.echo(f"error: {message}", err=True)
+    click.echo(f"error: {printable(message)}", err=True)
     if hint:
-        click.echo(f"hint:  {hint}", err=True)
+        click.echo(f"hint:  {printable(hint)}", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.inputs import GivenPath
 from sourcier.cli.text import counted, json_line, printable
 
 if TYPE_CHECKING:
@@ -18,10 +20,13 @@ if TYPE_CHECKING:
     from sourcier.gateway.v1 import transfer_pb2
 
 TOLD_MAX = 20
+# The first is of a message that says both.
+_TYPED = (("POINT_VECTORS_EMBED, `--vectors embed`", "`--vectors embed`"), ("POINT_VECTORS_EMBED", "`--vectors embed`"),
+          ("POINT_VECTORS_KEEP", "`--vectors keep`"))
 
 
 @click.command("import-points")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=GivenPath())
 @click.option("-c", "--collection", required=True, help="Where to; it is created where there is none.")
 @click.option("--vectors", type=click.Choice(["embed", "keep"]), default="embed", show_default=True,
               help="Embed the texts anew, or keep the file's vectors: --model has to be the collection's own then.")
@@ -45,7 +50,7 @@ def import_points(
                 file, collection=collection, vectors=vectors, model=model, progress=_telling(shown)
             )
 
-    response = connection.run(use)
+    response = run_told(connection, use)
     if as_json:
         click.echo(json_line(response))
         return 1 if response.rejected_count else 0
@@ -60,6 +65,20 @@ def import_points(
         f"{response.rejected_count:,} rejected"
     )
     return 1 if response.rejected_count else 0
+
+
+def run_told(
+    connection: Connection, use: Callable[[Client], Awaitable[transfer_pb2.ImportPointsResponse]]
+) -> transfer_pb2.ImportPointsResponse:
+    """Run the import; a refusal names the options that are typed, not the contract's."""
+    from sourcier.errors import SourcierError
+
+    try:
+        return connection.run(use)
+    except SourcierError as error:
+        for named, typed in _TYPED:
+            error.message = error.message.replace(named, typed)
+        raise
 
 
 def _progress() -> Any:

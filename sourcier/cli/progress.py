@@ -10,7 +10,7 @@ from typing import Any, Self
 import click
 
 from sourcier.cli.ingestion import Outcome
-from sourcier.cli.text import counted, printable
+from sourcier.cli.text import TOLD_CHARACTERS_MAX, counted, one_line, spelled
 
 BARS = ("sent", "parsed", "chunked", "embedded", "indexed")
 # A job's stages in order, and the bar that each one fills up to.
@@ -86,17 +86,20 @@ class JsonLines(Lines):
 
     def ended(self, outcome: Outcome) -> None:
         """Write the file's object."""
-        click.echo(json.dumps(asdict(outcome), ensure_ascii=False))
+        # JSON is UTF-8: a name that is not would make the line unreadable.
+        click.echo(json.dumps(asdict(outcome) | {"source": spelled(outcome.source)}, ensure_ascii=False))
 
 
 def line(outcome: Outcome) -> str:
     """Return a file's line: what became of it, its name, and the chunks made or the reason."""
+    source = one_line(outcome.source, characters_max=TOLD_CHARACTERS_MAX)
     if outcome.status == "failed":
-        return f"failed     {printable(outcome.source)}: {why(outcome)}"
+        return f"failed     {source}: {why(outcome)}"
     chunks = f" ({counted(outcome.chunk_count, 'chunk')})" if outcome.chunk_count else ""
-    return f"{outcome.status:<10} {printable(outcome.source)}{chunks}"
+    return f"{outcome.status:<10} {source}{chunks}"
 
 
 def why(outcome: Outcome) -> str:
     """Return the reason of a failure, for a person first."""
-    return f"{printable(outcome.message) or 'no reason given'} [{outcome.reason}]"
+    message = one_line(outcome.message, characters_max=TOLD_CHARACTERS_MAX)
+    return f"{message or 'no reason given'} [{outcome.reason}]"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("answer_id")
-@click.option("--after", "after_sequence", type=click.IntRange(min=0), default=0, metavar="SEQUENCE",
+@click.option("--after", "after_sequence", type=click.IntRange(0, 2**64 - 1), default=0, metavar="SEQUENCE",
               help="Leave out the events up to this one.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=300.0,
               show_default=True, metavar="SECONDS", help="The longest the answer may take.")

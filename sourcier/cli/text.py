@@ -8,12 +8,20 @@ from typing import Any
 
 # Documents and models are strangers: their text must not steer the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_NOT_UTF8 = re.compile("[\ud800-\udfff]")
 PREVIEW_CHARACTERS = 200
+TOLD_CHARACTERS_MAX = 4_096
+"""Of what is told whole, on one line: as long as a path can be."""
 
 
 def printable(text: str) -> str:
     """Return the text without control characters; line ends and tabs stay."""
-    return _CONTROL.sub("", text)
+    return _CONTROL.sub("", spelled(text))
+
+
+def spelled(text: str) -> str:
+    r"""Return the text with bytes that were not UTF-8 spelled out, as in `caf\xe9`: no output could take them."""
+    return _NOT_UTF8.sub(_spelled, text)
 
 
 def one_line(text: str, *, characters_max: int = PREVIEW_CHARACTERS) -> str:
@@ -36,6 +44,12 @@ def size(byte_count: int) -> str:
             break
         value /= 1000
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def _spelled(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    # So Python keeps a byte that it could not decode.
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.inputs import GivenPath
 from sourcier.cli.text import counted, json_line, printable
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("collection")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=GivenPath())
 @click.option("--json", "as_json", is_flag=True, help="Write the manifest as one JSON object.")
 @connects
 def export_collection(collection: str, folder: Path, as_json: bool, connection: Connection) -> None:
@@ -40,7 +41,7 @@ def export_collection(collection: str, folder: Path, as_json: bool, connection: 
 
 
 @click.command("import")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=GivenPath())
 @click.option("-c", "--collection", default="", help="Where to; the name it was exported under by default.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
 @connects

@@ -21,6 +21,8 @@ from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.trial import Outcome
 
 NAMES = (*SCENARIOS, *PROBES, "simulation")
+APART = ("bucket", "throughput")
+"""Run only where they are named."""
 SIMULATIONS = 10_000
 """Seeds of the simulated ingest in one run."""
 GOOD_DOCUMENTS = 200
@@ -90,9 +92,17 @@ def _names(asked: str) -> Sequence[str]:
     return asked.split(",") if asked else NAMES
 
 
+def _known(asked: str) -> str:
+    """Return the scenarios that were asked for, unless one of them is none."""
+    for name in _names(asked):
+        if name not in (*NAMES, *APART):
+            raise argparse.ArgumentTypeError(f"{name!r} is no scenario; there are {', '.join((*NAMES, *APART))}")
+    return asked
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
-    parser.add_argument("--scenario", default="", help=f"some of {', '.join(NAMES)}, bucket, throughput")
+    parser.add_argument("--scenario", type=_known, default="", help=f"some of {', '.join((*NAMES, *APART))}")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--duration", type=float, default=0, help="seconds; the seeds go up until then")
     parser.add_argument("--rounds", type=int, default=1, help="how many times each fault happens")

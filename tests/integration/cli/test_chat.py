@@ -149,7 +149,7 @@ async def test_conversations_are_listed_shown_changed_and_deleted(cli: Command, 
     assert updated.out == "updated Essai, re-ranking off\n"
     nothing = await cli("conversations", "update", "conversation-1")
     assert nothing.code == 2
-    deleted = await cli("conversations", "delete", "conversation-1", "conversation-1")
+    deleted = await cli("conversations", "delete", "-y", "conversation-1", "conversation-1")
     assert (deleted.out, deleted.err) == ("deleted 1 conversation\n", "1 did not exist\n")
     missing = await cli("conversations", "show", "conversation-1")
     assert (missing.code, missing.err) == (

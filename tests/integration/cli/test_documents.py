@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,42 @@ async def test_documents(cli: Command, gateway: FakeGateway) -> None:
     assert "sourcier documents list" in (await cli("documents", "show", unknown)).err
 
 
+async def test_documents_show_what_is_known(cli: Command, gateway: FakeGateway) -> None:
+    found = gateway.documents["document-1"]
+    found.filename, found.size_bytes = "café noël.txt", 47
+    assert "file         café noël.txt, 47 B\n" in (await cli("documents", "show", "document-1")).out
+    assert (await cli("documents", "delete", "-y", "document-1")).out == "deleted document-1\n"
+
+
+async def test_a_name_of_two_lines_keeps_to_a_line(cli: Command, tmp_path: Path) -> None:
+    (tmp_path / "un\ndeux.broken").write_text("texte")
+    done = await cli("ingest", ".", "--wait")
+    assert done.out.splitlines()[1].startswith("  un deux.broken: the document is protected")
+    assert [line.split(":")[0] for line in done.err.splitlines()] == ["failed     un deux.broken"]
+
+
+async def test_a_pipe_named_directly_is_refused(cli: Command, gateway: FakeGateway, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = await cli("ingest", "pipe")
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: pipe is neither a file nor a folder")
+    assert gateway.requests == []
+
+
+@pytest.mark.parametrize(("message", "field", "listing"), [
+    ("There is no agent 'nope'.", "agent", "sourcier agents list"),
+    ("There is no deployment 'nope'.", "deployment", "sourcier deployments list"),
+    ("There is no learned response 'nope'.", "entry_id", "sourcier faq list"),
+    ("There is no failure nope.", "dead_letter_id", "sourcier failures list"),
+    ("There is no document 'nope'.", "document_id", "sourcier documents list"),
+])
+async def test_what_is_not_there_has_a_list(
+    cli: Command, gateway: FakeGateway, message: str, field: str, listing: str
+) -> None:
+    gateway.failures = [errors.NotFound(message, field=field)]
+    done = await cli("search", "x")
+    assert (done.code, done.err.splitlines()) == (1, [f"error: {message}", f"hint:  {listing}"])
+
+
 async def test_jobs(cli: Command, folder: Path) -> None:
     await cli("ingest", "docs/a", "--wait")
     listed = [json.loads(line) for line in (await cli("jobs", "list", "--json", "--status", "failed")).out.splitlines()]
@@ -149,7 +186,15 @@ async def test_collections(cli: Command, gateway: FakeGateway) -> None:
     assert [line.split("\t")[0] for line in (await cli("collections", "list")).out.splitlines()[1:]] == [
         "default", "demo", "lois"]
     assert (await cli("collections", "delete", "lois")).code == 130
+    gateway.failures.append(errors.DeadlineExceeded("the ingest service did not answer in time"))
+    cut_off = await cli("collections", "delete", "lois", "--yes", "--timeout", "600")
+    assert (cut_off.code, cut_off.err.splitlines()) == (1, [
+        "error: the time allowed ran out before all of lois was deleted",
+        "hint:  what is deleted stays deleted; the same command goes on with the rest",
+    ])
+    assert 500 < gateway.metadata[-1]["left"] <= 600
     assert (await cli("collections", "delete", "lois", "--yes")).out == "deleted lois and 2 documents\n"
+    assert 3500 < gateway.metadata[-1]["left"] <= 3600
 
 
 async def test_models_and_stack_are_handed_over(cli: Command) -> None:

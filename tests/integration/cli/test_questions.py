@@ -132,7 +132,8 @@ async def test_a_gateway_behind_tls(cli: Command, gateway: FakeGateway, tmp_path
                            **variables)
         assert (talked.code, "Deux jours par semaine" in talked.out) == (0, True), talked.err
         strange = await cli("search", "quoi", "--gateway", f"https://localhost:{port}")
-        assert (strange.code, strange.err.splitlines()[0]) == (1, f"error: cannot reach a gateway at localhost:{port}")
+        told = f"error: cannot reach a gateway at https://localhost:{port}"
+        assert (strange.code, strange.err.splitlines()[0]) == (1, told)
     finally:
         await server.stop(None)
 
