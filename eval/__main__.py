@@ -171,7 +171,7 @@ def attacks(
     """Try the attacks of eval/data/attacks.jsonl: orders in documents, forged sources, beacons and others.
 
     Each attempt is kept as it comes: a run that is cut off goes on when it is run again. With the real model an attempt
-    takes about ten seconds on two cores: half an hour for all 137, five minutes with --attacks 20.
+    takes about ten seconds on two cores: half an hour for all 144, five minutes with --attacks 20.
     """
     asyncio.run(measure_attacks(
         scripted=model == "scripted", attacks_max=attacks_max, data_dir=data_dir, engine=engine, again=again,

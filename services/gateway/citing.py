@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from collections.abc import AsyncIterator, Container, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import TracebackType
@@ -21,7 +20,7 @@ from services.chassis.channels import Deadline
 from services.gateway.checking import Finding, Verdict
 from services.gateway.events import Citation, Token, Withheld
 from services.gateway.grounds import Grounds
-from services.gateway.markers import Marker, MarkerReader, Part, SentenceEnd, Text
+from services.gateway.markers import Fence, MarkerReader, Part, SentenceEnd, Text, code_line, fence_of, shown_parts
 from services.gateway.marking import visible
 from services.gateway.reasons import reason
 from services.gateway.second_opinion import SecondOpinion
@@ -29,9 +28,6 @@ from services.gateway.support import Check, SupportScorer, is_lead_in, is_statem
 from services.index.passages import Passage
 
 logger = logging.getLogger(__name__)
-
-_JOINT = re.compile(r"\s*(?:[,;&]|et|and|ou|or)?\s*")
-"""What may stand between two markers."""
 
 CORRECTION_LEAD = 0.1
 """How much closer another passage must be before a marker that nothing speaks against is corrected."""
@@ -71,7 +67,7 @@ class Citer:
         self._strictness = strictness
         self._language = language
         self._deadline = deadline
-        self._reader = MarkerReader(codes)
+        self._reader = MarkerReader(codes, passages=len(passages))
         self._grounds = Grounds(passages)
         self._preparing: asyncio.Task[None] | None = None
         self._foreseen = ""
@@ -82,6 +78,15 @@ class Citer:
         self._fragments = ""
         """What belongs to the next sentence, and goes where it goes; white space before it too."""
         self._after_withheld = False
+        self._fence = ""
+        """The backticks that opened the block of code that the model is in; empty outside."""
+        self._fence_at = 0
+        """Where the lead-in ends without it, until something in the block is shown."""
+        self._in_shown_fence = False
+        self._fence_numbers: dict[int, bool] = {}
+        """The markers of what the block shows, and whether they were attached: they follow it, for code is copied."""
+        self._last = ""
+        """The last character shown."""
         self._length = 0
         """Characters shown so far."""
         self.supported = 0
@@ -123,8 +128,11 @@ class Citer:
         for part in self._reader.finish():
             async for event in self._events(part):
                 yield event
+        if self._in_shown_fence:
+            for event in self._fence_closed():
+                yield event
         if self.supported and self._fragments.strip():
-            yield self._token(self._fragments.rstrip())
+            yield self._text(self._fragments.rstrip())
 
     async def _foresee(self, seeming: str) -> None:
         """Begin to compare what seems to be a sentence: whether it is one shows with the next token, or a later one."""
@@ -156,8 +164,14 @@ class Citer:
         if len(cited) < len(end.markers):
             citations_total.labels("invalid").inc(len(end.markers) - len(cited))
             logger.info("the model cited a passage that it was not given", extra={"markers": end.markers})
+        fence = fence_of(end.sentence)
+        if fence is not None and (not self._fence or fence.closes(self._fence)):
+            for event in self._fenced(fence, held):
+                yield event
+            return
         if not end.sentence or (not is_statement(end.sentence) and self._grounds.is_known(end.sentence)):
-            self._fragments += "".join(part.text for part in held if isinstance(part, Text))
+            fragment = "".join(part.text for part in held if isinstance(part, Text))
+            self._fragments += code_line(held) if self._fence else fragment
             if is_lead_in(end.sentence):
                 self._lead_in, self._fragments = self._lead_in + self._fragments, ""
             return
@@ -219,15 +233,20 @@ class Citer:
         by_marker = {source.asked: source for source in sources if source.asked}
         events: list[Token | Citation | Withheld] = self._preluded()
         start = self._length
-        for part in _shown_parts(held, by_marker):
-            if isinstance(part, Text):
-                events.append(self._token(part.text))
-            else:
-                source = by_marker[part.number]
-                events.append(self._token(f"[{source.number}]", attached=source.number != source.asked))
-        for source in sources:
-            if not source.asked:
-                events.append(self._token(f" [{source.number}]", attached=True))
+        if self._fence:
+            events.append(self._text(code_line(held)))
+            for source in sources:
+                self._fence_numbers.setdefault(source.number, source.number != source.asked)
+        else:
+            for part in shown_parts(held, by_marker):
+                if isinstance(part, Text):
+                    events.append(self._text(part.text))
+                else:
+                    source = by_marker[part.number]
+                    events.append(self._token(f"[{source.number}]", attached=source.number != source.asked))
+            for source in sources:
+                if not source.asked:
+                    events.append(self._token(f" [{source.number}]", attached=True))
         self.supported += 1
         sentences_total.labels(min(source.verdict.finding for source in sources).name.lower()).inc()
         return events + [self._citation(source, (start, self._length)) for source in sources]
@@ -238,8 +257,14 @@ class Citer:
         """Show an unsupported sentence as it is; its citations say that they support nothing."""
         events: list[Token | Citation | Withheld] = self._preluded()
         start = self._length
-        for part in _shown_parts(held, cited):
-            events.append(self._token(part.text if isinstance(part, Text) else f"[{part.number}]"))
+        if self._fence:
+            events.append(self._text(code_line(held)))
+            self._fence_numbers |= {number: False for number in cited if number not in self._fence_numbers}
+        else:
+            for part in shown_parts(held, cited):
+                events.append(
+                    self._text(part.text) if isinstance(part, Text) else self._token(f"[{part.number}]")
+                )
         span = (start, self._length)
         if not cited:
             closest = _Source(check.closest, 0, check.verdicts[check.closest])
@@ -249,9 +274,39 @@ class Citer:
     def _preluded(self) -> list[Token | Citation | Withheld]:
         prelude, self._lead_in, self._fragments = self._lead_in + self._fragments, "", ""
         self._after_withheld = False
+        self._in_shown_fence = bool(self._fence)
         if not self._length:
             prelude = prelude.lstrip()
-        return [self._token(prelude)] if prelude else []
+        return [self._text(prelude)] if prelude else []
+
+    def _fenced(self, fence: Fence, held: Sequence[Part]) -> list[Token | Citation | Withheld]:
+        """Open a block of code with the first line of it that is shown, or close it at once.
+
+        A fence that fell with a sentence next to it would turn the rest of the answer into code.
+        """
+        text = "".join(part.text for part in held if isinstance(part, Text))
+        after = text[len(text.rstrip()) :]
+        if not self._fence:
+            before = self._lead_in + self._fragments
+            self._fence, self._fence_at = fence.mark, len(before.rstrip())
+            self._lead_in, self._fragments = before + fence.mark + fence.language, after
+            return []
+        if self._in_shown_fence:
+            events, self._fragments = self._fence_closed(), after
+            return events
+        # Nothing of the block was shown.
+        self._lead_in, self._fragments, self._fence = self._lead_in[: self._fence_at], after, ""
+        return []
+
+    def _fence_closed(self) -> list[Token | Citation | Withheld]:
+        """Show what is left of a block, and the markers of all its lines below it."""
+        left, self._lead_in, self._fragments = self._lead_in + self._fragments, "", ""
+        line = left if "\n" in left[len(left.rstrip()) :] else f"{left}\n"
+        events: list[Token | Citation | Withheld] = [self._text(line + self._fence)]
+        for number, attached in self._fence_numbers.items():
+            events.append(self._token(f"[{number}]" if len(events) > 1 else f"\n[{number}]", attached=attached))
+        self._fence, self._in_shown_fence, self._after_withheld, self._fence_numbers = "", False, False, {}
+        return events
 
     def _space(self, text: str) -> None:
         """Keep white space for the next sentence; once where one between was withheld."""
@@ -262,8 +317,13 @@ class Citer:
             return
         self._fragments += text
 
+    def _text(self, text: str) -> Token:
+        # With the end of the sentence before, `[plan](address)` would be an image.
+        return self._token(f" {text}" if self._last == "!" and text.startswith("[") else text)
+
     def _token(self, text: str, *, attached: bool = False) -> Token:
         self._length += len(text)
+        self._last = text[-1:] or self._last
         return Token(text, attached=attached)
 
     def _citation(self, source: _Source, sentence_span: tuple[int, int], *, shown: bool = True) -> Citation:
@@ -294,32 +354,6 @@ def _outdoes(other: Verdict, own: Verdict) -> bool:
         return True
     lead = (other.score or 0.0) - (own.score or 0.0)
     return lead > 0 if other.finding < own.finding else lead >= CORRECTION_LEAD and other.finding is own.finding
-
-
-def _shown_parts(held: Sequence[Part], numbers: Container[int]) -> list[Text | Marker]:
-    """Return the parts of a sentence with each marker of these numbers once.
-
-    What joins a marker to another one goes with it, and the space before it: of `deux jours [2] et [3].` is left `deux
-    jours [2].`, and of `deux jours [3].` the same without any.
-    """
-    seen: set[int] = set()
-    shown: dict[int, bool] = {}
-    for place, part in enumerate(held):
-        if isinstance(part, Marker):
-            shown[place] = part.number in numbers and part.number not in seen
-            seen.add(part.number)
-    kept: list[Text | Marker] = []
-    for place, part in enumerate(held):
-        before, after = shown.get(place - 1), shown.get(place + 1)
-        if isinstance(part, Marker) and shown[place]:
-            kept.append(part)
-        elif isinstance(part, Text):
-            if None not in (before, after) and not (before and after) and _JOINT.fullmatch(part.text):
-                continue
-            if before is False and not part.text[:1].isalnum() and kept and isinstance(last := kept[-1], Text):
-                kept[-1] = Text(last.text.rstrip(" \u00a0\u202f"))
-            kept.append(part)
-    return kept
 
 
 def _white_space(text: str) -> str:

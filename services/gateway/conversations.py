@@ -11,6 +11,7 @@ from typing import Any
 from services.chassis.errors import FailedPrecondition, InvalidArgument, NotFound
 from services.chassis.ids import is_id, new_id
 from services.chassis.postgres import Connection
+from services.chassis.storable import check_storable
 from services.index import pagination
 from services.index.pagination import Page
 
@@ -137,8 +138,7 @@ def checked_title(title: str) -> str:
     if len(title) > TITLE_CHARACTERS_MAX:
         message = f"title has {len(title)} characters; use at most {TITLE_CHARACTERS_MAX}"
         raise InvalidArgument(message, field="title")
-    if "\x00" in title:
-        raise InvalidArgument("the title holds a NUL character; leave it out", field="title")
+    check_storable(title, field="title")
     return title
 
 

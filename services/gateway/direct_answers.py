@@ -21,6 +21,8 @@ from services.chassis.postgres import Database
 from services.gateway.agents import AskedAgent
 from services.gateway.distinctions import same_distinctions
 from services.gateway.events import Degradation, DirectAnswer
+from services.gateway.links import without_foreign_links
+from services.gateway.marking import one_line
 from services.gateway.peers import Peers
 from services.gateway.retrieval import Query, Stopwatch
 from services.index.figures import stated
@@ -135,7 +137,8 @@ class DirectAnswers:
         if looked.response is not None:
             answer = direct_answer(looked.response)
         elif looked.pair is not None:
-            answer = generated_answer(looked.pair)
+            made = generated_answer(looked.pair)
+            answer = made if made.answer.strip() else None
         if query.direct:
             direct_answers_total.labels("none" if answer is None else "answered").inc()
         return DirectLookup(answer, degradations, () if answer is not None else close)
@@ -166,7 +169,7 @@ class DirectAnswers:
                 chosen = None if query.is_narrow else choose(
                     query.question, nearest.responses, similarity_min=similarity_min
                 )
-                if chosen is not None or agent.settings.indexing_method != "qa_atomic":
+                if chosen is not None or not _answered_by_pairs(query, agent):
                     return _Looked(nearest, chosen)
                 pairs = await nearest_pairs(
                     connection, tenant=query.tenant, collection=agent.collection, space_id=agent.space_id,
@@ -186,6 +189,12 @@ class DirectAnswers:
         telemetry.degradations_total.labels(STAGE, "VECTORS_MISSING").inc()
         logger.warning(reason)
         return [Degradation(STAGE, reason)]
+
+
+def _answered_by_pairs(query: Query, agent: AskedAgent) -> bool:
+    """Return whether pairs may answer: the agent's method makes some, and the question's kinds of passages have them.
+    """
+    return agent.settings.indexing_method == "qa_atomic" and (not query.kinds or "qa_pair" in query.kinds)
 
 
 def choose(question: str, nearest: Sequence[Near], *, similarity_min: float) -> Near | None:
@@ -235,10 +244,16 @@ def direct_answer(response: NearResponse) -> DirectAnswer:
 
 
 def generated_answer(pair: NearPair) -> DirectAnswer:
-    """Return what is said: the pair's answer, and the document that it was made of, as that is now."""
+    """Return what is said: the pair's answer, and the document that it was made of, as that is now.
+
+    Without images and addresses, as answers of the model are: a document's words may hold somebody else's (A11). What a
+    person wrote stays.
+    """
+    answer = pair.answer if pair.edited_by else without_foreign_links(pair.answer, frozenset())
+    title = one_line(without_foreign_links(pair.title, frozenset())) or "Document"
     return DirectAnswer(
-        text=f"{pair.answer}\n\n*Source: {pair.title}*", answer=pair.answer, question=pair.question,
-        similarity=pair.similarity, source=pair.title, heading_path=tuple(pair.heading_path), category=pair.category,
+        text=f"{answer}\n\n*Source: {title}*", answer=answer, question=pair.question,
+        similarity=pair.similarity, source=title, heading_path=tuple(pair.heading_path), category=pair.category,
         response_id="", validated_by=pair.edited_by, validated_at=pair.edited_at if pair.edited_by else None,
         document_id=pair.document_id, version_id=pair.version_id, chunk_id=pair.chunk_id, pair_id=pair.pair_id,
     )

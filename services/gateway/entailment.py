@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 60.0
 """How long what the rerank service said of its model is believed."""
+RETRY_SECONDS = 3.0
+"""How long it is left alone after it said nothing; not each sentence is to wait for a service that is down."""
 
 entailment_seconds = Histogram(
     "sourcier_entailment_seconds", "Time of the entailment model over a sentence and the passages it rests on.",
@@ -63,7 +65,7 @@ class Entailment:
         self.settings = settings
         self._model = model
         self._name = ""
-        self._looked_at = float("-inf")
+        self._look_at = float("-inf")
 
     async def probability(
         self, sentence: str, passages: Sequence[str], *, tenant: str, deadline: Deadline
@@ -89,16 +91,18 @@ class Entailment:
 
     async def _found(self, *, tenant: str, deadline: Deadline) -> bool:
         """Return whether there is a model, asked anew now and then."""
-        if time.monotonic() - self._looked_at >= LOOK_SECONDS:
+        if time.monotonic() >= self._look_at:
             try:
                 self._name = await self._model.entailment_model(tenant=tenant, deadline=deadline)
             except ServiceError as error:
                 if self.settings.mode is EntailmentMode.ON:
                     raise
-                # Whether there is a model is not known: that the rerank service fails is told where it is missed.
+                # A model that was there is still asked, so that it is told if it fails. Where none is known of yet,
+                # nothing is missed: that the rerank service fails is told where it is.
                 logger.info("the rerank service did not say whether it has an entailment model: %s", error)
-                self._name = ""
-            self._looked_at = time.monotonic()
+                self._look_at = time.monotonic() + RETRY_SECONDS
+            else:
+                self._look_at = time.monotonic() + LOOK_SECONDS
         if not self._name and self.settings.mode is EntailmentMode.ON:
             raise FailedPrecondition(
                 "the rerank service has no entailment model; name one with SOURCIER_RERANK_ENTAILMENT_MODEL, or set "

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from services.chassis.errors import FailedPrecondition, InvalidArgument, NotFound
 from services.chassis.ids import is_id, new_id
 from services.chassis.postgres import Connection
+from services.chassis.storable import check_storable
 from services.gateway import conversations
 from services.gateway.events import Citation, DirectAnswer, Usage
 from services.gateway.history import HistoryMessage
@@ -187,6 +188,7 @@ async def rate(
     if len(comment) > COMMENT_CHARACTERS_MAX:
         message = f"comment has {len(comment):,} characters; write at most {COMMENT_CHARACTERS_MAX:,}"
         raise InvalidArgument(message, field="comment")
+    check_storable(comment, field="comment")
     values = {"tenant": tenant, "message_id": message_id, "rating": rating, "comment": comment}
     found = await _message(connection, values)
     if found.role != "assistant":

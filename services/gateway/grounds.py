@@ -5,13 +5,14 @@ A model that obeys a document says what no check of wording can catch, for the d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from services.gateway import links
 from services.gateway.frames import says, told
-from services.gateway.markers import Part, SentenceEnd, Text
+from services.gateway.markers import Marker, Part, SentenceEnd, Text
 from services.gateway.orders import blank, blanked, orders, without_orders
 from services.gateway.support import is_lead_in
 from services.gateway.wording import Wording, content_words
@@ -31,6 +32,18 @@ _ANNOUNCING = frozenset({
     "no", "here", "following", "steps", "step", "answer", "summary", "example", "finally", "therefore", "main",
     "rules", "follows",
 })
+
+# A marker's place in a text: no text has the first character, which ends an address like a space, and `visible` drops.
+_PLACE, _PLACE_FIRST = "\x1f", 0xE000
+_PLACES = re.compile(f"{_PLACE}(.)")
+_BRACKET = re.compile(r"[\[\](:]")
+_TARGET = re.compile(r"\]\(\s*<?([^)\s>]*)>?[^)\n]*(?:\)+|\Z)")
+# `[1](//evil.example)`, `[1]: //evil.example`, with the marker in this sentence or at the end of the one before.
+# Markdown reads `\\/` and `&#47;` as a slash too.
+_MARKERS_TARGET = re.compile(
+    rf"(?:(?<={_PLACE}.)|\A)[(:]\s*<?((?:(?:[/\\]|&(?:sol|bsol|#)\w*;?){{2}}|[a-z][a-z0-9+.-]*(?::|&(?:colon|#)))"
+    r"[^\s)>]+)>?\)*", re.IGNORECASE,
+)
 
 
 def informing(passage: Passage) -> Passage:
@@ -107,23 +120,55 @@ class Grounds:
         )
 
     def cleaned(self, end: SentenceEnd, parts: Sequence[Part]) -> tuple[SentenceEnd, list[Part]]:
-        """Return a sentence without images and without addresses that no passage holds."""
-        kept: list[Part] = []
-        run = ""
-        for part in (*parts, None):
-            if isinstance(part, Text):
-                run += part.text
-                continue
-            if run:
-                kept.append(Text(links.without_foreign_links(run, self._addresses)))
-                run = ""
-            if part is not None:
-                kept.append(part)
-        return replace(end, sentence=self.cleaned_text(end.sentence)), kept
+        """Return a sentence without images and without addresses that no passage holds.
+
+        A marker within what goes may go with it.
+        """
+        markers = [part for part in parts if isinstance(part, Marker)]
+        places = iter(range(len(markers)))
+        # Cleaned in one piece: cut at its markers, `![plan [1]](//…)` is two halves that are no image.
+        marked = "".join(
+            part.text if isinstance(part, Text) else f"{_PLACE}{chr(_PLACE_FIRST + next(places))}" for part in parts
+        )
+        text = self._without_links(marked)
+        unmarked = _PLACES.sub("", text)
+        plain = self._without_links(unmarked) if markers else unmarked
+        if plain != unmarked:
+            # An address around a marker, which is whole again where no passage has the marker's number.
+            text = plain + "".join(f"{_PLACE}{each}" for each in _PLACES.findall(text))
+        elif text == marked:
+            return end, _parts_of(text, markers)
+        kept = _parts_of(text, markers)
+        numbers = dict.fromkeys(part.number for part in kept if isinstance(part, Marker))
+        return SentenceEnd(self.cleaned_text(end.sentence), tuple(numbers)), kept
 
     def cleaned_text(self, sentence: str) -> str:
         """Return a sentence's text, without markers, as it is checked."""
-        return links.without_foreign_links(sentence, self._addresses).strip()
+        return self._without_links(sentence).strip()
+
+    def _without_links(self, text: str) -> str:
+        cleaned = links.without_foreign_links(text, self._addresses)
+        if not _BRACKET.search(cleaned):
+            return cleaned
+        # What is left are halves: the other one stands in another sentence, or is a marker.
+        cleaned = _TARGET.sub(lambda match: match.group() if match.group(1) in self._addresses else "]", cleaned)
+        cleaned = _MARKERS_TARGET.sub(
+            lambda match: f" {match.group()}" if match.group(1) in self._addresses else "", cleaned
+        )
+        return cleaned.replace("![", "! [")
+
+
+def _parts_of(text: str, markers: Sequence[Marker]) -> list[Part]:
+    """Return a text's parts, its markers where their places are."""
+    pieces = _PLACES.split(text)
+    parts: list[Part] = []
+    # `split` gives texts and places in turn.
+    for text, place in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
+        if text:
+            parts.append(Text(text))
+        if place:
+            parts.append(markers[ord(place) - _PLACE_FIRST])
+    return parts
 
 
 def _said_alone(words: list[frozenset[str]], ordered: Wording, others: Sequence[Wording]) -> bool:

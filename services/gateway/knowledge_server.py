@@ -31,6 +31,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 PEER = "ingest"
 CALL_SECONDS_MAX = 60.0
 UPLOAD_SECONDS_MAX = 600.0
+DELETION_SECONDS_MAX = 24 * 3600.0
 WATCH_SECONDS_MAX = 3600.0
 TEXT_BYTES_MAX = 1024 * 1024
 
@@ -73,7 +74,8 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         """Delete a collection with all its documents."""
         require(bool(request.name), "name is empty; name the collection", field="name")
         response: ingest_pb2.DeleteCollectionResponse = await self._ask(
-            context, self._peers.ingest.DeleteCollection, ingest_pb2.DeleteCollectionRequest(name=request.name)
+            context, self._peers.ingest.DeleteCollection, ingest_pb2.DeleteCollectionRequest(name=request.name),
+            cap_seconds=DELETION_SECONDS_MAX,
         )
         return knowledge_pb2.DeleteCollectionResponse(
             document_count=response.document_count, existed=response.existed
@@ -205,10 +207,12 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             async for response in responses:
                 yield knowledge_pb2.WatchJobResponse(job=job_from_internal(response.job))
 
-    async def _ask(self, context: Context, method: Any, request: Any) -> Any:
+    async def _ask(
+        self, context: Context, method: Any, request: Any, *, cap_seconds: float = CALL_SECONDS_MAX
+    ) -> Any:
         return await channels.call(
             method, request, peer=PEER, tenant=tenant_of(context), deadline=Deadline.of(context),
-            cap_seconds=CALL_SECONDS_MAX,
+            cap_seconds=cap_seconds,
         )
 
     async def _submit(

@@ -1,4 +1,4 @@
-"""Links in an answer: those that a passage holds stay, all others go, and images always.
+"""Links in an answer: those that a passage holds stay, all others go, and images and HTML always.
 
 A client that shows Markdown fetches an image by itself: its address could carry what the answer says to anybody (A11).
 """
@@ -14,12 +14,31 @@ links_removed_total = Counter("sourcier_links_removed_total", "Links and images 
 
 _ADDRESS = r"(?:(?:https?|ftps?|file|wss?)://|(?:javascript|data|vbscript|mailto):|www\.)[^\s<>\"'«»“”\[\]`]+"
 _URL = re.compile(_ADDRESS, re.IGNORECASE)
-_IMAGE = re.compile(r"!\[([^\]\n]*)\]\s*(?:\([^)\n]*\)+|\[[^\]\n]*\])")
-_LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\s*\(\s*<?([^)\s>]*)>?[^)\n]*\)+")
-_IN_PARENTHESES = re.compile(rf"\s*\(\s*({_ADDRESS})\s*\)", re.IGNORECASE)
-_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9-]*(?:\s+[^<>]*)?/?>")
-_DEFINITION = re.compile(r"^\s*\[[^\]\n]+\]:\s*\S+\s*$", re.MULTILINE)
+# What a document makes the model write must not keep a gateway busy: nothing is tried twice, and no link begins in one.
+_IMAGE = re.compile(r"!\[((?:\\.|\[[^\[\]]*+\]|[^\[\]\\])*+)\]\s*+(?:\([^)]*+\)+|\[[^\]\n]*+\])")
+_LINK = re.compile(r"(?<!!)\[([^\[\]\n]*+)\]\s*+\(\s*+<?([^)\s>]*+)>?[^)\n]*+\)+")
+_IN_PARENTHESES = re.compile(rf"(?<!\s)\s*+\(\s*+({_ADDRESS})\s*+\)", re.IGNORECASE)
+_TAG = re.compile(r"<(?P<inner>/?(?P<name>[a-zA-Z][^\s/<>]*)(?P<rest>[^<>]*))(?P<end>>?)")
+_OPENING = re.compile(r"<(?=[/!?]?[a-zA-Z])|(?<=!)(?=\[)")
+_DEFINITION = re.compile(r"^[^\S\n]*+\[[^\]\n]++\]:[^\S\n]*+(?:\n[^\S\n]*+)?\S++[^\S\n]*+$", re.MULTILINE)
 _ACTIVE = ("javascript:", "data:", "vbscript:", "file:")
+_PASSES_MAX = 4
+_SLASHES = "/ \t\r\n\f"
+
+# What browsers know; of SVG and MathML the roots alone. Outside them, and they go, `<path>` is no element but a
+# placeholder, as `<command>` is.
+_ELEMENT = re.compile(
+    "a|abbr|acronym|address|applet|area|article|aside|audio|b|base|basefont|bdi|bdo|bgsound|big|"
+    "blink|blockquote|body|br|button|canvas|caption|center|cite|code|col|colgroup|data|datalist|dd|"
+    "del|details|dfn|dialog|dir|div|dl|dt|em|embed|fieldset|figcaption|figure|font|footer|form|frame|"
+    "frameset|h1|h2|h3|h4|h5|h6|head|header|hgroup|hr|html|i|iframe|image|img|input|ins|kbd|label|"
+    "legend|li|link|listing|main|map|mark|marquee|math|menu|meta|meter|nav|nobr|noembed|noframes|"
+    "noscript|object|ol|optgroup|option|output|p|param|picture|plaintext|pre|progress|q|rb|rp|rt|rtc|"
+    "ruby|s|samp|script|search|section|select|selectedcontent|slot|small|source|span|strike|strong|"
+    "style|sub|summary|sup|svg|table|tbody|td|template|textarea|tfoot|th|thead|time|title|tr|track|"
+    "tt|u|ul|var|video|wbr|xmp",
+    re.IGNORECASE,
+)
 
 
 def addresses(texts: Iterable[str]) -> frozenset[str]:
@@ -31,14 +50,41 @@ def addresses(texts: Iterable[str]) -> frozenset[str]:
 
 
 def without_foreign_links(text: str, known: frozenset[str]) -> str:
-    """Return the text without images, HTML tags and addresses but the `known` ones; what links said stays."""
-    cleaned = _DEFINITION.sub("", _TAG.sub("", _IMAGE.sub(lambda match: match.group(1), text)))
-    cleaned = _LINK.sub(lambda match: match.group() if match.group(2) in known else match.group(1), cleaned)
-    cleaned = _IN_PARENTHESES.sub(lambda match: match.group() if _trimmed(match.group(1)) in known else "", cleaned)
-    cleaned = _URL.sub(lambda match: _kept(match.group(), known), cleaned)
+    """Return the text without images, HTML elements and addresses but the `known` ones; what links said stays.
+
+    A placeholder stays as it is: `git push origin <branch>`, `List<String>`.
+    """
+    cleaned = text
+    for _ in range(_PASSES_MAX):
+        before, cleaned = cleaned, _once_cleaned(cleaned, known)
+        if cleaned == before:
+            break
+    else:
+        # What was taken out held apart what makes a tag or an image: `<im<b>g src=…>`. No answer is written like that.
+        cleaned = _OPENING.sub(lambda match: f"{match.group()} ", cleaned)
     if cleaned != text:
         links_removed_total.inc()
     return cleaned
+
+
+def _once_cleaned(text: str, known: frozenset[str]) -> str:
+    cleaned = _DEFINITION.sub("", _TAG.sub(_inert, _IMAGE.sub(lambda match: match.group(1), text)))
+    cleaned = _LINK.sub(lambda match: match.group() if match.group(2) in known else match.group(1), cleaned)
+    cleaned = _IN_PARENTHESES.sub(lambda match: match.group() if _trimmed(match.group(1)) in known else "", cleaned)
+    return _URL.sub(lambda match: _kept(match.group(), known), cleaned)
+
+
+def _inert(tag: re.Match[str]) -> str:
+    """Return what is left of what a client may take for a tag: nothing of an element, and all of a placeholder."""
+    name, rest = tag["name"], tag["rest"].strip(_SLASHES)
+    if _URL.fullmatch(tag["inner"]):
+        return tag["inner"]
+    if tag["end"] and (_ELEMENT.fullmatch(name) or "=" in name + rest):
+        return ""
+    # An unknown element without attributes does nothing. Words in it, a page's own element, and what another sentence
+    # may close are none with a space before them: `< name of the branch>`.
+    harmless = tag["end"] and not rest and "-" not in name
+    return tag.group() if harmless else f"< {tag['inner']}{tag['end']}"
 
 
 def _kept(match: str, known: frozenset[str]) -> str:

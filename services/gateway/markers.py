@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-# `[2]`, `[1, 3]`, `[Source 2]`, `[extrait 4]`: what models write when asked for `[n]`. The number of a page or of an
-# article is not one.
+from services.index.abbreviations import goes_on, is_unsure
+
+_LABEL = r"(?:sources?|extraits?|extracts?|passages?|documents?|docs?|r[ée]f(?:[ée]rences?)?|citations?)"
+_DASH = "\u2010\u2011\u2013\u2014-"
+_PAGE = rf"\s*,?\s*p(?:ages?|p)?\.?\s*\d{{1,4}}(?:\s*[{_DASH}]\s*\d{{1,4}})?"
+_NUMBERS = rf"\d{{1,3}}(?:\s*[{_DASH}]\s*\d{{1,3}})?(?:{_PAGE})?"
+MARKER_CHARACTERS_MAX = 60
+"""Between its brackets: whoever waits for the end of one must not wait for long."""
+# `[2]`, `[1, 3]`, `[Source 2]`, `[extrait 4]`, `[Source 1, page 3]`, `[1-3]`, `[^1]`, `【1†source】`: what models write
+# when asked for `[n]`. The number of a page alone or of an article is not one.
 _MARKER = re.compile(
-    r"\[\s*(?:(?:sources?|extraits?|extracts?|passages?|documents?|docs?|r[ée]f(?:[ée]rences?)?|citations?)\.?\s*)?"
-    r"(?:(\d{1,3}(?:\s*(?:[,;&]|et|and)\s*\d{1,3})*)|([0-9a-f]{10}))\s*\]", re.IGNORECASE,
+    rf"[\[【](?=[^\]】]{{1,{MARKER_CHARACTERS_MAX}}}[\]】])\s*"
+    rf"(?:\^?(?P<label>{_LABEL}\.?\s*)?(?P<numbers>{_NUMBERS}(?:\s*(?:[,;&]|et|and)\s*(?:{_LABEL}\.?\s*)?{_NUMBERS})*)"
+    rf"\s*(?:†[\w .,:{_DASH}]*)?|(?P<code>[0-9a-f]{{10}})\s*)[\]】]", re.IGNORECASE,
 )
-_OPEN_MARKER = re.compile(r"\[[A-Za-zéÉ\d\s,;.&]{0,24}\Z")
+_OPEN_MARKER = re.compile(
+    rf"[\[【](?=[^\]】]{{0,{MARKER_CHARACTERS_MAX}}}\Z)\s*"
+    rf"(?:\^?(?:[\d\s,;&.{_DASH}]|(?:{_LABEL}|pages?|pp?|et|and)(?![^\W\d_]))*(?:[a-zé]{{0,10}}|†[\w .,:{_DASH}]*)"
+    r"|[0-9a-f]{1,10}\s*)\Z", re.IGNORECASE,
+)
+"""What may become a marker: held until it is one, or plainly is none."""
+_RANGE = re.compile(rf"{_PAGE}|(\d+)(?:\s*[{_DASH}]\s*(\d+))?", re.IGNORECASE)
+_JOINT = re.compile(r"\s*(?:[,;&]|et|and|ou|or)?\s*")
+"""What may stand between two markers."""
+_FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]{0,60})")
+_CODE_LANGUAGE = re.compile(
+    r"(?:ba|z)?sh|shell|console|powershell|te?xt|python|java(?:script)?|typescript|html|css|xml|json|ya?ml|toml|ini|sql|"
+    r"c|cpp|csharp|go|rust|php|ruby|r|diff|dockerfile|makefile|markdown", re.IGNORECASE,
+)
+_MARKERS_BEHIND = re.compile(r"\s+(?:\[\d{1,3}\]\s*)+(?=[.,;:]?\s*\Z)")
+RANGE_MAX = 20
+"""Of numbers in one `[Source 1-20]`."""
 SENTENCE_CHARACTERS_MAX = 1_000
 """A text that goes on without an end is cut: whoever waits for the end of a sentence must not wait for ever."""
 CLOSING_GUILLEMET = "»"
-_PLAIN = re.compile(r"[^\[.!?…。！？\n]+")
+_BRACKETS = "[【"
+_PLAIN = re.compile(r"[^\[【.!?…。！？\n]+")
 _PUNCTUATION = re.compile(r"[.!?…。！？]+[\"»”)*]*")
 _SHORTENED = re.compile(
     r"(?:^|\W)(?:[^\W\d_]|al|approx|art|cf|chap|dr|env|ex|fig|mme|mr|mrs|no|pr|st|t[ée]l|vol|vs)\Z", re.IGNORECASE
@@ -50,12 +76,32 @@ class SentenceEnd:
 Part = Text | Marker | SentenceEnd
 
 
+@dataclass(frozen=True)
+class Fence:
+    """A line that opens or closes a block of code."""
+
+    mark: str
+    """Three backticks or tildes, or more."""
+    language: str
+    """Empty for none, and for all else that may stand there: it could be anything, and nothing checks it."""
+    alone: bool
+    """Whether nothing stands behind the mark, as what closes a block has it."""
+
+    def closes(self, opened: str) -> bool:
+        """Return whether it ends the block that a mark opened."""
+        return self.alone and self.mark.startswith(opened)
+
+
 class MarkerReader:
     """Feed it deltas; it gives text as soon as it is sure of it, each marker once, and the end of each sentence."""
 
-    def __init__(self, codes: Mapping[str, int] | None = None) -> None:
-        """Take the markers that codes stand for: small models cite a passage's delimiter now and then."""
+    def __init__(self, codes: Mapping[str, int] | None = None, *, passages: int | None = None) -> None:
+        """Take the markers that codes stand for: small models cite a passage's delimiter now and then.
+
+        `passages` says how many there are, where that is known: `[1-3]` cites them only if they are.
+        """
         self._codes = codes or {}
+        self._passages = passages or 0
         self._pending = ""
         self._sentence = ""
         self._markers: list[int] = []
@@ -78,7 +124,8 @@ class MarkerReader:
     def likely_sentence(self) -> str:
         """The sentence that is over unless what comes next belongs to it, without markers; empty within one."""
         if self._punctuation:
-            return self._sentence.strip()
+            shortened = self._punctuation == "." and goes_on(self._sentence, "")
+            return "" if shortened else self._sentence.strip()
         if not self._pending:
             return ""
         punctuation = _PUNCTUATION.fullmatch(self._pending)
@@ -88,15 +135,22 @@ class MarkerReader:
 
     def _read(self, *, final: bool) -> Iterator[Part]:
         while self._pending:
-            if self._pending[0] == "[":
-                marker = _MARKER.match(self._pending)
+            if self._punctuation and self._pending[0].isspace():
+                rest = self._pending.lstrip()
+                self._gap += self._pending[: len(self._pending) - len(rest)]
+                self._pending = rest
+                continue
+            if self._pending[0] in _BRACKETS:
+                marker = self._marker(self._pending)
                 if marker is not None:
-                    yield from self._take_marker(marker)
+                    yield from self._take_marker(*marker)
                     continue
                 if not final and _OPEN_MARKER.match(self._pending):
                     return
             if self._punctuation:
-                yield from self._between_sentences(final=final)
+                if not final and self._within_line and is_unsure(self._sentence, self._pending):
+                    return
+                yield from self._between_sentences()
                 continue
             piece = self._next_piece(final=final)
             if piece is None:
@@ -106,23 +160,43 @@ class MarkerReader:
             if len(self._sentence) >= SENTENCE_CHARACTERS_MAX:
                 yield from self._end_sentence()
 
-    def _take_marker(self, marker: re.Match[str]) -> Iterator[Part]:
+    def _marker(self, text: str) -> tuple[int, list[int]] | None:
+        """Return the length and the numbers of the marker that a text begins with."""
+        match = _MARKER.match(text)
+        if match is None:
+            return None
+        if match["code"]:
+            # A code of no passage is dropped as a number of none is.
+            return match.end(), [self._codes.get(match["code"].lower(), 0)]
+        sure = bool(match["label"]) or text[0] != "["
+        numbers: list[int] = []
+        for first, last in _RANGE.findall(match["numbers"]):
+            if last:
+                low, high = int(first), int(last)
+                # `[1-3]` may be a text's own.
+                if not (low < high < low + RANGE_MAX and (sure or 0 < low < high <= self._passages)):
+                    return None
+                numbers += range(low, high + 1)
+            elif first:
+                numbers.append(int(first))
+        return match.end(), numbers
+
+    def _take_marker(self, length: int, numbers: Sequence[int]) -> Iterator[Part]:
         if self._gap:
             yield Text(self._gap)
             self._gap = ""
-        self._pending = self._pending[marker.end():]
-        numbers, code = marker.groups()
-        # A code of no passage is dropped as a number of none is.
-        for number in map(int, re.findall(r"\d+", numbers)) if numbers else [self._codes.get(code.lower(), 0)]:
+        self._pending = self._pending[length:]
+        for number in numbers:
             self._markers.append(number)
             yield Marker(number)
 
-    def _between_sentences(self, *, final: bool) -> Iterator[Part]:
-        rest = self._pending.lstrip()
-        self._gap += self._pending[: len(self._pending) - len(rest)]
-        self._pending = rest
-        if not rest or _MARKER.match(rest) or (not final and _OPEN_MARKER.match(rest)):
-            return
+    @property
+    def _within_line(self) -> bool:
+        """Whether a full stop was followed by nothing that ends a sentence for sure."""
+        return self._punctuation == "." and not self._markers and "\n" not in self._gap
+
+    def _between_sentences(self) -> Iterator[Part]:
+        rest = self._pending
         if rest[0] == CLOSING_GUILLEMET and "\n" not in self._gap:
             # `… deux jours. »`: French sets a space before what closes the sentence.
             self._punctuation = CLOSING_GUILLEMET
@@ -131,9 +205,8 @@ class MarkerReader:
             yield Text(self._gap + CLOSING_GUILLEMET)
             self._gap = ""
             return
-        continues = (rest[0].islower() or rest[0].isdigit()) and "\n" not in self._gap
-        if self._punctuation == "." and continues and not self._markers:
-            # An abbreviation: `art. 3`, `M. le directeur`.
+        if self._within_line and (rest[0].islower() or rest[0].isdigit() or goes_on(self._sentence, rest)):
+            # An abbreviation: `art. 3`, `M. le directeur`, `M. Martin`.
             self._sentence += self._gap
             yield Text(self._gap)
             self._gap = self._punctuation = ""
@@ -154,8 +227,12 @@ class MarkerReader:
         if end == len(self._pending) and not final:
             # Whether it ends a sentence shows with the next character: `3.5` does not.
             return None
+        following = self._pending[end : end + 1]
+        if following == "[" and punctuation.group()[-1] == "!" and self._marker(self._pending[end:]) is None:
+            # An image, which has to be seen whole.
+            return None if not final and _OPEN_MARKER.match(self._pending, end) else punctuation.group()
         unspaced = punctuation.group()[0] in "。！？"
-        if unspaced or end == len(self._pending) or self._pending[end] in " \t\n\u00a0\u202f[":
+        if unspaced or following in " \t\n\u00a0\u202f[【":
             self._punctuation = punctuation.group()
         return punctuation.group()
 
@@ -172,3 +249,45 @@ class MarkerReader:
             yield SentenceEnd(sentence, markers)
         if gap:
             yield Text(gap)
+
+
+def fence_of(sentence: str) -> Fence | None:
+    """Return the fence that a line is, if it is one."""
+    match = _FENCE.fullmatch(sentence)
+    if match is None:
+        return None
+    mark, behind = match.groups()
+    return Fence(mark, behind if _CODE_LANGUAGE.fullmatch(behind) else "", not behind)
+
+
+def code_line(held: Iterable[Part]) -> str:
+    """Return a line of code without the markers behind it; one within it, as in `a[1]`, is the code's own."""
+    line = "".join(f"[{part.number}]" if isinstance(part, Marker) else part.text
+                   for part in held if not isinstance(part, SentenceEnd))
+    return _MARKERS_BEHIND.sub("", line).rstrip(" ")
+
+
+def shown_parts(held: Sequence[Part], numbers: Container[int]) -> list[Text | Marker]:
+    """Return the parts of a sentence with each marker of these numbers once.
+
+    What joins a marker to another one goes with it, and the space before it: of `deux jours [2] et [3].` is left `deux
+    jours [2].`, and of `deux jours [3].` the same without any.
+    """
+    seen: set[int] = set()
+    shown: dict[int, bool] = {}
+    for place, part in enumerate(held):
+        if isinstance(part, Marker):
+            shown[place] = part.number in numbers and part.number not in seen
+            seen.add(part.number)
+    kept: list[Text | Marker] = []
+    for place, part in enumerate(held):
+        before, after = shown.get(place - 1), shown.get(place + 1)
+        if isinstance(part, Marker) and shown[place]:
+            kept.append(part)
+        elif isinstance(part, Text):
+            if None not in (before, after) and not (before and after) and _JOINT.fullmatch(part.text):
+                continue
+            if before is False and not part.text[:1].isalnum() and kept and isinstance(last := kept[-1], Text):
+                kept[-1] = Text(last.text.rstrip(" \u00a0\u202f"))
+            kept.append(part)
+    return kept

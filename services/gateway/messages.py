@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 from services.gateway.history import Language
+
+_ORNAMENTS = " *_#>-–—•·`«»‹›\"'“”„‘"
+"""What models put before a refusal that they quote, list or set in bold, after `folded`."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,14 @@ class Messages:
     assistant: str
     page: str
     refusal_openings: tuple[str, ...]
-    """How models begin when they refuse, in lower case without accents."""
+    """How models begin when they refuse, in lower case without accents. They name what a source does not do: « Aucune
+    source ne doit rester allumée » may be an answer."""
+    apologies: tuple[str, ...]
+    """What models say before that, in the same form."""
+
+
+def _each(beginnings: tuple[str, ...], endings: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{beginning} {ending}".strip() for beginning in beginnings for ending in endings)
 
 
 FRENCH = Messages(
@@ -51,9 +62,20 @@ FRENCH = Messages(
     user="Utilisateur :",
     assistant="Assistant :",
     page="page",
-    refusal_openings=("je ne trouve pas", "les extraits ne contiennent pas", "les extraits ne mentionnent pas",
-                      "les sources ne contiennent pas",
-                      "cette information n'est pas", "aucun extrait ne", "les extraits fournis ne"),
+    refusal_openings=(
+        "je ne trouve pas", "je n'ai pas trouve", "cette information n'est pas", "aucun extrait ne",
+        "les extraits ne contiennent pas", "les extraits ne mentionnent pas", "les extraits fournis ne",
+        *_each(("aucune source", "aucune des sources", "aucune des sources fournies"),
+               ("ne mentionne", "ne contient", "ne precise", "n'indique", "ne fournit", "ne donne", "ne traite",
+                "ne parle", "ne correspond", "ne permet de repondre")),
+        *_each(("les sources", "les sources fournies"),
+               ("ne mentionnent pas", "ne contiennent pas", "ne precisent pas", "n'indiquent pas", "ne fournissent pas",
+                "ne donnent pas", "ne traitent pas", "ne parlent pas", "ne permettent pas de repondre")),
+    ),
+    apologies=(
+        *_each(("", "je suis"), ("desole,", "desole, mais", "desole.", "desolee,", "desolee, mais", "desolee.")),
+        "malheureusement,",
+    ),
 )
 
 ENGLISH = Messages(
@@ -74,8 +96,14 @@ ENGLISH = Messages(
     user="User:",
     assistant="Assistant:",
     page="page",
-    refusal_openings=("i cannot find", "i can't find", "the extracts do not", "the sources do not",
-                      "the provided extracts do not"),
+    refusal_openings=(
+        "i cannot find", "i can't find", "i could not find", "i couldn't find", "i did not find", "i didn't find",
+        "the extracts do not", "the provided extracts do not",
+        *_each(("the sources", "the provided sources"), ("do not", "don't")),
+        *_each(("none of the sources", "none of the provided sources"),
+               ("mention", "contain", "state", "specify", "indicate", "provide", "give", "discuss", "address", "say")),
+    ),
+    apologies=(*_each(("", "i'm", "i am"), ("sorry,", "sorry, but", "sorry but", "sorry.")), "unfortunately,"),
 )
 
 
@@ -92,14 +120,22 @@ def folded(text: str) -> str:
 
 def is_refusal(text: str, messages: Messages) -> bool:
     """Return whether a model's text is a refusal."""
-    opening = folded(text)
-    return opening.startswith(tuple(map(folded, (messages.refusal, *messages.refusal_openings))))
+    return _opening(text).startswith(_refusals(messages))
 
 
 def may_become_refusal(text: str, messages: Messages) -> bool:
     """Return whether the beginning of a text could still turn out to be a refusal."""
-    opening = folded(text)
-    return any(
-        folded(refusal).startswith(opening) or opening.startswith(folded(refusal))
-        for refusal in (messages.refusal, *messages.refusal_openings)
-    )
+    opening = _opening(text)
+    return any(refusal.startswith(opening) or opening.startswith(refusal) for refusal in _refusals(messages))
+
+
+def _opening(text: str) -> str:
+    """Return a text as refusals are looked for in it: `« Je ne…`, `**Je ne…` and `- Je ne…` begin alike."""
+    return folded(text).lstrip(_ORNAMENTS)
+
+
+@lru_cache(maxsize=256)
+def _refusals(messages: Messages) -> tuple[str, ...]:
+    """Return all that a refusal begins with, an apology before it or none; asked for at each delta of a model."""
+    openings = [folded(text).strip(_ORNAMENTS) for text in (messages.refusal, *messages.refusal_openings)]
+    return _each(("", *messages.apologies), tuple(filter(None, openings)))

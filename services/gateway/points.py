@@ -21,6 +21,7 @@ from services.chassis.cleaning import clean, clean_line
 LINE_CHARACTERS_MAX = 1024 * 1024
 TEXT_CHARACTERS_MAX = 50_000
 NAME_CHARACTERS_MAX = 500
+PAGE_CHARACTERS_MAX = 100
 METADATA_KEYS_MAX = 64
 METADATA_KEY_CHARACTERS_MAX = 64
 METADATA_VALUE_CHARACTERS_MAX = 1_024
@@ -44,6 +45,8 @@ _OWN = frozenset({
     "id", *_VECTORS, *_DISTANCES,
 })
 _FILE = "file:"
+TOO_DEEP = "objects or lists within one another are too deep to be read; leave out some levels"
+TOO_LARGE = "a whole number that no float holds; give one of at most 308 digits"
 
 
 class PointInvalid(Exception):
@@ -69,7 +72,14 @@ class Point:
 
 def read_point(line: str) -> Point:
     """Read a line of either form, the fields under `payload` or at the top; raise `PointInvalid`."""
-    raw = _object(line)
+    try:
+        return _point(_object(line))
+    except RecursionError as error:
+        # What JSON's reader just bore, whoever writes it as text may not.
+        raise PointInvalid(TOO_DEEP) from error
+
+
+def _point(raw: dict[str, Any]) -> Point:
     payload = raw.get("payload", raw)
     if not isinstance(payload, dict):
         raise PointInvalid(f"payload is {type(payload).__name__}; it has to be an object")
@@ -152,6 +162,9 @@ def _headings(value: Any) -> tuple[str, ...]:
 
 def _page(value: Any) -> int:
     if isinstance(value, str) and value.strip().isdecimal():
+        # Python reads no number of over 4,300 digits; no file has a page of so many.
+        if len(value) > PAGE_CHARACTERS_MAX:
+            raise PointInvalid(f"page has {len(value):,} characters; give a number below 2³¹, or leave it out")
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31 else 0
 
@@ -164,9 +177,12 @@ def _metadata(raw: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, st
     if "indexing_method" in found:
         found["indexing_method"] = _METHODS.get(found["indexing_method"], found["indexing_method"])
     distance = next((each[name] for each in (raw, fields) for name in _DISTANCES if name in each), None)
-    if isinstance(distance, int | float) and math.isfinite(distance):
-        # 0 is the same; ours is the cosine, 1 for the same.
-        found.setdefault("similarity", f"{1.0 - distance:.6f}")
+    try:
+        if isinstance(distance, int | float) and math.isfinite(distance):
+            # 0 is the same; ours is the cosine, 1 for the same.
+            found.setdefault("similarity", f"{1.0 - distance:.6f}")
+    except OverflowError as error:
+        raise PointInvalid(f"the distance is {TOO_LARGE}") from error
     found = {clean_line(name): value for name, value in found.items()}
     if len(found) > METADATA_KEYS_MAX:
         raise PointInvalid(f"{len(found)} facts; at most {METADATA_KEYS_MAX} are kept")
@@ -213,7 +229,10 @@ def _vector(value: Any) -> npt.NDArray[np.float32] | None:
         return None
     if not isinstance(value, Sequence) or not value or not all(_is_number(each) for each in value):
         raise PointInvalid("the vector is not a list of numbers")
-    vector = np.asarray(value, dtype=np.float64)
+    try:
+        vector = np.asarray(value, dtype=np.float64)
+    except OverflowError as error:
+        raise PointInvalid(f"the vector has {TOO_LARGE}") from error
     norm = float(np.linalg.norm(vector))
     if not math.isfinite(norm) or norm == 0:
         raise PointInvalid("the vector has no direction: its norm is 0 or not finite")

@@ -21,6 +21,7 @@ from services.chassis.errors import (
 )
 from services.chassis.ids import is_id
 from services.chassis.serving import require, tenant_of
+from services.chassis.storable import check_storable
 from services.gateway.agents import Agents, AskedAgent
 from services.gateway.answer_messages import duration_messages, narrowed_message, passage_messages
 from services.gateway.answering import AnswerOptions
@@ -186,8 +187,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         require(bool(question), "the question is empty; ask one", field="question")
         require(len(question) <= characters_max,
                 f"the question has {len(question):,} characters; ask in at most {characters_max:,}", field="question")
-        require("\x00" not in question, "the question holds a NUL character; leave it out", field="question")
+        check_storable(question, field="question")
         filters = request.filter
+        check_storable(filters.collection, field="filter.collection")
         return Query(
             tenant=tenant_of(context), question=question, collection=filters.collection or DEFAULT_COLLECTION,
             filters=Filters(

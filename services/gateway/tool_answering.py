@@ -36,10 +36,12 @@ from services.gateway.events import (
 )
 from services.gateway.marking import Marking
 from services.gateway.messages import folded, messages_in
+from services.gateway.neighbours import join, located
 from services.gateway.peers import Generation, Peers
 from services.gateway.retrieval import Found, Query, Retriever, Stopwatch
 from services.gateway.search_tool import SearchArguments
 from services.gateway.second_opinion import Opinions
+from services.gateway.tool_sources import taken_in
 
 logger = logging.getLogger(__name__)
 
@@ -156,14 +158,14 @@ class _Research:
                 writer = self._writer()
                 async with aclosing(self._write(writer, turn)) as written:
                     async for event in written:
-                        yield event
+                        yield located(event, writer.joined)
                 if turn.calls and not self._may_search:
                     yield self._degraded("NO_ANSWER", "the language model went on searching and wrote no answer; the "
                                                       "closest passage is quoted")
                     turn.calls.clear()
                 if not turn.calls:
                     for event in writer.conclude():
-                        yield event
+                        yield located(event, writer.joined)
                     outcome = writer.outcome
                     break
             async with aclosing(self._search_all(turn.calls)) as searched:
@@ -268,7 +270,7 @@ class _Research:
         yield Searching(wanted.query, self._texts.searching.replace("{query}", wanted.query))
         given = {each.passage.chunk_id for each in self._passages}
         query = replace(
-            self._query, question=wanted.query, limit=wanted.limit, embedded=True, neighbours=0,
+            self._query, question=wanted.query, limit=wanted.limit, embedded=True,
             validated=tuple(each for each in self._query.validated if each.response_id not in given),
         )
         found = await self._retriever.find(query, stopwatch=self._stopwatch, deadline=self._deadline)
@@ -341,19 +343,13 @@ class _Research:
 
     def _join(self, passages: Sequence[RankedPassage]) -> None:
         """Number the passages that are new, as far as there is room, and write what the tool answers."""
-        numbers = {each.passage.chunk_id: number for number, each in enumerate(self._passages, start=1)}
-        new, repeated = [], []
-        for each in passages:
-            known = numbers.get(each.passage.chunk_id)
-            tokens = sum(source.passage.token_count for source in self._passages) + each.passage.token_count
-            if known is not None:
-                repeated.append(known)
-            elif not self._passages or tokens <= self._options.tool_limits.sources_tokens_max:
-                self._passages.append(each)
-                new.append((len(self._passages), each.passage))
+        new, repeated = taken_in(self._passages, passages, tokens_max=self._options.tool_limits.sources_tokens_max)
+        first = len(self._passages) + 1
+        self._passages += new
         self._result = search_tool.result(
-            new, repeated, texts=self._texts, messages=self._messages, marking=self._marking,
-            tenant=self._query.tenant, refusal=self._refusal,
+            [(number, join(each).passage) for number, each in enumerate(new, start=first)], repeated,
+            texts=self._texts, messages=self._messages, marking=self._marking, tenant=self._query.tenant,
+            refusal=self._refusal,
         )
 
     def _writer(self) -> Writer:

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
+from services.index.abbreviations import goes_on
 from services.index.analyser import passage_stems
 from services.index.numerals import written_numbers
 from services.index.stop_words import STOP_WORDS, fold
 from services.index.words import split_words
 
-_PIECE = re.compile(r"[^.!?…;\n]+(?:[.!?…;](?!\s|$)[^.!?…;\n]*)*[.!?…;]*")
+_PIECE = re.compile(r"[^.!?…;\n]+(?:[.!?…;](?!\s|$)[^.!?…;\n]*)*[.!?…;]*(?:(?<=[.!?…;])[ \u00a0\u202f]»)?")
 _STOP_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
 PIECES_MAX = 400
 """Of one passage; passages are a few hundred tokens."""
@@ -125,12 +127,27 @@ class Wording:
 
 
 def _pieces(text: str) -> Iterator[Piece]:
-    for match in list(_PIECE.finditer(text))[:PIECES_MAX]:
-        raw = match.group()
-        start = match.start() + len(raw) - len(raw.lstrip())
-        end = match.start() + len(raw.rstrip())
+    for first, last in islice(_spans(text), PIECES_MAX):
+        raw = text[first:last]
+        start = first + len(raw) - len(raw.lstrip())
+        end = first + len(raw.rstrip())
         if end > start:
             yield Piece(start, end, text[start:end], _all_forms(text[start:end]))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Give where sentences and lines stand; one that an abbreviation seems to end goes on."""
+    start = end = 0
+    for match in _PIECE.finditer(text):
+        following = match.group().lstrip()
+        joined = match.start() == end and text[start:end].endswith(".") and goes_on(text[start:end], following)
+        if end and not joined:
+            yield start, end
+        if not joined:
+            start = match.start()
+        end = match.end()
+    if end:
+        yield start, end
 
 
 def _all_forms(text: str) -> frozenset[str]:

@@ -13,14 +13,20 @@ from typing import Any, Literal
 from psycopg.types.json import Jsonb
 
 from services.chassis.errors import InvalidArgument
+from services.chassis.storable import check_storable
 
 DOCUMENTS_MAX = 1_000
 METADATA_KEYS_MAX = 20
 CHUNK_TYPES_MAX = 20
+CATEGORIES_MAX = 100
+"""As many as an agent lets its collection's chunks have."""
 
 Documents = Literal["found", "named", "listed"]
 """How a statement tells a filter's documents: by a query of its own, by names given to it, or by a list it makes first.
 """
+
+Key = Literal["chunk_id", "unit_id"]
+"""What rows are told apart by that are narrowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +44,28 @@ class Filters:
 
     def __post_init__(self) -> None:
         """Raise `InvalidArgument` for what cannot be a filter."""
-        if len(self.document_ids) > DOCUMENTS_MAX:
-            raise InvalidArgument(f"A filter names at most {DOCUMENTS_MAX} documents.", field="document_ids")
+        for field_name, value, limit, what in (
+            ("document_ids", self.document_ids, DOCUMENTS_MAX, "documents"),
+            ("categories", self.categories, CATEGORIES_MAX, "categories"),
+            ("metadata", self.metadata, METADATA_KEYS_MAX, "metadata keys"),
+            ("chunk_types", self.chunk_types, CHUNK_TYPES_MAX, "types of chunks"),
+        ):
+            if len(value) > limit:
+                raise InvalidArgument(
+                    f"A filter names at most {limit:,} {what}, not {len(value):,}; name fewer, or leave them out.",
+                    field=field_name,
+                )
         for document_id in self.document_ids:
             try:
                 uuid.UUID(document_id)
             except ValueError as error:
-                raise InvalidArgument(f"{document_id!r} is not a document's id.", field="document_ids") from error
-        if len(self.metadata) > METADATA_KEYS_MAX:
-            raise InvalidArgument(f"A filter names at most {METADATA_KEYS_MAX} metadata keys.", field="metadata")
-        if len(self.chunk_types) > CHUNK_TYPES_MAX:
-            raise InvalidArgument(f"A filter names at most {CHUNK_TYPES_MAX} types of chunks.", field="chunk_types")
+                raise InvalidArgument(
+                    f"{document_id[:80]!r} is not a document's id; `sourcier documents list` shows them.",
+                    field="document_ids",
+                ) from error
+        check_storable(*self.categories, field="categories")
+        check_storable(*self.metadata, *map(str, self.metadata.values()), field="metadata")
+        check_storable(*self.chunk_types, field="chunk_types")
 
     @property
     def empty(self) -> bool:
@@ -60,18 +77,16 @@ class Filters:
 
         `units`: whether units of the collections answer, whose categories count, too.
         """
-        if self.empty:
-            return ""
-        narrowed = self.narrowed("chunk_id", documents=documents, units=units)
-        return narrowed + (CHUNK_TYPES_CONDITION if self.chunk_types else "")
+        return self.narrowed("chunk_id", documents=documents, units=units)
 
-    def narrowed(self, key: str, *, documents: Documents = "found", units: bool = True) -> str:
+    def narrowed(self, key: Key, *, documents: Documents = "found", units: bool = True) -> str:
         """What is added on rows with a `document_id` and a `key` that units have too, `chunk_id` or `unit_id`."""
         if self.empty:
             return ""
         # Without units a document's category is that of all its chunks.
         by_category = self.categories and units
-        return DOCUMENT_CONDITIONS[documents] + (CATEGORY_CONDITION.format(key=key) if by_category else "")
+        by_type = CHUNK_TYPES_CONDITIONS[key] if self.chunk_types else ""
+        return DOCUMENT_CONDITIONS[documents] + (CATEGORY_CONDITION.format(key=key) if by_category else "") + by_type
 
     def parameters(self, collection_ids: Sequence[str] = ()) -> dict[str, Any]:
         """Return the values of `CONDITIONS`, and of `MATCHING_CONDITION` within collections."""
@@ -167,3 +182,18 @@ CHUNK_TYPES_CONDITION = """
   )
 """
 """On what has a `chunk_id`."""
+
+UNIT_CHUNK_TYPES_CONDITION = """
+  and unit_id in (
+      select unit.unit_id
+      from chunks as chunk
+      join units as unit on unit.tenant = chunk.tenant and unit.chunk_id = chunk.chunk_id
+      where chunk.tenant = %(tenant)s and chunk.collection_id = any(%(collection_ids)s::uuid[])
+        and chunk.kind = any(%(chunk_types)s::text[])
+  )
+"""
+"""On what has a `unit_id`."""
+
+CHUNK_TYPES_CONDITIONS: Mapping[Key, str] = {
+    "chunk_id": CHUNK_TYPES_CONDITION, "unit_id": UNIT_CHUNK_TYPES_CONDITION,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from services.index.abbreviations import goes_on
 from services.index.analyser import passage_stems
 from services.index.stop_words import STOP_WORDS, fold
 
@@ -52,5 +53,7 @@ def known_words(text: str) -> frozenset[str]:
 
 def _opens(sentence: str, start: int) -> bool:
     before = sentence[:start]
+    stripped = before.rstrip()
     # `Saint-Étienne` goes on, `- Étienne` begins.
-    return not before.strip() or before.rstrip()[-1] in ".!?:…«“\"(•*–—\n" or before.endswith("- ")
+    opens = not stripped or stripped[-1] in ".!?:…«“\"(•*–—\n" or before.endswith("- ")
+    return opens and not (stripped.endswith(".") and goes_on(stripped, sentence[start:]))

@@ -107,6 +107,8 @@ class Scenario:
     watch_ended: asyncio.Event = field(default_factory=asyncio.Event)
     operations: list[tuple[str, Any]] = field(default_factory=list)
     """The tenants and requests of what keeps the index right."""
+    seconds_left: list[float] = field(default_factory=list)
+    """What deletions of collections had left when they came to ingest."""
     letters: list[ingest_pb2.DeadLetter] = field(default_factory=list)
     operation_error: ServiceError | None = None
     outdated: int = 0
@@ -280,6 +282,12 @@ class FakeIngest(ingest_pb2_grpc.IngestServiceServicer):
         return ingest_pb2.UpdateCollectionResponse(
             chunking=request.chunking, outdated_count=self._scenario.outdated
         )
+
+    async def DeleteCollection(self, request: Any, context: Any) -> Any:
+        """Note how much time is left."""
+        self._seen(request, context)
+        self._scenario.seconds_left.append(context.time_remaining())
+        return ingest_pb2.DeleteCollectionResponse(existed=True, document_count=3)
 
     async def ListDeadLetters(self, request: Any, context: Any) -> Any:
         """Return the letters of a state."""

@@ -433,7 +433,7 @@ async def test_answers_are_rated_and_questions_are_not(handbook: Database) -> No
         codes = []
         for identifier, rating, comment in (
             (question.message_id, 1, ""), (new_id(), 1, ""), ("x", 1, ""), (message_id, 0, ""),
-            (message_id, 1, "x" * 2_001),
+            (message_id, 1, "x" * 2_001), (message_id, 1, "a\x00b"),
         ):
             with pytest.raises(grpc.aio.AioRpcError) as refused:
                 await rate(identifier, rating, comment)
@@ -444,7 +444,7 @@ async def test_answers_are_rated_and_questions_are_not(handbook: Database) -> No
     assert (none.rating, none.rating_comment) == (conversation_pb2.RATING_UNSPECIFIED, "")
     assert codes == [
         ("FAILED_PRECONDITION", "message_id"), ("NOT_FOUND", "message_id"), ("NOT_FOUND", "message_id"),
-        ("INVALID_ARGUMENT", "rating"), ("INVALID_ARGUMENT", "comment"),
+        ("INVALID_ARGUMENT", "rating"), ("INVALID_ARGUMENT", "comment"), ("INVALID_ARGUMENT", "comment"),
     ]
 
 

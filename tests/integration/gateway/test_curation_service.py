@@ -18,7 +18,7 @@ from services.chassis.postgres import ALL_TENANTS, Database
 from services.gateway import learned_vectors
 from services.gateway.embedding import QueryEmbedding, ServedSpace
 from services.gateway.learned_vectors import LearnedVectors
-from services.index import collections, documents, space_builds, spaces
+from services.index import collection_deletions, documents, space_builds, spaces
 from services.index.spaces import EmbeddingSpace
 from sourcier.gateway.v1 import answer_pb2, curation_pb2
 from tests.integration.gateway.conftest import TELEWORK
@@ -398,11 +398,13 @@ async def test_a_collection_that_an_agent_answers_from_is_not_deleted(handbook: 
     async with curated(handbook) as served:
         async with handbook.transaction(tenant="acme") as connection:
             with pytest.raises(FailedPrecondition, match="support"):
-                await collections.delete_collection(connection, tenant="acme", name="default")
+                await collection_deletions.find_collection(connection, tenant="acme", name="default")
         await call(served, "DeleteAgent", name="support")
         async with handbook.transaction(tenant="acme") as connection:
-            deleted = await collections.delete_collection(connection, tenant="acme", name="default")
-    assert deleted.existed
+            collection_id = await collection_deletions.find_collection(connection, tenant="acme", name="default")
+            assert collection_id is not None
+            deleted = await collection_deletions.delete_rest(connection, tenant="acme", collection_id=collection_id)
+    assert deleted.document_count > 0
 
 
 async def test_a_look_up_that_fails_is_told_and_the_documents_answer(handbook: Database) -> None:

@@ -217,3 +217,13 @@ async def test_ingest_down_is_said_for_what_needs_it(database: Database) -> None
         for error in await asyncio.gather(*map(refusal, calls)):
             assert error.code() is grpc.StatusCode.UNAVAILABLE
             assert "the ingest service cannot be reached" in str(error.details())
+
+
+async def test_a_deletion_of_a_collection_has_the_time_that_its_caller_gives_it(database: Database) -> None:
+    async with gateway(database, Scenario()) as served:
+        deleted = await served.knowledge.DeleteCollection(
+            knowledge_pb2.DeleteCollectionRequest(name="lois"), timeout=1800, metadata=TENANT
+        )
+        (left,) = served.scenario.seconds_left
+    assert (deleted.existed, deleted.document_count) == (True, 3)
+    assert 1700 < left <= 1800

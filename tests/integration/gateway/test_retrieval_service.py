@@ -91,7 +91,8 @@ async def test_a_collections_candidates_keep_no_request_from_what_it_asks_for(ha
     ({"neighbours": 9}, "neighbours cannot be 9: use 0 to 5"),
     ({"neighbour_tokens": 9_000}, "neighbour_tokens cannot be 9000: use 1 to 8,000"),
     ({"mode": 17}, "mode 17 is not known"),
-    ({"filter": {"chunk_types": ["x"] * 21}}, "at most 20 types"),
+    ({"filter": {"chunk_types": ["x"] * 21}}, "at most 20 types of chunks, not 21"),
+    ({"filter": {"categories": ["x"] * 101}}, "at most 100 categories, not 101"),
 ])
 async def test_what_cannot_be_asked_for_is_told(handbook: Database, fields: dict[str, Any], words: str) -> None:
     async with gateway(handbook, Scenario()) as served:

@@ -18,6 +18,7 @@ from sourcier.generate.v1 import generate_pb2 as pb
 from tests.integration.gateway.conftest import EXPENSES, TELEWORK
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway
 from tests.integration.gateway.test_answer_service import check_stream, kinds
+from tests.integration.index.writer import Writer
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
 OFF_TOPIC = "Quelle heure était-il hier matin à Valparaiso ?"
@@ -212,6 +213,26 @@ async def test_sources_are_bounded_by_their_tokens(handbook: Database) -> None:
     events, error, _ = await asked(handbook, (search("télétravail"),), (SAID,), tools_sources_tokens_max=1)
     assert error is None
     assert [len(event.reranked.passages) for event in events if event.HasField("reranked")] == [1]
+
+
+async def test_neighbours_are_read_with_a_source_and_cited_by_their_own_place(database: Database) -> None:
+    following = "L'accord du responsable est donné pour une année entière."
+    await Writer(database).index("telework.md", ["Avant-propos.", TELEWORK, following, "Fin."], title="Télétravail")
+    said = f"{following[:-1]} [1]."
+    events, error, served = await asked(
+        database, (search("télétravail", limit=1),), (said,), fields={"passages": 1, "neighbours": 1})
+    assert error is None
+    assert text(events) == said
+    (reranked,) = [event.reranked for event in events if event.HasField("reranked")]
+    (source,) = reranked.passages
+    assert [each.chunk_index for each in source.neighbours] == [0, 2]
+    told = served.scenario.generations[1].messages[3].content
+    assert told.index("Avant-propos") < told.index("deux jours") < told.index("année entière")
+    assert "[Source 2]" not in told
+    (citation,) = [event.citation for event in events if event.HasField("citation")]
+    near = source.neighbours[1]
+    assert (citation.marker, citation.chunk_id) == (1, near.chunk_id)
+    assert near.text[citation.passage_start : citation.passage_end] == following
 
 
 async def test_a_call_without_a_query_searches_for_the_question_in_sight(handbook: Database) -> None:

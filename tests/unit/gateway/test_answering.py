@@ -175,6 +175,11 @@ async def test_without_re_ranking_the_searchs_order_stands_without_a_word() -> N
     ("Je ne trouve pas cette information dans le corpus.",),
     ("Je ", "ne trouve", " pas cette", " information dans le corpus. ", "Mais le soleil brille."),
     tuple("Les extraits ne contiennent pas la réponse"),
+    ("« ", "Je ne trouve pas cette information dans le corpus. »"),
+    ("**", "Je ne trouve pas", " cette information dans le corpus.**"),
+    tuple("Désolé, je ne trouve pas cette information dans le corpus."),
+    tuple("- Aucune source ne mentionne la cantine."),
+    ("Les sources fournies ne contiennent pas cette information.",),
 ])
 async def test_a_model_that_refuses_is_stopped_and_nothing_of_it_shown(deltas: tuple[str, ...]) -> None:
     peers = FakePeers(deltas=deltas)
@@ -221,6 +226,11 @@ async def test_a_cross_encoders_score_does_not_tell_that_a_passage_is_close_enou
 async def test_a_beginning_that_was_held_back_is_shown_once_it_is_no_refusal() -> None:
     events = await answer(peers=FakePeers(deltas=("Je ", "ne ", "vois que deux ", "jours [1].")))
     assert text(events) == "Je ne vois que deux jours [1]."
+
+
+async def test_the_ornaments_of_an_answer_that_was_held_back_are_shown() -> None:
+    events = await answer(peers=FakePeers(deltas=tuple("**Deux jours par semaine** [1].")))
+    assert text(events) == "**Deux jours par semaine** [1]."
 
 
 async def test_a_beginning_that_was_held_back_to_the_end_is_shown() -> None:

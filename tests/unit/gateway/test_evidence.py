@@ -54,6 +54,8 @@ def test_a_figure_that_a_passage_lacks_is_named(sentence: str, text: str, lackin
     ("Böhme est né ici.", ()), ("INSEE publie ce taux.", ("INSEE",)),
     ("Près d'Angers, il y a L'Oréal.", ("Angers", "Oréal")), ("Il a dit : Le mardi est férié.", ()),
     ("Malgré Paris, rien.", ("Paris",)),
+    ("Le directeur est M. Kraken.", ("Kraken",)), ("Il cite l'art. Kraken de J. Martin.", ("Kraken", "Martin")),
+    ("Il prend de la vitamine C. Le jus est bon.", ()),
     ("On va à Saint-Étienne ou Aix-en-Provence.", ("Saint", "Étienne", "Aix", "Provence")),
 ])
 def test_names_are_capitalised_words_that_do_not_only_begin_a_sentence(sentence: str, found: tuple[str, ...]) -> None:

@@ -54,6 +54,8 @@ def _outcomes() -> dict[str, float]:
     ("Un titre\n", "Un titre"),
     ("Selon l'art.", ""),
     ("Selon M.", ""),
+    ("Selon M. ", ""),
+    ("Selon M. [", ""),
     ("Oui. Deux jours", ""),
 ])
 def test_what_seems_to_be_a_sentence(text: str, sentence: str) -> None:

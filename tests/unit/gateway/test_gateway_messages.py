@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -67,6 +68,57 @@ def test_what_tells_no_language_has_the_services(question: str, expected: Messag
 ])
 def test_a_refusal_is_known_by_its_opening(text: str, messages: Messages, expected: bool) -> None:
     assert is_refusal(text, messages) is expected
+
+
+DRESSED = [
+    ("« Je ne trouve pas cette information dans le corpus. »", FRENCH),
+    ("«\u202fJe ne trouve pas cette information dans le corpus.\u202f»", FRENCH),
+    ("**Je ne trouve pas cette information dans le corpus.**", FRENCH),
+    (" - Je ne trouve pas cette information dans le corpus.", FRENCH),
+    ("> _Je ne trouve pas cette information_", FRENCH),
+    ("Désolé, je ne trouve pas cette information dans le corpus.", FRENCH),
+    ("**Je suis désolée, mais je ne trouve pas** la réponse.", FRENCH),
+    ("Je n’ai pas trouvé cette information dans les sources.", FRENCH),
+    ("Aucune source ne mentionne la cantine.", FRENCH),
+    ("Aucune des sources fournies n’indique les horaires.", FRENCH),
+    ("Les sources fournies ne contiennent pas cette information.", FRENCH),
+    ("Les sources ne mentionnent pas la cantine.", FRENCH),
+    ("“I cannot find this information in the corpus.”", ENGLISH),
+    ("Sorry, I cannot find this information.", ENGLISH),
+    ("I’m sorry, but I couldn’t find it.", ENGLISH),
+    ("None of the sources mention the canteen.", ENGLISH),
+    ("The provided sources do not mention the canteen.", ENGLISH),
+    ("The sources do not mention the canteen.", ENGLISH),
+]
+
+
+@pytest.mark.parametrize(("text", "messages"), DRESSED)
+def test_a_refusal_in_other_dress_is_one_whole_and_at_each_letter(text: str, messages: Messages) -> None:
+    assert is_refusal(text, messages)
+    for end in range(len(text)):
+        assert is_refusal(text[:end], messages) or may_become_refusal(text[:end], messages), text[:end]
+
+
+@pytest.mark.parametrize(("text", "messages"), [
+    ("Aucune source ne doit rester allumée la nuit.", FRENCH),
+    ("Les sources lumineuses s'éteignent à 20 heures.", FRENCH),
+    ("Désolé, deux jours seulement.", FRENCH),
+    ("« Deux jours », dit la charte.", FRENCH),
+    ("- Deux jours", FRENCH),
+    ("-5 °C au moins.", FRENCH),
+    ("None of the sources may be left switched on.", ENGLISH),
+    ("Sorry, two days only.", ENGLISH),
+])
+def test_an_answer_that_begins_like_a_refusal_is_none(text: str, messages: Messages) -> None:
+    assert not is_refusal(text, messages)
+    assert not may_become_refusal(text, messages)
+
+
+def test_a_configured_refusal_is_known_by_its_words_alone() -> None:
+    quoted = replace(FRENCH, refusal="« Voyez le service du personnel. »")
+    assert is_refusal("Voyez le service du personnel.", quoted)
+    # One without words says nothing that could be recognised.
+    assert not is_refusal("Deux jours.", replace(FRENCH, refusal="--"))
 
 
 @pytest.mark.parametrize("messages", [FRENCH, ENGLISH])

@@ -8,12 +8,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from services.gateway.markers import SENTENCE_CHARACTERS_MAX, Marker, MarkerReader, Part, SentenceEnd, Text
+from services.gateway.markers import (
+    MARKER_CHARACTERS_MAX,
+    SENTENCE_CHARACTERS_MAX,
+    Marker,
+    MarkerReader,
+    Part,
+    SentenceEnd,
+    Text,
+)
+from services.index.abbreviations import WORD_CHARACTERS_MAX
 
 
-def read(*deltas: str) -> list[Part]:
+def read(*deltas: str, passages: int | None = None) -> list[Part]:
     """Return the parts of a stream, neighbouring texts joined: where they are cut says nothing."""
-    reader = MarkerReader()
+    reader = MarkerReader(passages=passages)
     parts: list[Part] = []
     for part in [part for delta in deltas for part in reader.feed(delta)] + list(reader.finish()):
         if isinstance(part, Text) and parts and isinstance(parts[-1], Text):
@@ -38,6 +47,9 @@ FRAGMENTS = st.sampled_from([
     "Deux jours", " par semaine", ".", ". ", " [1]", "[2]", "[1, 3]", "[Source 2]", " [extrait 4].", "[", "]", "[x",
     "\n", "\n- ", "3.5", " art. 3", "M. Dupont", "!", "?", "…", " « oui. »", ".»", "[12", "1]", "[note]", " ", "\u00a0",
     "L'été", "[1][2]", "[ 7 ]", "etc.", "1. ", "**gras**", "[1;2]", "[1 et 2]", "[voir la page suivante du document]",
+    "[1-3]", "[2-9]", "[Sources 1-2]", "[^1]", "【1】", "【1†source】", "[Source 1, page 2]", "【", "】", "![",
+    "![logo](x)", "M. Le Goff", " J. ", "Le ", "vitamine C.", "art. L. 3121", "lesquelles", "[Source 1, Source 2]",
+    "677640d69a", "†",
 ])
 
 
@@ -47,12 +59,17 @@ FRAGMENTS = st.sampled_from([
 @example("Deux jours. [1", None)
 @example("Deux jours. [note", None)
 @example("Voir [art. 3]. Et [", None)
+@example("La vitamine C. Le", None)
+@example("La vitamine C. L'orange. Oui ![", None)
+@example("Voir [Source 1, Source 2, Source 3, Source 4, Source 5, Source 6, Source 7]. Oui.", None)
+@example("Oui![Source 1, page 12]. Non![note](a). 【1†L12-L15】", None)
 def test_a_stream_cut_anywhere_gives_the_same_parts(text: str, data: st.DataObject | None) -> None:
-    whole = read(text)
-    assert read(*text) == whole
+    whole = read(text, passages=3)
+    assert read(*text, passages=3) == whole
     if data is not None and len(text) > 1:
         cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1), max_size=4)))
-        assert read(*(text[start:end] for start, end in zip([0, *cuts], [*cuts, None], strict=True))) == whole
+        deltas = [text[start:end] for start, end in zip([0, *cuts], [*cuts, None], strict=True)]
+        assert read(*deltas, passages=3) == whole
 
 
 @settings(max_examples=150)
@@ -63,7 +80,7 @@ def test_nothing_but_the_form_of_markers_changes(text: str) -> None:
     for letter in without_brackets:
         position = text.find(letter, position) + 1
         assert position > 0
-    if "[" not in text:
+    if "[" not in text and "【" not in text:
         assert without_brackets == text
 
 
@@ -99,6 +116,87 @@ def test_sentences_end_with_their_markers(text: str, expected: list[tuple[str, t
 ])
 def test_a_full_stop_within_a_sentence_does_not_end_it(text: str) -> None:
     assert sentences(read(text)) == [(text, ())]
+
+
+@pytest.mark.parametrize("text", [
+    "Le directeur est M. Martin.", "Il cite MM. Martin et Dupont.", "Le siège appartient à Mme. Le Goff.",
+    "Selon l'art. L. 3121-27 du code, oui.", "Le rapport de J. R. R. Tolkien est là.", "Il est dirigé par J. Le Goff.",
+    "L'ingénieur A. Martin est là.", "Dr. Martin works here.", "Martin et al. Nature l'a publié.",
+    "J.-C. Martin est là.", "Voir cf. Annexe 3.",
+])
+def test_a_name_behind_an_abbreviation_is_not_cut_off(text: str) -> None:
+    assert sentences(read(text)) == [(text, ())]
+    assert sentences(read(*text)) == [(text, ())]
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ("Il prend de la vitamine C.", "Le médecin est là."), ("On passe au plan B.", "L'équipe suit."),
+    ("Il fait 20 °C.", "Le matin est frais."), ("C'est une règle de l'U.E.", "Les États suivent."),
+    ("Il appelle SAM.", "Martin vient."), ("Voir l'album.", "Martin chante."),
+    ("Le directeur est M.\n", "Martin vient."),
+])
+def test_a_letter_that_ends_a_sentence_ends_it(first: str, second: str) -> None:
+    for parts in (read(f"{first} {second}"), read(*f"{first} {second}")):
+        assert sentences(parts) == [(first.strip(), ()), (second, ())]
+
+
+def test_a_marker_behind_an_abbreviation_ends_the_sentence() -> None:
+    assert sentences(read("La vitamine C. [1] Boire de l'eau.")) == [("La vitamine C.", (1,)), ("Boire de l'eau.", ())]
+
+
+@pytest.mark.parametrize("text", ["Le directeur est M.", "Le directeur est M. ", "Par J. M", "Par J. Le"])
+def test_a_stream_that_ends_behind_an_abbreviation_ends(text: str) -> None:
+    assert sentences(read(*text)) == [(text.strip(), ())]
+
+
+def test_what_follows_a_letter_is_waited_for_no_longer_than_a_word() -> None:
+    reader = MarkerReader()
+    list(reader.feed("La vitamine C. "))
+    assert list(reader.feed("L")) == []
+    assert [part for part in reader.feed("e ") if isinstance(part, SentenceEnd)] == [SentenceEnd("La vitamine C.", ())]
+    reader = MarkerReader()
+    list(reader.feed("La vitamine C. "))
+    assert list(reader.feed("A" * WORD_CHARACTERS_MAX))
+
+
+@pytest.mark.parametrize(("text", "numbers"), [
+    ("[Source 1, Source 2]", (1, 2)), ("[Source 1, page 3]", (1,)), ("[Source 1, p. 3 ; Source 2, p. 4-5]", (1, 2)),
+    ("[^1]", (1,)), ("【1】", (1,)), ("【2†source】", (2,)), ("【1†L12-L15】", (1,)), ("[Sources 1-3]", (1, 2, 3)),
+    ("[Source 1–2]", (1, 2)), ("[1-3]", (1, 2, 3)), ("[1, 2-3]", (1, 2, 3)), ("[Source 4]", (4,)),
+    ("[Source 1, Source 2, Source 3, Source 4, Source 5]", (1, 2, 3, 4, 5)),
+])
+def test_other_forms_of_markers_are_read(text: str, numbers: tuple[int, ...]) -> None:
+    for parts in (read(f"Oui {text}.", passages=3), read(*f"Oui {text}.", passages=3)):
+        assert sentences(parts) == [("Oui .", numbers)]
+
+
+@pytest.mark.parametrize("text", [
+    "[1-4]", "[0-2]", "[3-1]", "[2-2]", "[1-2024]", "[art. 3]", "[2024]", "[Sources 1-300]", "[page 1]", "【重要】",
+    "[^note]", "[1-3 jours]", "[Source]",
+])
+def test_ranges_beyond_the_passages_and_other_brackets_stay(text: str) -> None:
+    for parts in (read(f"Oui {text}.", passages=3), read(*f"Oui {text}.", passages=3)):
+        assert sentences(parts) == [(f"Oui {text}.", ())]
+
+
+def test_a_bracket_is_waited_for_no_longer_than_a_marker_is() -> None:
+    for bracket in ("[voir ", "[3 jours ", "[" + "1," * MARKER_CHARACTERS_MAX):
+        reader = MarkerReader()
+        assert "".join(part.text for part in reader.feed(bracket) if isinstance(part, Text)) == bracket
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Oui ![logo](https://a.example/p.png) ici.", [("Oui ![logo](https://a.example/p.png) ici.", ())]),
+    ("Deux jours![1] Oui.", [("Deux jours!", (1,)), ("Oui.", ())]),
+    ("Deux jours ! [1]", [("Deux jours !", (1,))]),
+    ("Attention ![note", [("Attention ![note", ())]),
+    ("![a [1]](//b)", [("![a ](//b)", (1,))]),
+])
+def test_an_image_is_read_whole_and_a_marker_behind_an_exclamation_is_one(
+    text: str, expected: list[tuple[str, tuple[int, ...]]]
+) -> None:
+    assert sentences(read(text)) == expected
+    assert sentences(read(*text)) == expected
 
 
 def test_items_of_a_list_are_sentences() -> None:

@@ -92,6 +92,10 @@ def test_vectors_come_at_norm_one() -> None:
     (json.dumps({"content": "x", "category": "c" * 501}), "category has 501"),
     (json.dumps({"content": "x", "note": "n" * 1_025}), "note has 1,025"),
     (json.dumps({"content": "x"} | {f"k{n}": n for n in range(65)}), "65 facts"),
+    ('{"content": "x", "vector": [1' + "0" * 400 + ", 1]}", "vector has a whole number"),
+    ('{"content": "x", "distance": 1' + "0" * 400 + "}", "distance is a whole number"),
+    ('{"content": "x", "page": "' + "9" * 5_000 + '"}', "page has 5,000"),
+    (json.dumps({"content": "x", "metadata": "[" * 100_000}), "too deep"),
     (json.dumps({"content": "x", "k" * 65: 1}), "is not of 1 to 64"), ("[" * 100_000, "not JSON"),
 ])
 def test_what_is_no_point_is_told_why(line: str, reason: str) -> None:

@@ -6,12 +6,14 @@ import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
 from services.chassis import telemetry
 from services.chassis.channels import Deadline
 from services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError, Unavailable
+from services.gateway import entailment
 from services.gateway.checking import Basis, Finding, Verdict
 from services.gateway.entailment import Entailment, EntailmentMode, EntailmentSettings
 from services.gateway.events import Usage
@@ -318,6 +320,41 @@ async def test_an_entailment_model_that_fails_is_told_and_the_judge_still_asked(
     opinion = opinion_of(models)
     assert await ask(opinion, p1=verdict()) == {1: verdict()}
     assert [each.stage for each in opinion.degradations] == ["entailment", "judge"]
+
+
+async def test_a_known_entailment_model_that_fails_once_is_told_and_asked_again_at_once(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entailment, "LOOK_SECONDS", 0.0)
+    gone = Unavailable("the rerank service is restarting")
+    models = Models(name="nli")
+    opinions = opinions_of(models, judge=JudgeMode.OFF)
+    found: list[tuple[Basis, list[str]]] = []
+    for error in (None, gone, None):
+        models.error = models.look_error = error
+        opinion = opinions.open(PROMPT, PASSAGES, language="fr", tenant="acme", judge=None, judge_question=None)
+        verdicts = await ask(opinion, p1=verdict())
+        found.append((verdicts[1].basis, [each.stage for each in opinion.degradations]))
+    assert found == [(Basis.ENTAILED, []), (Basis.WORDING, ["entailment"]), (Basis.ENTAILED, [])]
+
+
+async def test_whether_there_is_an_entailment_model_is_soon_asked_again_but_not_for_each_sentence(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000.0
+    # The module's own clock: the event loop's goes on.
+    monkeypatch.setattr(entailment, "time", SimpleNamespace(monotonic=lambda: now, perf_counter=lambda: now))
+    models = Models(name="nli", look_error=Unavailable("gone"))
+    asked = Entailment(models, EntailmentSettings(mode=EntailmentMode.AUTO, threshold=0.5, seconds_max=3.0))
+
+    async def probability() -> float | None:
+        return await asked.probability("Deux jours.", ["Deux jours."], tenant="acme", deadline=Deadline.after(30))
+
+    assert [await probability(), await probability()] == [None, None]
+    assert models.looks == 1
+    models.look_error = None
+    now += entailment.RETRY_SECONDS
+    assert await probability() == 0.9
 
 
 @pytest.mark.parametrize(("yes", "answerable"), [(0.39, False), (0.41, True)])

@@ -33,6 +33,20 @@ def test_a_run_begins_and_ends_where_a_piece_does(sentence: str, found: bool) ->
         assert run.share == 1.0
 
 
+@pytest.mark.parametrize(("text", "pieces"), [
+    ("Le directeur est M. Martin. Il ouvre l'usine.", ("Le directeur est M. Martin.", "Il ouvre l'usine.")),
+    ("Selon l'art. L. 3121-27, oui. Non.", ("Selon l'art. L. 3121-27, oui.", "Non.")),
+    ("Il dit : « Deux jours. » Puis rien.", ("Il dit : « Deux jours. »", "Puis rien.")),
+    ("La vitamine C. Le jus est bon.", ("La vitamine C.", "Le jus est bon.")),
+    ("Le directeur est M.\nMartin ouvre l'usine.", ("Le directeur est M.", "Martin ouvre l'usine.")),
+    ("Deux jours ; trois mois\nUn an", ("Deux jours ;", "trois mois", "Un an")),
+])
+def test_a_piece_ends_where_a_sentence_does(text: str, pieces: tuple[str, ...]) -> None:
+    found = Wording(text).pieces
+    assert tuple(piece.text for piece in found) == pieces
+    assert all(text[piece.start : piece.end] == piece.text for piece in found)
+
+
 def _scorer(peers: FakePeers) -> SupportScorer:
     return SupportScorer(peers, [passage(1, TEXT), passage(2, "Rien de tel.")], tenant="acme", space_id="space",  # type: ignore[arg-type]
                          thresholds=THRESHOLDS)
