@@ -34,7 +34,7 @@ from services.chassis import subjects, telemetry
 from services.chassis.errors import ResourceExhausted, ServiceError, Superseded, Unavailable
 from services.chassis.failpoints import failpoint
 from services.chassis.ids import new_id
-from services.chassis.jetstream import JetStream
+from services.chassis.jetstream import LETTER_BYTES_MAX, JetStream
 from services.chassis.subjects import Payload, Subject
 from sourcier.events.v1 import events_pb2
 
@@ -55,6 +55,8 @@ NAK_DELAY_SECONDS_MAX = 5.0
 
 OUTAGE_SECONDS_MAX = 900.0
 """How long a message is kept going while something it needs cannot be reached."""
+REASON_CHARACTERS_MAX = 8_000
+"""Of what a dead letter says of its error: the letter has to be written, whatever a message quotes."""
 FIRST_SEEN_HEADER = "Sourcier-First-Seen"
 """When a message that was put at the end of its queue was first published, in seconds since 1970."""
 
@@ -189,6 +191,11 @@ class Consumer(Generic[M]):
         checked_at = time.monotonic()
         while not stopping.is_set():
             await slots.acquire()
+            if stopping.is_set():
+                # The stop came while all slots were taken: what would be fetched now had to be handed back, and each
+                # fetch is one of a message's deliveries.
+                slots.release()
+                return
             message: Msg | None = None
             try:
                 message = await _fetch_one(subscription)
@@ -204,11 +211,7 @@ class Consumer(Generic[M]):
                     slots.release()
             if message is None:
                 continue
-            if stopping.is_set():
-                # Fetched but not begun: another worker takes it at once instead of after the ack wait.
-                slots.release()
-                await _nak(message, 0.01)
-                return
+            # One that came while the stop did is worked on within the grace: handing it back would cost as much.
             task = group.create_task(self._work(message, lane), name=f"{self.name} message")
             task.add_done_callback(lambda _: slots.release())
 
@@ -291,21 +294,25 @@ class Consumer(Generic[M]):
     async def _bury(self, message: Msg, parsed: M | None, delivery: Delivery, error: Exception) -> None:
         known = error if isinstance(error, ServiceError) else ServiceError()
         letter = events_pb2.DeadLetter(
-            dead_letter_id=new_id(), stage=self.name, reason=known.reason, message=known.message,
-            attempts=delivery.attempt, subject=message.subject, payload=message.data,
+            dead_letter_id=new_id(), stage=self.name, reason=known.reason,
+            message=known.message[:REASON_CHARACTERS_MAX], attempts=delivery.attempt, subject=message.subject,
+            payload=message.data,
         )
         letter.failed_at.GetCurrentTime()
         version = getattr(parsed, "version", None)
         tenant = self._subject.tenant_of(message.subject)
         if isinstance(version, events_pb2.VersionReference):
             letter.version.CopyFrom(version)
-            tenant = version.tenant
+            # One that names no version is given up all the same: its address has a tenant.
+            tenant = version.tenant or tenant
         dead = subjects.DEAD_BY_STAGE.get(self.name)
         if dead is None:
             logger.error("%s gave up on a message", self.name, extra={"subject": message.subject})
             return
         identity = f"{message.metadata.stream}-{message.metadata.sequence.stream}"
-        await self._jetstream.publish(dead, letter, tenant=tenant, message_id=f"dead-{self.name}-{identity}")
+        await self._jetstream.publish(
+            dead, letter, tenant=tenant, message_id=f"dead-{self.name}-{identity}", bytes_max=LETTER_BYTES_MAX
+        )
         telemetry.dead_letters_total.labels(self.name, known.reason).inc()
 
 

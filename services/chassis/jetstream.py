@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
@@ -43,6 +44,8 @@ CONNECT_SECONDS = 15.0
 PUBLISH_SECONDS = 10.0
 FULL_WAIT_SECONDS = 600.0
 """How long a publisher waits for room in a full hop before its own message is delivered again."""
+LETTER_BYTES_MAX = subjects.BODY_BYTES_MAX + 64 * 1024
+"""What a dead letter may have: the message it tells of, which may be as large as messages are, and why."""
 ACK_PENDING_MAX = 1_000
 
 _NAME_IN_USE = 10058
@@ -236,29 +239,35 @@ class JetStream:
 
     async def publish(
         self, subject: Subject[Payload], message: Payload, *, tenant: str, lane: str = "", suffix: str = "",
-        message_id: str,
+        message_id: str, bytes_max: int = subjects.BODY_BYTES_MAX,
     ) -> None:
         """Publish and wait for the server's acknowledgement; wait for room in a full hop, never drop.
 
         `message_id` only spares the next stage a duplicate: staged keys and states are the guarantee.
         """
         address = subject.address(self.prefix, tenant=tenant, lane=lane, suffix=suffix)
-        await self.publish_payload(address, message.SerializeToString(), message_id=message_id)
+        await self.publish_payload(address, message.SerializeToString(), message_id=message_id, bytes_max=bytes_max)
 
     async def publish_payload(
-        self, address: str, payload: bytes, *, message_id: str, headers: Mapping[str, str] | None = None
+        self, address: str, payload: bytes, *, message_id: str, headers: Mapping[str, str] | None = None,
+        bytes_max: int = subjects.BODY_BYTES_MAX, wait_seconds: float | None = None,
     ) -> None:
-        """Publish what is serialised already, as the outbox keeps it; the address carries the prefix."""
-        if len(payload) > subjects.BODY_BYTES_MAX:
-            raise TooLarge(f"a message of {len(payload)} bytes for {address} is over {subjects.BODY_BYTES_MAX}")
-        sent = {"Nats-Msg-Id": message_id, telemetry.REQUEST_ID_KEY: telemetry.current_request_id(), **(headers or {})}
-        try:
-            async with asyncio.timeout(FULL_WAIT_SECONDS):
-                await self._publish_when_room(address, payload, sent)
-        except TimeoutError as error:
-            raise ResourceExhausted(f"the queue {address} stayed full") from error
+        """Publish what is serialised already, as the outbox keeps it; the address carries the prefix.
 
-    async def _publish_when_room(self, address: str, payload: bytes, headers: dict[str, str]) -> None:
+        Raise ResourceExhausted where the hop is still full after so many seconds, by default `FULL_WAIT_SECONDS`; with
+        0 it is tried once.
+        """
+        if len(payload) > bytes_max:
+            raise TooLarge(f"a message of {len(payload)} bytes for {address} is over {bytes_max}")
+        sent = {"Nats-Msg-Id": message_id, telemetry.REQUEST_ID_KEY: telemetry.current_request_id(), **(headers or {})}
+        await self._publish_when_room(
+            address, payload, sent, wait_seconds=FULL_WAIT_SECONDS if wait_seconds is None else wait_seconds
+        )
+
+    async def _publish_when_room(
+        self, address: str, payload: bytes, headers: dict[str, str], *, wait_seconds: float
+    ) -> None:
+        until = time.monotonic() + wait_seconds
         delay_seconds = 0.1
         while True:
             try:
@@ -267,10 +276,13 @@ class JetStream:
             except nats.js.errors.APIError as error:
                 if error.err_code not in _FULL_CODES:
                     raise Unavailable(f"JetStream refused a message: {error}") from error
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise ResourceExhausted(f"the queue {address} {'stayed' if wait_seconds else 'is'} full") from error
                 logger.warning("queue full, waiting", extra={"subject": address})
             except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
                 raise Unavailable(f"JetStream did not take a message: {error or type(error)}") from error
-            await asyncio.sleep(delay_seconds)
+            await asyncio.sleep(min(delay_seconds, left))
             delay_seconds = min(delay_seconds * 2, 5.0)
 
     async def tell(self, subject: Subject[Payload], message: Payload, *, tenant: str, suffix: str) -> None:

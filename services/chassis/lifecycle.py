@@ -52,8 +52,10 @@ def run(service: str, settings_class: type[S], main: Callable[[S, Stopping], Cor
     telemetry.configure_logging(service=service, level=settings.log_level, log_format=settings.log_format)
     try:
         telemetry.serve_metrics(settings.metrics_listen)
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_until_signal(main, settings))
+        # Never closed: that waits for the threads of the default executor, and nothing bounds what runs in them. What
+        # the service opened is closed by `main`, and every path from here ends the process.
+        runner = asyncio.Runner(loop_factory=loop_factory())
+        runner.run(_until_signal(main, settings))
     except ServiceError as error:
         logger.error("%s cannot run: %s", service, error.message, extra={"reason": error.reason})
         _exit_now(1)

@@ -52,6 +52,7 @@ async def embed_batch(
     embedded = events_pb2.ChunksEmbedded(
         version=ready.version, space_id=ready.space_id, batch_no=ready.batch_no, batch_count=ready.batch_count,
         title=ready.title, source=ready.source, chunking=ready.chunking, rebuild=ready.rebuild,
+        cut=ready.cut, cut_at=ready.cut_at if ready.HasField("cut_at") else None,
         chunks=[
             events_pb2.EmbeddedChunk(
                 chunk=chunk, vector=entry.vector.astype(np.float16).tobytes(), token_codes=entry.token_codes

@@ -17,6 +17,7 @@ from psycopg.types.json import Jsonb
 from services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
+from services.chassis.storable import check_storable
 from services.index import pagination
 from services.index.collections import get_collection
 from services.index.pagination import Page
@@ -100,6 +101,7 @@ async def get_agent(connection: Connection, *, tenant: str, name: str, counted: 
 
     Counting is most of the time where an agent has many validated answers; uncounted, both counts are 0.
     """
+    check_storable(name, field="agent")
     found = await _select(connection, tenant=tenant, name=name, counted=counted)
     if not found:
         raise NotFound(f"There is no agent {name!r}.", field="agent")
@@ -118,6 +120,7 @@ async def list_agents(
 
 async def update_agent(connection: Connection, *, tenant: str, name: str, change: AgentChange) -> Agent:
     """Change an agent; raise `NotFound`, `InvalidArgument`."""
+    check_storable(name, field="name")
     _check(change)
     values: dict[str, Any] = {
         "tenant": tenant, "name": name, "description": change.description, "collection_id": None,
@@ -133,6 +136,7 @@ async def update_agent(connection: Connection, *, tenant: str, name: str, change
 
 async def delete_agent(connection: Connection, *, tenant: str, name: str) -> bool:
     """Delete an agent with its deployments and validated answers; return whether there was one."""
+    check_storable(name, field="name")
     cursor = await connection.execute(DELETE, {"tenant": tenant, "name": name})
     return cursor.rowcount == 1
 
@@ -159,6 +163,7 @@ def _check(change: AgentChange) -> None:
     if change.mode and change.mode not in MODES:
         raise InvalidArgument(f"mode cannot be {change.mode!r}: use {' or '.join(MODES)}.", field="mode")
     _check_categories(change.categories or ())
+    check_storable(change.description or "", field="description")
     if change.description is not None and len(change.description) > DESCRIPTION_CHARACTERS_MAX:
         raise InvalidArgument(
             f"description has {len(change.description):,} characters; use at most {DESCRIPTION_CHARACTERS_MAX:,}.",

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -50,6 +51,15 @@ class IndexedChunk:
     kind: str = "text"
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One cut of a version: all its batches belong together, and with those of no other cut."""
+
+    digest: str
+    """Of its passages and how they lie in batches: made again alike, it is the same cut."""
+    made_at: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Some of a version's chunks."""
@@ -61,6 +71,10 @@ class Batch:
     title: str
     method: str
     chunks: tuple[IndexedChunk, ...]
+    cut: Cut | None = None
+    """None where whoever cut does not say: such a batch belongs to whatever is staged."""
+    parser_version: str = ""
+    """Of what read the text; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +116,9 @@ class _VersionState:
     """Whether the tenant has its part of `vectors_table`."""
     failed_before: bool
     """Whether open dead letters tell of the document: they are written under its lock."""
+    cut: str | None
+    cut_at: datetime | None
+    """Of what is staged, where that is known."""
 
 
 def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
@@ -143,7 +160,9 @@ async def stage_batch(
     `all_there` is called when the last of several batches is there, before the commit, which may take minutes.
 
     Raises `Superseded` where the document was deleted or a newer version took this one's place, `SpaceMismatch` where
-    the vectors are not of the version's space. A batch that was staged before changes nothing.
+    the vectors are not of the version's space. A batch that was staged before changes nothing. Of another cut than what
+    is staged, it takes the place of that if it was made later, as by a parser or a chunker of a newer version, and
+    changes nothing otherwise.
     """
     batch = prepared.batch
     values = _batch_values(batch)
@@ -151,6 +170,16 @@ async def stage_batch(
     if state.state == "committed":
         return Staging("duplicate", state.staged)
     _check(batch, state)
+    if batch.cut is not None and state.cut not in (None, batch.cut.digest):
+        assert state.cut_at is not None
+        if batch.cut.made_at <= state.cut_at:
+            return Staging("duplicate", state.staged)
+        for statement in statements.DROP_STAGED:
+            await connection.execute(statement, values)
+        state = replace(state, batch_count=None, staged=0)
+    if state.batch_count is not None and state.batch_count != batch.batch_count:
+        message = f"The version has {state.batch_count} batches, not {batch.batch_count}."
+        raise InvalidArgument(message, field="batch_count")
     if batch.batch_count > 1:
         cursor = await connection.execute(statements.STAGE_BATCH, values)
         if cursor.rowcount == 0:
@@ -188,9 +217,7 @@ def _check(batch: Batch, state: _VersionState) -> None:
         raise SpaceMismatch(message)
     if any(len(chunk.vector) != state.dimension * VECTOR_BYTES_PER_DIMENSION for chunk in batch.chunks):
         raise SpaceMismatch(f"The space {state.space_id} has vectors of {state.dimension} dimensions.")
-    if state.batch_count is not None and state.batch_count != batch.batch_count:
-        message = f"The version has {state.batch_count} batches, not {batch.batch_count}."
-        raise InvalidArgument(message, field="batch_count")
+
 
 
 async def _commit(
@@ -291,6 +318,9 @@ def _batch_values(batch: Batch) -> dict[str, Any]:
         "batch_count": batch.batch_count,
         "title": batch.title,
         "method": batch.method,
+        "cut": None if batch.cut is None else batch.cut.digest,
+        "cut_at": None if batch.cut is None else batch.cut.made_at,
+        "parser_version": batch.parser_version,
     }
 
 

@@ -7,18 +7,17 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
+from services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection, Database
+from services.chassis.storable import check_storable
 from services.chassis.tenants import TENANT_PATTERN
-from services.index import file_removals, pagination
-from services.index.lexical_entries import SHOW_ALL_ENTRIES
+from services.index import pagination
 from services.index.pagination import Page
 from services.index.retrieval_settings import RetrievalSettings
-from services.index.spaces import ensure_partition, get_space, vectors_tables
+from services.index.spaces import ensure_partition, get_space, take_up
 
 DEFAULT_COLLECTION = "default"
 NAME_CHARACTERS_MAX = 200
@@ -63,16 +62,6 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class CollectionDeletion:
-    """What a deletion did."""
-
-    existed: bool
-    document_count: int = 0
-    file_removals: tuple[int, ...] = ()
-    """Notes of the files that it leaves in the object store."""
-
-
-@dataclass(frozen=True, slots=True)
 class CollectionUpdate:
     """What a change did."""
 
@@ -110,6 +99,7 @@ async def ensure_collection(
 
 async def get_collection(connection: Connection, *, tenant: str, name: str) -> Collection:
     """Return a collection by its name; raise `NotFound`."""
+    check_storable(name, field="collection")
     found = await _select(connection, tenant=tenant, name=name or DEFAULT_COLLECTION)
     if not found:
         raise NotFound(f"There is no collection {name!r}.", field="collection")
@@ -150,6 +140,7 @@ async def search_settings_of(database: Database, *, tenant: str, name: str) -> t
 
 async def lock_collection(connection: Connection, *, tenant: str, name: str) -> Collection:
     """Return a collection whose settings nobody else changes before this transaction ends; raise `NotFound`."""
+    check_storable(name, field="name")
     await connection.execute(LOCK_SETTINGS, {"tenant": tenant, "name": name or DEFAULT_COLLECTION})
     return await get_collection(connection, tenant=tenant, name=name)
 
@@ -177,28 +168,6 @@ async def update_collection(
     )
 
 
-async def delete_collection(connection: Connection, *, tenant: str, name: str) -> CollectionDeletion:
-    """Delete a collection with all it holds; deleting what is not there succeeds.
-
-    Raises `FailedPrecondition` while an agent answers from it: the answers that people validated are not to go with it.
-    """
-    cursor = await connection.execute(LOCK, {"tenant": tenant, "name": name})
-    row = await cursor.fetchone()
-    if row is None:
-        return CollectionDeletion(existed=False)
-    values = {"tenant": tenant, "collection_id": row[0]}
-    await _refuse_used(connection, name, values)
-    # Waits for the commits under way, so that what they insert is deleted too.
-    locked = await connection.execute(LOCK_DOCUMENTS, values)
-    removals = await file_removals.note_collection(connection, values)
-    await connection.execute(SHOW_ALL_ENTRIES)
-    for table in await vectors_tables(connection):
-        await connection.execute(sql.SQL(DELETE_VECTORS).format(table=sql.Identifier(table)), values)
-    for statement in (DELETE_ENTRIES, DELETE_CHUNKS, DELETE_STAGED, DELETE_CHANGES, CANCEL_JOBS, DELETE_COLLECTION):
-        await connection.execute(statement, values)
-    return CollectionDeletion(existed=True, document_count=locked.rowcount, file_removals=removals)
-
-
 async def _insert(
     connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str,
     retention_days: int, retrieval: RetrievalSettings | None = None,
@@ -209,9 +178,8 @@ async def _insert(
         message = f"A collection's name is 1 to {NAME_CHARACTERS_MAX} printable characters."
         raise InvalidArgument(message, field="name")
     _checked_retention(retention_days)
-    space = await get_space(connection, space_id)
+    await get_space(connection, space_id)
     await connection.execute(INSERT_TENANT, (tenant,))
-    await ensure_partition(connection, vectors_table=space.vectors_table, tenant=tenant)
     values = {
         "collection_id": new_id(),
         "tenant": tenant,
@@ -227,17 +195,11 @@ async def _insert(
         "retrieval": _stored(retrieval or RetrievalSettings()),
     }
     cursor = await connection.execute(INSERT, values)
-    return cursor.rowcount == 1
-
-
-async def _refuse_used(connection: Connection, name: str, values: dict[str, Any]) -> None:
-    cursor = await connection.execute(SELECT_AGENTS, values)
-    agents = [str(agent) for (agent,) in await cursor.fetchall()]
-    if agents:
-        raise FailedPrecondition(
-            f"The collection {name!r} is what {', '.join(map(repr, agents))} answers from; delete the agent first, or "
-            "give it another collection (`sourcier agents update`).", field="name",
-        )
+    if cursor.rowcount == 0:
+        return False  # one that is there may have gone to another space since, and needs nothing of this one
+    space = await take_up(connection, space_id)
+    await ensure_partition(connection, vectors_table=space.vectors_table, tenant=tenant)
+    return True
 
 
 def _stored(retrieval: RetrievalSettings | None) -> Jsonb | None:
@@ -333,30 +295,3 @@ join document_versions as version on version.version_id = document.current_versi
 where document.tenant = %(tenant)s and document.collection_id = %(collection_id)s
   and version.configuration_digest <> %(digest)s
 """
-
-LOCK = "select collection_id from collections where tenant = %(tenant)s and name = %(name)s for update"
-SELECT_AGENTS = """
-select name
-from agents
-where tenant = %(tenant)s and collection_id = %(collection_id)s
-order by name
-limit 5
-"""
-LOCK_DOCUMENTS = """
-select from documents
-where tenant = %(tenant)s and collection_id = %(collection_id)s
-order by document_id
-for update
-"""
-DELETE_VECTORS = "delete from {table} where tenant = %(tenant)s and collection_id = %(collection_id)s"
-DELETE_ENTRIES = "delete from lexical_entries where tenant = %(tenant)s and collection_id = %(collection_id)s"
-DELETE_CHUNKS = "delete from chunks where tenant = %(tenant)s and collection_id = %(collection_id)s"
-DELETE_STAGED = "delete from staged_chunks where tenant = %(tenant)s and collection_id = %(collection_id)s"
-DELETE_CHANGES = "delete from lexical_changes where tenant = %(tenant)s and collection_id = %(collection_id)s"
-CANCEL_JOBS = """
-update jobs
-set status = 'failed', error_code = 'SUPERSEDED', error_message = 'The collection was deleted.',
-    updated_at = now(), finished_at = now()
-where tenant = %(tenant)s and collection_id = %(collection_id)s and status in ('pending', 'processing')
-"""
-DELETE_COLLECTION = "delete from collections where tenant = %(tenant)s and collection_id = %(collection_id)s"

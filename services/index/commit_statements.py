@@ -10,9 +10,9 @@ from services.index.space_builds import HELD, OPEN_STATES
 from services.index.unit_commits import DROP_UNITS, KEEP_UNITS
 
 COMMIT_STATEMENT_MINUTES = 15
-"""A statement of a commit that moves all batches of a version, or removes the version before: once a tenant's vectors
-have an HNSW index, each row takes 3 to 5 ms, and accepted documents have tens of thousands. The message that it is
-done for stays in hand by its heartbeats, however long that takes."""
+"""A statement of a commit that moves all batches, or of a commit or a deletion that removes what answers: once a
+tenant's vectors have an HNSW index, each row takes 3 to 5 ms, and accepted documents have tens of thousands. The
+message that a commit is done for stays in hand by its heartbeats, however long that takes."""
 TAKE_TIME = f"select set_config('statement_timeout', '{COMMIT_STATEMENT_MINUTES}min', true)"
 
 SELECT_NUMBER = "select number from collections where tenant = %s and collection_id = %s"
@@ -25,7 +25,8 @@ select version.state, version.batch_count, version.staged, document.current_gene
        array(select vectors_table from embedding_spaces where state <> 'retired' order by space_id),
        to_regclass(quote_ident(space.vectors_table || '_' || version.tenant)) is not null,
        exists (select from dead_letters as letter where letter.document_id = version.document_id
-                                                    and letter.state = 'open')
+                                                    and letter.state = 'open'),
+       version.cut, version.cut_at
 from document_versions as version
 join documents as document using (document_id)
 join collections as collection on collection.collection_id = version.collection_id
@@ -40,10 +41,20 @@ with fresh as (
     on conflict do nothing
     returning version_id
 )
-update document_versions as version set staged = staged + 1, batch_count = %(batch_count)s
+update document_versions as version
+set staged = staged + 1, batch_count = %(batch_count)s, cut = coalesce(%(cut)s, cut),
+    cut_at = greatest(cut_at, %(cut_at)s)
 from fresh
 where version.version_id = fresh.version_id
 """
+
+DROP_STAGED = (
+    "delete from staged_chunks where version_id = %(version_id)s",
+    "delete from staged_batches where version_id = %(version_id)s",
+    "update document_versions set staged = 0, batch_count = null, cut = null, cut_at = null "
+    "where version_id = %(version_id)s",
+)
+"""What was staged of a cut that a later one takes the place of."""
 
 _CHUNK_ARRAYS = """unnest(%(chunk_ids)s::uuid[], %(indexes)b::integer[], %(kinds)b::text[], %(languages)b::text[],
             %(pages)b::integer[], %(starts)b::integer[], %(ends)b::integer[], %(token_counts)b::integer[],
@@ -200,7 +211,7 @@ with document as (
 finished as (
     update document_versions
     set state = 'committed', finished_at = now(), chunk_count = (select chunk_count from document),
-        batch_count = %(batch_count)s, staged = %(batch_count)s
+        batch_count = %(batch_count)s, staged = %(batch_count)s, parser_version = nullif(%(parser_version)s, '')
     where version_id = %(version_id)s
 ),
 completed as (

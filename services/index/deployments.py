@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
+from services.chassis.storable import check_storable
 from services.index import pagination
 from services.index.agents import check_name, get_agent
 from services.index.pagination import Page
@@ -52,6 +53,7 @@ async def create_deployment(
 
 async def get_deployment(connection: Connection, *, tenant: str, name: str) -> Deployment:
     """Return a deployment by its name; raise `NotFound`."""
+    check_storable(name, field="deployment")
     found = await _select(connection, tenant=tenant, name=name)
     if not found:
         raise NotFound(f"There is no deployment {name!r}.", field="deployment")
@@ -74,6 +76,7 @@ async def update_deployment(
     connection: Connection, *, tenant: str, name: str, overlay: Mapping[str, str]
 ) -> Deployment:
     """Replace a deployment's overlay; raise `NotFound`, `InvalidArgument`."""
+    check_storable(name, field="name")
     _check(overlay)
     await connection.execute(UPDATE, {"tenant": tenant, "name": name, "overlay": Jsonb(dict(overlay))})
     return await get_deployment(connection, tenant=tenant, name=name)
@@ -81,6 +84,7 @@ async def update_deployment(
 
 async def delete_deployment(connection: Connection, *, tenant: str, name: str) -> bool:
     """Delete a deployment; return whether there was one."""
+    check_storable(name, field="name")
     cursor = await connection.execute(DELETE, {"tenant": tenant, "name": name})
     return cursor.rowcount == 1
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, LiteralString
 
 from psycopg import sql
 from psycopg.rows import class_row
@@ -91,20 +92,48 @@ async def delete_document(connection: Connection, *, tenant: str, document_id: s
     row = await cursor.fetchone()
     if row is None:
         return Deletion(existed=False)
-    values["collection_id"] = row[0]
-    removals = await file_removals.note_document(connection, values)
+    # As long as a commit that removes the version before: it is the same work.
+    await connection.execute(statements.TAKE_TIME)
+    collection_id = str(row[0])
+    removals = await delete_locked(
+        connection, tenant=tenant, collection_id=collection_id, document_ids=[document_id],
+        reason="The document was deleted.",
+    )
+    return Deletion(existed=True, collection_id=collection_id, file_removals=removals)
+
+
+async def delete_locked(
+    connection: Connection, *, tenant: str, collection_id: str, document_ids: Sequence[str], reason: str
+) -> tuple[int, ...]:
+    """Delete documents of a collection that the caller has locked; return the notes of the files that they leave.
+
+    Jobs that are under way fail for the `reason`.
+    """
+    if not document_ids:
+        return ()
+    values = {
+        "tenant": tenant, "collection_id": collection_id, "document_ids": list(document_ids), "reason": reason,
+    }
+    removals = await file_removals.note_documents(connection, values)
     tables = await vectors_tables(connection)
     async with connection.pipeline():
         await connection.execute(SHOW_ALL_ENTRIES)
-        await connection.execute(statements.RECORD_REMOVED_LEXEMES, values)
+        await connection.execute(_of_several(statements.RECORD_REMOVED_LEXEMES), values)
         for table in tables:
-            await connection.execute(sql.SQL(statements.DELETE_VECTORS).format(table=sql.Identifier(table)), values)
+            delete = sql.SQL(_of_several(statements.DELETE_VECTORS)).format(table=sql.Identifier(table))
+            await connection.execute(delete, values)
         for statement in (
-            statements.DELETE_ENTRIES, statements.DELETE_CHUNKS, DELETE_UNITS, DELETE_STAGED, CANCEL_JOBS, DELETE,
-            OVERTAKE_DELETED, FORGET_OVERTAKEN,
+            _of_several(statements.DELETE_ENTRIES), _of_several(statements.DELETE_CHUNKS), _of_several(DELETE_UNITS),
+            DELETE_STAGED, CANCEL_JOBS, DELETE, _of_several(OVERTAKE_DELETED), _of_several(FORGET_OVERTAKEN),
         ):
             await connection.execute(statement, values)
-    return Deletion(existed=True, collection_id=str(values["collection_id"]), file_removals=removals)
+    return removals
+
+
+@cache
+def _of_several(statement: LiteralString) -> LiteralString:
+    """Return a statement on one document as one on several, for what a commit does to one, too."""
+    return statement.replace("document_id = %(document_id)s", "document_id = any(%(document_ids)s::uuid[])")
 
 
 async def _select(
@@ -144,13 +173,19 @@ limit %(limit)s
 
 LOCK = "select collection_id from documents where tenant = %(tenant)s and document_id = %(document_id)s for update"
 
-DELETE_STAGED = "delete from staged_chunks where tenant = %(tenant)s and document_id = %(document_id)s"
+# By the versions: what is staged has no index by document.
+DELETE_STAGED = """
+delete from staged_chunks
+where version_id in (
+    select version_id from document_versions
+    where tenant = %(tenant)s and document_id = any(%(document_ids)s::uuid[])
+)
+"""
 
 CANCEL_JOBS = """
 update jobs
-set status = 'failed', error_code = 'SUPERSEDED', error_message = 'The document was deleted.',
-    updated_at = now(), finished_at = now()
-where tenant = %(tenant)s and document_id = %(document_id)s and status in ('pending', 'processing')
+set status = 'failed', error_code = 'SUPERSEDED', error_message = %(reason)s, updated_at = now(), finished_at = now()
+where tenant = %(tenant)s and document_id = any(%(document_ids)s::uuid[]) and status in ('pending', 'processing')
 """
 
-DELETE = "delete from documents where tenant = %(tenant)s and document_id = %(document_id)s"
+DELETE = "delete from documents where tenant = %(tenant)s and document_id = any(%(document_ids)s::uuid[])"

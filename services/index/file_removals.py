@@ -33,14 +33,9 @@ class FileRemoval:
     """Whether a version of the tenant has the same content."""
 
 
-async def note_document(connection: Connection, values: Mapping[str, Any]) -> tuple[int, ...]:
-    """Note the files of a document (`tenant`, `document_id`), before its versions go; return the ids of what is due."""
-    return await _note(connection, NOTE_DOCUMENT, values)
-
-
-async def note_collection(connection: Connection, values: Mapping[str, Any]) -> tuple[int, ...]:
-    """Note the files of a collection (`tenant`, `collection_id`) likewise."""
-    return await _note(connection, NOTE_COLLECTION, values)
+async def note_documents(connection: Connection, values: Mapping[str, Any]) -> tuple[int, ...]:
+    """Note the files of `document_ids` of a `tenant`, before their versions go; return the ids of what is due."""
+    return await _note(connection, NOTE_DOCUMENTS, values)
 
 
 async def note_versions(connection: Connection, version_ids: Sequence[str]) -> tuple[int, ...]:
@@ -90,8 +85,7 @@ where original_key <> '' and {which}
 returning removal_id, not_before <= now()
 """
 
-NOTE_DOCUMENT = _NOTE.format(which="tenant = %(tenant)s and document_id = %(document_id)s")
-NOTE_COLLECTION = _NOTE.format(which="tenant = %(tenant)s and collection_id = %(collection_id)s")
+NOTE_DOCUMENTS = _NOTE.format(which="tenant = %(tenant)s and document_id = any(%(document_ids)s::uuid[])")
 NOTE_VERSIONS = _NOTE.format(which="version_id = any(%(version_ids)s::uuid[])")
 
 # Chosen first: the lock would be taken for every note there is.

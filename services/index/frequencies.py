@@ -25,17 +25,31 @@ async def refresh(connection: Connection, *, changes_max: int = CHANGES_MAX) -> 
     return int(row[0])
 
 
-# Rows are added up in one order, so that two refreshes of one collection wait for one another and never deadlock.
+# Rows are added up in one order, so that two refreshes of one collection wait for one another and never deadlock. A
+# frequency's foreign key locks its collection: here that is locked first, as in its deletion. The changes of one that
+# is being deleted are left, and are those of no collection afterwards.
 REFRESH = """
-with taken as (
+with kept as materialized (
+    select collection_id
+    from collections
+    where collection_id in (select collection_id from lexical_changes)
+    for key share skip locked
+),
+taken as (
     delete from lexical_changes
     where change_id in (
-        select change_id from lexical_changes order by change_id limit %(changes_max)s for update skip locked
+        select change_id
+        from lexical_changes as change
+        where collection_id in (select collection_id from kept)
+           or not exists (select from collections where collections.collection_id = change.collection_id)
+        order by change_id
+        limit %(changes_max)s
+        for update of change skip locked
     )
     returning change_id, tenant, collection_id, passages, lexemes, counts
 ),
 changed as (
-    select * from taken where collection_id in (select collection_id from collections)
+    select * from taken where collection_id in (select collection_id from kept)
 ),
 counted as (
     insert into collection_statistics as statistics (collection_id, tenant, passages)

@@ -6,6 +6,7 @@ rests on it in the same transaction (`OVERTAKE` and `OVERTAKE_DELETED`), so no a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,7 @@ from services.chassis.errors import AlreadyExists, FailedPrecondition, InvalidAr
 from services.chassis.ids import is_id, new_id
 from services.chassis.postgres import Connection
 from services.chassis.postgres_types import half_vector
+from services.chassis.storable import check_storable
 from services.index import pagination
 from services.index.agents import Agent
 from services.index.pagination import Page
@@ -29,6 +31,8 @@ FAQ_CATEGORY, FAQ_SOURCE = "FAQ", "FAQ validée"
 STATES = ("active", "flagged", "retired")
 QUESTION_CHARACTERS_MAX, ANSWER_CHARACTERS_MAX, LABEL_CHARACTERS_MAX = 2_000, 20_000, 500
 DOCUMENTS_MAX, HEADINGS_MAX = 50, 20
+KEY_BYTES_MAX = 2_500
+"""What an entry of a B-tree takes, 2,704 bytes, less the agent's id: longer keys stand there as their hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +105,7 @@ def check_text(text: str, *, field: str, characters_max: int) -> None:
         raise InvalidArgument(f"{field} is empty; give it a text.", field=field)
     if len(text) > characters_max:
         raise InvalidArgument(f"{field} has {len(text):,} characters; use at most {characters_max:,}.", field=field)
-    if "\x00" in text:
-        raise InvalidArgument(f"{field} holds a NUL character; leave it out.", field=field)
+    check_storable(text, field=field)
 
 
 async def add_response(
@@ -191,8 +194,13 @@ async def list_responses(
 
 
 def question_key(question: str) -> str:
-    """Return what two writings of one question have in common: its words, in lower case without accents."""
-    return " ".join(fold(word) for word in split_words(question)) or question.strip()
+    """Return what two writings of one question have in common: its words, in lower case without accents.
+
+    Of a question so long that no index holds its words, their SHA-256 in hexadecimal.
+    """
+    key = " ".join(fold(word) for word in split_words(question)) or question.strip()
+    written = key.encode("utf-8", "surrogatepass")
+    return key if len(written) <= KEY_BYTES_MAX else hashlib.sha256(written).hexdigest()
 
 
 async def _bind(

@@ -20,6 +20,7 @@ class BuildManifest:
     collection: str
     built_at: datetime
     parser_version: str
+    """Of what read the documents; several, parted by commas, where they were not all read by the same."""
     chunking_method: str
     chunking_unit: str
     chunking_target: int
@@ -38,7 +39,10 @@ class BuildManifest:
 
 
 async def record_changed(connection: Connection, *, parser_version: str, limit: int) -> int:
-    """Write the manifests of collections that changed since theirs; in a transaction of `ALL_TENANTS`."""
+    """Write the manifests of collections that changed since theirs; in a transaction of `ALL_TENANTS`.
+
+    `parser_version` is this service's. It stands for an empty collection, and for documents that do not say theirs.
+    """
     cursor = await connection.execute(RECORD, {"parser_version": parser_version, "limit": limit})
     return cursor.rowcount
 
@@ -81,7 +85,8 @@ async def models_not_loaded(connection: Connection, *, space_ids: Sequence[str])
 RECORD = """
 with held as (
     select collection.collection_id, count(document.document_id) as documents,
-           coalesce(sum(document.chunk_count), 0)::bigint as chunks, max(document.updated_at) as updated_at
+           coalesce(sum(document.chunk_count), 0)::bigint as chunks, max(document.updated_at) as updated_at,
+           coalesce(sum(document.current_generation), 0)::bigint as generations
     from collections as collection
     left join documents as document
       on document.collection_id = collection.collection_id and document.current_version is not null
@@ -93,21 +98,22 @@ changed as materialized (
     join collections as collection using (collection_id)
     left join build_manifests as manifest using (collection_id)
     where manifest.collection_id is null
-       or (manifest.document_count, manifest.chunk_count, manifest.corpus_updated_at, manifest.space_id,
-           manifest.chunking_method, manifest.chunking_unit, manifest.chunking_target, manifest.chunking_overlap,
-           manifest.chunking_maximum, manifest.parser_version)
+       or (manifest.document_count, manifest.chunk_count, manifest.corpus_updated_at, manifest.generations,
+           manifest.space_id, manifest.chunking_method, manifest.chunking_unit, manifest.chunking_target,
+           manifest.chunking_overlap, manifest.chunking_maximum, manifest.recorded_by)
           is distinct from
-          (held.documents, held.chunks, held.updated_at, collection.space_id, collection.chunking_method,
-           collection.chunking_unit, collection.chunking_target, collection.chunking_overlap,
-           collection.chunking_maximum, %(parser_version)s)
+          (held.documents, held.chunks, held.updated_at, held.generations, collection.space_id,
+           collection.chunking_method, collection.chunking_unit, collection.chunking_target,
+           collection.chunking_overlap, collection.chunking_maximum, %(parser_version)s)
     limit %(limit)s
 )
 insert into build_manifests (collection_id, tenant, parser_version, chunking_method, chunking_unit, chunking_target,
                              chunking_overlap, chunking_maximum, space_id, model, revision, dimension, document_count,
-                             chunk_count, corpus_sha256, corpus_updated_at)
-select collection.collection_id, collection.tenant, %(parser_version)s, chunking_method, chunking_unit,
-       chunking_target, chunking_overlap, chunking_maximum, space.space_id, space.model, space.revision,
-       space.dimension, changed.documents, changed.chunks, corpus.digest, changed.updated_at
+                             chunk_count, corpus_sha256, corpus_updated_at, recorded_by, generations)
+select collection.collection_id, collection.tenant, coalesce(corpus.parser_versions, %(parser_version)s),
+       chunking_method, chunking_unit, chunking_target, chunking_overlap, chunking_maximum, space.space_id, space.model,
+       space.revision, space.dimension, changed.documents, changed.chunks, corpus.digest, changed.updated_at,
+       %(parser_version)s, changed.generations
 from changed
 join collections as collection using (collection_id)
 join embedding_spaces as space on space.space_id = collection.space_id
@@ -115,9 +121,11 @@ cross join lateral (
     select encode(sha256(convert_to(coalesce(string_agg(
                document.source || ' ' || encode(version.content_sha256, 'hex') || ' ' || version.configuration_digest,
                e'\\n' order by document.source collate "C"
-           ), ''), 'UTF8')), 'hex') as digest
+           ), ''), 'UTF8')), 'hex') as digest,
+           string_agg(distinct read_by.parser, ', ' order by read_by.parser) as parser_versions
     from documents as document
     join document_versions as version on version.version_id = document.current_version
+    cross join lateral (select coalesce(version.parser_version, %(parser_version)s) as parser) as read_by
     where document.collection_id = collection.collection_id
 ) as corpus
 on conflict (collection_id) do update
@@ -126,7 +134,8 @@ set built_at = now(), parser_version = excluded.parser_version, chunking_method 
     chunking_overlap = excluded.chunking_overlap, chunking_maximum = excluded.chunking_maximum,
     space_id = excluded.space_id, model = excluded.model, revision = excluded.revision,
     dimension = excluded.dimension, document_count = excluded.document_count, chunk_count = excluded.chunk_count,
-    corpus_sha256 = excluded.corpus_sha256, corpus_updated_at = excluded.corpus_updated_at
+    corpus_sha256 = excluded.corpus_sha256, corpus_updated_at = excluded.corpus_updated_at,
+    recorded_by = excluded.recorded_by, generations = excluded.generations
 """
 
 SELECT = """

@@ -52,6 +52,12 @@ async def sent(connection: Connection, outbox_ids: Sequence[int]) -> None:
     await connection.execute("delete from outbox where outbox_id = any(%s)", (list(outbox_ids),))
 
 
+async def postpone(connection: Connection, *, subjects: Sequence[str], seconds: float) -> int:
+    """Let all that is due for these subjects wait; return how many messages."""
+    cursor = await connection.execute(POSTPONE, {"subjects": list(subjects), "seconds": seconds})
+    return cursor.rowcount
+
+
 PUT = """
 insert into outbox (tenant, subject, payload, message_id, not_before)
 values (%(tenant)s, %(subject)s, %(payload)b, %(message_id)s, now() + make_interval(secs => %(delay_seconds)s))
@@ -65,4 +71,12 @@ where not_before <= now()
 order by not_before, outbox_id
 limit %s
 for update skip locked
+"""
+
+# What another relay has in hand is left to it.
+POSTPONE = """
+update outbox set not_before = now() + make_interval(secs => %(seconds)s)
+where outbox_id in (
+    select outbox_id from outbox where subject = any(%(subjects)s) and not_before <= now() for update skip locked
+)
 """

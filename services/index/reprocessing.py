@@ -26,8 +26,9 @@ async def reprocess(
 
     `configuration_digests` has the digest of each collection's chunking, by collection id. Returns how many versions
     were made and the last document's id, empty at the end. Left alone are documents with a version under way, which is
-    made with the present settings already; those that an open dead letter tells a newer version of, which what is made
-    here would overtake; and those without an original, which were imported.
+    made with the settings of its release, and with the present ones where it still waits; those that an open dead
+    letter tells a newer version of, which what is made here would overtake; and those without an original, which were
+    imported.
     """
     if from_stage not in STAGES:
         raise InvalidArgument(f"from_stage is {from_stage!r}; use one of {', '.join(STAGES)}", field="from_stage")

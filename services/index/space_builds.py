@@ -20,7 +20,7 @@ from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
 from services.index import unit_points
 from services.index.response_vectors import count_missing, forget_space
-from services.index.spaces import ensure_partition, get_space
+from services.index.spaces import ensure_partition, get_space, take_up
 
 OPEN_STATES = "('building', 'ready', 'live', 'failed')"
 """Of builds that have not ended: a collection has one such at most."""
@@ -73,12 +73,13 @@ class _Locked:
 async def begin(connection: Connection, *, tenant: str, collection: str, space_id: str) -> SpaceBuild:
     """Begin to build a collection's vectors in a space; one that is under way already is returned as it is.
 
-    One that failed begins anew. Raises `NotFound`, `FailedPrecondition` where it is the collection's own space, or
-    `AlreadyExists` where another build is open.
+    One that failed begins anew, and a space that was retired is live again. Raises `NotFound`, `FailedPrecondition`
+    where it is the collection's own space or its table is gone, or `AlreadyExists` where another build is open.
     """
     locked = await _lock(connection, tenant=tenant, collection=collection)
     opened = await _open(connection, tenant=tenant, collection_id=locked.collection_id)
     if opened is not None and space_id in (opened.space_id, opened.from_space_id):
+        await take_up(connection, space_id)
         if opened.state == "failed":
             await connection.execute(RESTART, {"build_id": opened.build_id})
         return await get_build(connection, tenant=tenant, build_id=opened.build_id)
@@ -89,7 +90,7 @@ async def begin(connection: Connection, *, tenant: str, collection: str, space_i
         )
     if space_id == locked.space_id:
         raise FailedPrecondition(f"The collection {locked.name!r} is in the space {space_id} already.", field="space")
-    space = await get_space(connection, space_id)
+    space = await take_up(connection, space_id)
     await ensure_partition(connection, vectors_table=space.vectors_table, tenant=tenant)
     values = {
         "build_id": new_id(), "tenant": tenant, "collection_id": locked.collection_id, "space_id": space_id,
@@ -197,6 +198,8 @@ async def _change(
             f"{f': {opened.error}' if opened.error else ''}; wait until it is ready (`sourcier spaces watch`).",
             field="collection",
         )
+    # A process of an earlier version may have retired it while the build was begun.
+    await take_up(connection, target)
     total, done = await count_vectors(
         connection, tenant=tenant, collection_id=locked.collection_id, space_id=target
     )

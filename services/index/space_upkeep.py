@@ -10,7 +10,7 @@ from psycopg.rows import class_row
 
 from services.chassis.postgres import Connection
 from services.index.space_builds import OPEN_STATES
-from services.index.spaces import LOCK, StoredSpace, get_space
+from services.index.spaces import TRY_TRANSACTION_LOCK
 
 CLEARED_AGAIN_SECONDS = 60.0
 CLEARED_FOR_SECONDS = 3600.0
@@ -92,9 +92,18 @@ async def note_cleared(connection: Connection, *, build_id: str) -> None:
 
 
 async def retire_unused(connection: Connection, *, kept: Sequence[str]) -> list[str]:
-    """Retire spaces that collections left and none needs, but for those `kept`; return their ids."""
-    cursor = await connection.execute(RETIRE, {"kept": list(kept)})
-    return [str(space_id) for (space_id,) in await cursor.fetchall()]
+    """Retire spaces that collections left and none needs, but for those `kept`; return their ids.
+
+    One that somebody takes up at this moment stays.
+    """
+    cursor = await connection.execute(SELECT_UNUSED, {"kept": list(kept)})
+    retired = []
+    for (space_id,) in await cursor.fetchall():
+        # Asked again under the lock, which whoever begins to need the space holds until that can be seen.
+        if await _locked(connection, space_id):
+            cursor = await connection.execute(RETIRE, {"kept": list(kept), "space_id": space_id})
+            retired += [str(space_id)] * cursor.rowcount
+    return retired
 
 
 async def drop_retired_tables(connection: Connection) -> list[str]:
@@ -102,11 +111,13 @@ async def drop_retired_tables(connection: Connection) -> list[str]:
     cursor = await connection.execute(SELECT_RETIRED, {"kept_seconds": TABLE_KEPT_SECONDS})
     removed = []
     for (space_id,) in await cursor.fetchall():
-        await connection.execute(LOCK, (f"sourcier.space.{space_id}",))
-        space: StoredSpace = await get_space(connection, space_id)
-        # A process that serves the space may have taken it up again meanwhile.
-        if space.state == "retired":
-            await connection.execute(sql.SQL(DROP_TABLE).format(table=sql.Identifier(space.vectors_table)))
+        if not await _locked(connection, space_id):
+            continue
+        # A process that serves the space, or a collection, may have taken it up again meanwhile.
+        cursor = await connection.execute(SELECT_DROPPABLE, {"kept_seconds": TABLE_KEPT_SECONDS, "space_id": space_id})
+        row = await cursor.fetchone()
+        if row is not None:
+            await connection.execute(sql.SQL(DROP_TABLE).format(table=sql.Identifier(row[0])))
             removed.append(str(space_id))
     return removed
 
@@ -122,6 +133,13 @@ async def lacks_index(connection: Connection, *, vectors_table: str, tenant: str
         partition=partition, name=sql.Literal(f"{vectors_table}_{tenant}"), rows_min=sql.Literal(rows_min)
     )
     cursor = await connection.execute(lacks_index)
+    row = await cursor.fetchone()
+    return bool(row and row[0])
+
+
+async def _locked(connection: Connection, space_id: str) -> bool:
+    """Lock a space until the end of the transaction, unless somebody else has it: it is looked at again later."""
+    cursor = await connection.execute(TRY_TRANSACTION_LOCK, (f"sourcier.space.{space_id}",))
     row = await cursor.fetchone()
     return bool(row and row[0])
 
@@ -195,28 +213,42 @@ where {TO_CLEAR}
 order by build.finished_at
 """  # noqa: S608
 
-RETIRE = f"""
-update embedding_spaces as space set state = 'retired', retired_at = now()
-where state <> 'retired' and space_id <> all(%(kept)s)
-  and not exists (select from collections where collections.space_id = space.space_id)
-  and exists (
-      select from space_builds as build
-      where space.space_id in (build.from_space_id, build.space_id) and build.cleared_at is not null
-  )
+_UNNEEDED = f"""
+not exists (select from collections where collections.space_id = space.space_id)
   and not exists (
       select from space_builds as build
       where space.space_id in (build.from_space_id, build.space_id)
         and build.state in {OPEN_STATES}
   )
-returning space_id
 """  # noqa: S608
 
-SELECT_RETIRED = """
-select space_id
-from embedding_spaces
+_UNUSED = f"""
+state <> 'retired' and space_id <> all(%(kept)s)
+  and exists (
+      select from space_builds as build
+      where space.space_id in (build.from_space_id, build.space_id) and build.cleared_at is not null
+  )
+  and {_UNNEEDED}
+"""
+
+SELECT_UNUSED = f"select space_id from embedding_spaces as space where {_UNUSED}"  # noqa: S608
+
+RETIRE = f"""
+update embedding_spaces as space set state = 'retired', retired_at = now()
+where space_id = %(space_id)s and {_UNUSED}
+"""  # noqa: S608
+
+# Whatever its state says, what a collection needs is never removed.
+_DROPPABLE = f"""
+from embedding_spaces as space
 where state = 'retired' and retired_at < now() - make_interval(secs => %(kept_seconds)s)
   and to_regclass(quote_ident(vectors_table)) is not null
+  and {_UNNEEDED}
 """
+
+SELECT_RETIRED = f"select space_id {_DROPPABLE}"
+
+SELECT_DROPPABLE = f"select vectors_table {_DROPPABLE} and space_id = %(space_id)s"
 
 DROP_TABLE = "drop table if exists {table}"
 

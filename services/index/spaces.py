@@ -7,20 +7,16 @@ index once it outgrows exact scans: until then inserting costs no graph, and a s
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import psycopg
 from psycopg import sql
-from psycopg.errors import DiskFull, OutOfMemory
 from psycopg.rows import class_row
 
-from services.chassis.errors import NotFound, SpaceMismatch
+from services.chassis.errors import FailedPrecondition, NotFound, SpaceMismatch
 from services.chassis.postgres import ALL_TENANTS, Connection, Database
-
-logger = logging.getLogger(__name__)
+from services.index.hnsw import build_index
 
 EXACT_ROWS_MAX = 20_000
 """Up to so many rows a scan takes 10 to 20 ms and misses nothing."""
@@ -39,9 +35,6 @@ a million such vectors, 300 candidates held 80 % of the ten closest then, and 90
 
 BUILD_MEMORY_BYTES_MAX = 2 * 1024**3
 """What a build may take at once; a graph that outgrows it is finished on the disk, several times slower."""
-BUILD_MEMORY_BYTES_MIN = 64 * 1024**2
-ELEMENT_BYTES = 1_000
-"""Of a graph in memory, beside the vector: links of two layers with their distances, and the element (pgvector 0.8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +107,26 @@ async def get_space(connection: Connection, space_id: str) -> StoredSpace:
     return space
 
 
+async def take_up(connection: Connection, space_id: str) -> StoredSpace:
+    """Return a space that a collection needs from now on, live again where it was retired.
+
+    Until the transaction ends, nobody retires it or removes its table. Raises `NotFound`, or `FailedPrecondition`
+    where its table is gone.
+    """
+    async with connection.pipeline():
+        # Shared: who needs the space waits for none but those who would give it up.
+        await connection.execute(SHARE_LOCK, (f"sourcier.space.{space_id}",))
+        await connection.execute(TAKE_UP, (space_id,))
+        cursor = await connection.execute(HAS_TABLE, (space_id,))
+    row = await cursor.fetchone()
+    if row is not None and not row[0]:
+        raise FailedPrecondition(
+            f"The space {space_id} was retired, and its table removed; name its model in SOURCIER_EMBED_MODELS and "
+            "start the services anew.", field="space",
+        )
+    return await get_space(connection, space_id)
+
+
 async def find_space_id(connection: Connection, *, name: str, preferred: Sequence[str] = ()) -> str:
     """Return the id of a space named by its id or its model, `preferred` ones first; raise `NotFound`."""
     cursor = await connection.execute(FIND, {"name": name, "preferred": list(preferred)})
@@ -184,30 +197,15 @@ async def build_missing(
     memory_bytes_max: int = BUILD_MEMORY_BYTES_MAX,
 ) -> list[str]:
     """Do as `build_indexes` does, on the sole builder's connection."""
-    built: list[str] = []
-    try:
-        cursor = await connection.execute(PARTITIONS_WITHOUT_INDEX, {
-            "rows_min": rows_min, "deferred_rows_max": deferred_rows_max, "load_documents_min": LOAD_DOCUMENTS_MIN
-        })
-        for partition, rows, dimension in await cursor.fetchall():
-            memory = min(build_memory(rows=int(rows), dimension=dimension), memory_bytes_max)
-            logger.info("building an HNSW index", extra={
-                "partition": partition, "rows": int(rows), "memory_bytes": memory,
-            })
-            await connection.execute(SET_BUILD_MEMORY, (f"{memory // 1024}kB",))
-            try:
-                await _build_index(connection, partition)
-            except psycopg.Error:
-                if connection.closed:
-                    raise
-                # One that fails each time must not keep the others from theirs.
-                logger.exception("no HNSW index was built", extra={"partition": partition})
-                continue
-            built.append(partition)
-    finally:
-        if not connection.closed:
-            await connection.execute("reset maintenance_work_mem")
-    return built
+    cursor = await connection.execute(PARTITIONS_WITHOUT_INDEX, {
+        "rows_min": rows_min, "deferred_rows_max": deferred_rows_max, "load_documents_min": LOAD_DOCUMENTS_MIN
+    })
+    return [
+        partition for partition, rows, dimension in await cursor.fetchall()
+        if await _build_index(
+            connection, partition, rows=int(rows), dimension=dimension, memory_bytes_max=memory_bytes_max
+        )
+    ]
 
 
 @asynccontextmanager
@@ -226,28 +224,16 @@ async def sole_builder(database: Database) -> AsyncIterator[Connection | None]:
                 await connection.execute(UNLOCK, ("sourcier.hnsw",))
 
 
-def build_memory(*, rows: int, dimension: int) -> int:
-    """Return the bytes of memory that a graph over so many half-precision vectors is built in."""
-    return max(rows * (2 * dimension + ELEMENT_BYTES), BUILD_MEMORY_BYTES_MIN)
-
-
-async def _build_index(connection: Connection, partition: str) -> None:
+async def _build_index(
+    connection: Connection, partition: str, *, rows: int, dimension: int, memory_bytes_max: int
+) -> bool:
     # Hashed: the partition's own name may already be as long as names can be.
     index = "hnsw_" + hashlib.sha256(partition.encode()).hexdigest()[:16]
-    names = {"index": sql.Identifier(index), "partition": sql.Identifier(partition)}
-    # What a build that was cut off left behind is invalid, and would be kept up to date for nothing.
-    await connection.execute(sql.SQL(DROP_INDEX).format(**names))
-    try:
-        await connection.execute(sql.SQL(CREATE_INDEX).format(**names))
-    except (DiskFull, OutOfMemory) as error:
-        # Workers share the graph in /dev/shm, of which containers often have 64 MB; one process needs none.
-        logger.warning("index of %s: built by one process, shared memory is short: %s", partition, error)
-        await connection.execute(sql.SQL(DROP_INDEX).format(**names))
-        await connection.execute("set max_parallel_maintenance_workers = 0")
-        try:
-            await connection.execute(sql.SQL(CREATE_INDEX).format(**names))
-        finally:
-            await connection.execute("reset max_parallel_maintenance_workers")
+    create = sql.SQL(CREATE_INDEX).format(index=sql.Identifier(index), partition=sql.Identifier(partition))
+    return await build_index(
+        connection, index=index, create=create, rows=rows, dimension=dimension, memory_bytes_max=memory_bytes_max,
+        of={"partition": partition},
+    )
 
 
 def _fields(space: EmbeddingSpace) -> dict[str, str | int]:
@@ -275,6 +261,8 @@ async def _force_row_security(connection: Connection, table: str) -> None:
 
 
 LOCK = "select pg_advisory_xact_lock(hashtext(current_schema() || %s))"
+SHARE_LOCK = "select pg_advisory_xact_lock_shared(hashtext(current_schema() || %s))"
+TRY_TRANSACTION_LOCK = "select pg_try_advisory_xact_lock(hashtext(current_schema() || %s))"
 TRY_LOCK = "select pg_try_advisory_lock(hashtext(current_schema() || %s))"
 UNLOCK = "select pg_advisory_unlock(hashtext(current_schema() || %s))"
 
@@ -285,11 +273,18 @@ from embedding_spaces
 where space_id = %s
 """
 
+TAKE_UP = """
+update embedding_spaces set state = 'live', retired_at = null
+where space_id = %s and state = 'retired' and to_regclass(quote_ident(vectors_table)) is not null
+"""
+HAS_TABLE = "select to_regclass(quote_ident(vectors_table)) is not null from embedding_spaces where space_id = %s"
+
+# One that was retired may be named, too: whoever needs it takes it up again.
 FIND = """
 select space_id
 from embedding_spaces
 where space_id = %(name)s or model = %(name)s
-order by space_id = %(name)s desc, space_id = any(%(preferred)s) desc, created_at desc
+order by space_id = %(name)s desc, space_id = any(%(preferred)s) desc, state = 'retired', created_at desc
 limit 1
 """
 
@@ -371,8 +366,6 @@ where partition.reltuples > %(rows_min)s
         and load.documents >= %(load_documents_min)s
   ))
 """
-SET_BUILD_MEMORY = "select set_config('maintenance_work_mem', %s, false)"
-DROP_INDEX = "drop index concurrently if exists {index}"
 CREATE_INDEX = f"""
 create index concurrently {{index}} on {{partition}}
 using hnsw (embedding halfvec_cosine_ops) with (m = {HNSW_LINKS}, ef_construction = {HNSW_BUILD_CANDIDATES})

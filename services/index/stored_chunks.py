@@ -25,13 +25,20 @@ class StoredChunk:
     language: str
 
 
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """What answers of a document."""
+
+    title: str
+    parser_version: str
+    """Of what read its text; empty where that is not known."""
+    chunks: list[StoredChunk]
+
+
 async def of_document(
     connection: Connection, *, tenant: str, document_id: str, content_sha256: bytes, configuration_digest: str
-) -> tuple[str, list[StoredChunk]]:
-    """Return the title and the chunks of a document's current version.
-
-    No chunks where that version is of another content, or was cut otherwise.
-    """
+) -> StoredDocument | None:
+    """Return a document's current version; None where it is of another content, or was cut otherwise."""
     values = {
         "tenant": tenant, "document_id": document_id, "content_sha256": content_sha256,
         "configuration_digest": configuration_digest,
@@ -39,10 +46,10 @@ async def of_document(
     cursor = await connection.execute(SELECT_TITLE, values)
     row = await cursor.fetchone()
     if row is None:
-        return "", []
+        return None
     async with connection.cursor(row_factory=class_row(StoredChunk)) as chunks:
         await chunks.execute(SELECT_CHUNKS, values)
-        return str(row[0]), await chunks.fetchall()
+        return StoredDocument(str(row[0]), str(row[1]), await chunks.fetchall())
 
 
 async def draw_headings(
@@ -58,7 +65,7 @@ async def draw_headings(
 
 
 SELECT_TITLE = """
-select document.title
+select document.title, coalesce(version.parser_version, '')
 from documents as document
 join document_versions as version on version.version_id = document.current_version
 where document.tenant = %(tenant)s and document.document_id = %(document_id)s

@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import AlreadyExists, FailedPrecondition, SpaceMismatch, Unavailable
+from services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound, SpaceMismatch, Unavailable
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
 from services.index import collections
@@ -117,11 +117,11 @@ def _indexed(chunk: _StoredChunk, document: TransferredDocument) -> IndexedChunk
     )
 
 
-async def target_collection(
+async def find_target(
     connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, export_id: str,
     beside_others: bool = False,
-) -> Collection:
-    """Return the collection to import into, made where there is none.
+) -> Collection | None:
+    """Return the collection to import into; None where there is none yet, and `make_target` makes it.
 
     With `beside_others` it has to exist; what it holds and how that was cut are its own affair, its space is not.
 
@@ -130,18 +130,44 @@ async def target_collection(
     """
     if beside_others:
         return await _beside_others(connection, tenant=tenant, name=name, space_id=space_id)
-    found = await collections.ensure_collection(
+    try:
+        found = await collections.get_collection(connection, tenant=tenant, name=name)
+    except NotFound:
+        return None
+    return await _checked(connection, found, space_id=space_id, chunking=chunking, export_id=export_id)
+
+
+async def make_target(
+    connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, export_id: str
+) -> Collection:
+    """Make the collection to import into, in the transaction of what is to be in it: one that fails leaves nothing.
+
+    Raises as `find_target` does, where another made it meanwhile.
+    """
+    made = await collections.ensure_collection(
         connection, tenant=tenant, name=name, space_id=space_id, chunking=chunking
     )
-    way_out = "delete it first (`sourcier collections delete`), or import under another name"
+    return await _checked(connection, made, space_id=space_id, chunking=chunking, export_id=export_id)
+
+
+async def _checked(
+    connection: Connection, found: Collection, *, space_id: str, chunking: Chunking, export_id: str
+) -> Collection:
+    tenant, name = found.tenant, found.name
     values = {"tenant": tenant, "collection_id": found.collection_id, "mark": _mark(export_id)}
     cursor = await connection.execute(HOLDS_OTHERS, values)
     if await cursor.fetchone() is not None:
-        raise AlreadyExists(f"The collection {name!r} holds documents already; {way_out}.", field="collection")
+        # Another name is no way out where they are the export's own: ids are unique in an installation.
+        raise AlreadyExists(
+            f"The collection {name!r} holds documents already; delete it first (`sourcier collections delete`). "
+            "An export of another installation can be imported under another name (`--collection`).",
+            field="collection",
+        )
     if (found.space_id, found.chunking) != (space_id, chunking):
         differing = "space" if found.space_id != space_id else "chunking"
         raise FailedPrecondition(
-            f"The collection {name!r} has another {differing} than the export; {way_out}.", field="collection"
+            f"The collection {name!r} has another {differing} than the export; delete it first (`sourcier collections "
+            "delete`), or import under another name.", field="collection",
         )
     return found
 
@@ -196,12 +222,21 @@ async def begin_document(
     values["original_key"] = f"{NO_ORIGINAL}{values['version_id']}"
     cursor = await connection.execute(SELECT_KNOWN, values)
     known = await cursor.fetchall()
-    if [tuple(row) for row in known] == [(document.document_id, collection.collection_id, document.source)]:
+    here = (document.document_id, collection.collection_id, document.source)
+    if [tuple(row[:3]) for row in known] == [here]:
         return None
+    elsewhere = [name for document_id, collection_id, _, name in known
+                 if document_id == document.document_id and collection_id != collection.collection_id]
+    if elsewhere:
+        raise AlreadyExists(
+            f"The document {document.document_id} (“{document.source}”) is in the collection {elsewhere[0]!r}; an "
+            "installation holds an export once: delete that collection first, or import into another installation.",
+            field="document_id",
+        )
     if known:
         raise AlreadyExists(
-            f"The document {document.document_id} (“{document.source}”) is in the index already, in another place or "
-            "with another id; delete it first.", field="document_id",
+            f"The document {document.document_id} (“{document.source}”) is in the index already, under another source "
+            "or with another id; delete it first.", field="document_id",
         )
     # Accepted here and committed before anybody else sees it: the pipeline never takes it up.
     for statement in (INSERT_DOCUMENT, INSERT_VERSION, INSERT_JOB):
@@ -264,10 +299,12 @@ limit 1
 """
 
 SELECT_KNOWN = """
-select document_id, collection_id, source
-from documents
-where tenant = %(tenant)s
-  and (document_id = %(document_id)s or (collection_id = %(collection_id)s and source = %(source)s))
+select document.document_id, document.collection_id, document.source, collection.name
+from documents as document
+join collections as collection using (collection_id)
+where document.tenant = %(tenant)s
+  and (document.document_id = %(document_id)s
+       or (document.collection_id = %(collection_id)s and document.source = %(source)s))
 """
 
 SELECT_TAKEN = """

@@ -7,44 +7,73 @@ a search walks through no other tenant's or set's vectors.
 from __future__ import annotations
 
 import hashlib
+import logging
 
+import psycopg
 from psycopg import sql
 
 from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index.spaces import EXACT_ROWS_MAX, HNSW_BUILD_CANDIDATES, HNSW_LINKS, sole_builder
+from services.index.hnsw import DROP_INDEX, build_index
+from services.index.spaces import (
+    BUILD_MEMORY_BYTES_MAX,
+    EXACT_ROWS_MAX,
+    HNSW_BUILD_CANDIDATES,
+    HNSW_LINKS,
+    sole_builder,
+)
+
+logger = logging.getLogger(__name__)
 
 
-async def build_unit_indexes(database: Database, *, rows_min: int = EXACT_ROWS_MAX) -> list[str]:
+async def build_unit_indexes(
+    database: Database, *, rows_min: int = EXACT_ROWS_MAX, memory_bytes_max: int = BUILD_MEMORY_BYTES_MAX
+) -> list[str]:
     """Make the indexes that sets have outgrown scans for, and remove those of sets that are gone; return those made.
 
-    One process builds at a time, the others return at once.
+    One that cannot be built is in the log, and is tried again at the next call. One process builds at a time, the
+    others return at once. The server is asked for as much memory as a graph takes, up to `memory_bytes_max`.
     """
     async with sole_builder(database) as connection:
-        return [] if connection is None else await _build(database, connection, rows_min=rows_min)
+        if connection is None:
+            return []
+        return await _build(database, connection, rows_min=rows_min, memory_bytes_max=memory_bytes_max)
 
 
-async def _build(database: Database, builder: Connection, *, rows_min: int) -> list[str]:
+async def _build(database: Database, builder: Connection, *, rows_min: int, memory_bytes_max: int) -> list[str]:
     async with database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
         cursor = await connection.execute(SELECT_LARGE, {"rows_min": rows_min})
-        large = [(str(build_id), str(space_id), int(dimension)) for build_id, space_id, dimension
-                 in await cursor.fetchall()]
+        large = await cursor.fetchall()
         cursor = await connection.execute(SELECT_KEPT)
         kept = {index_name(str(build_id), str(space_id)) for build_id, space_id in await cursor.fetchall()}
         cursor = await connection.execute(SELECT_INDEXES)
         there = {str(name) for (name,) in await cursor.fetchall()}
     made: list[str] = []
     for name in sorted(there - kept):
-        # Of a set that is gone, or left behind by a build that was cut off.
-        await builder.execute(sql.SQL(DROP).format(index=sql.Identifier(name)))
-    for build_id, space_id, dimension in large:
-        name = index_name(build_id, space_id)
-        await builder.execute(sql.SQL(CREATE).format(
-            index=sql.Identifier(name), dimension=sql.Literal(dimension), build=sql.Literal(build_id),
-            space=sql.Literal(space_id),
-        ))
-        await builder.execute(NOTE, {"build_id": build_id, "space_id": space_id})
-        made.append(name)
+        await _drop(builder, name)
+    for build_id, space_id, dimension, rows in large:
+        name = index_name(str(build_id), str(space_id))
+        create = sql.SQL(CREATE).format(
+            index=sql.Identifier(name), dimension=sql.Literal(dimension), build=sql.Literal(str(build_id)),
+            space=sql.Literal(str(space_id)),
+        )
+        if await build_index(
+            builder, index=name, create=create, rows=int(rows), dimension=int(dimension),
+            memory_bytes_max=memory_bytes_max, of={"build_id": str(build_id), "space_id": str(space_id)},
+        ):
+            await builder.execute(NOTE, {"build_id": build_id, "space_id": space_id})
+            made.append(name)
     return made
+
+
+async def _drop(builder: Connection, name: str) -> None:
+    """Remove the index of a set that is gone, or that a build left behind which was cut off."""
+    try:
+        await builder.execute(sql.SQL(DROP_INDEX).format(index=sql.Identifier(name)))
+    except psycopg.Error:
+        if builder.closed:
+            raise
+        # The sets that are there still get theirs.
+        logger.exception("an HNSW index that nothing needs was not removed", extra={"index": name})
 
 
 def index_name(build_id: str, space_id: str) -> str:
@@ -53,7 +82,10 @@ def index_name(build_id: str, space_id: str) -> str:
 
 
 SELECT_LARGE = """
-select build.build_id, space.space_id, space.dimension
+select build.build_id, space.space_id, space.dimension, (
+    select count(*) from unit_points as point
+    where point.build_id = build.build_id and point.space_id = space.space_id
+) as points
 from unit_builds as build
 cross join embedding_spaces as space
 where build.state <> 'retired' and space.space_id <> all(build.indexed_spaces)
@@ -74,8 +106,6 @@ from pg_index
 join pg_class as index on index.oid = indexrelid
 where indrelid = to_regclass('unit_points') and starts_with(index.relname, 'unit_points_hnsw_')
 """
-
-DROP = "drop index concurrently if exists {index}"
 
 CREATE = f"""
 create index concurrently {{index}} on unit_points

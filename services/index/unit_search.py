@@ -1,5 +1,8 @@
 """Knowledge units in a search: the pairs and source points closest to a question, each told by its chunk."""
 
+# Statements are put together from constants of this package alone.
+# ruff: noqa: S608
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,7 +11,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from psycopg import sql
-from psycopg.rows import class_row
+from psycopg.rows import class_row, dict_row
 
 from services.chassis.postgres import Connection
 from services.chassis.postgres_types import half_vector
@@ -19,8 +22,10 @@ from services.index.unit_points import KINDS
 
 Found = TypeVar("Found")
 
-POINTS_PER_CHUNK = 4
-"""Points that are fetched for each chunk wanted: a chunk's own pairs come close to the same question."""
+POINTS_PER_CHUNK, MORE_POINTS_PER_CHUNK = 4, 20
+"""Points that an index is asked for at first for each chunk wanted, since a chunk's own pairs come close to the same
+question; and once more where those are of too few chunks. A chunk may have fifty pairs: what is lacking then is scanned
+for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +84,11 @@ async def nearest_units(
         wanted = kinds or kinds_of(live.methods, method=method)
         values = {
             "tenant": scope.tenant, "kinds": list(wanted), "vector": half_vector(vector), "limit": limit,
-            "points": POINTS_PER_CHUNK * limit,
         } | scope.filters.parameters(scope.collection_ids)
         if wanted:
             matches += await _fetch(
-                connection, NEAREST, values, live=live, space_id=scope.space_id, filters=scope.filters,
-                row=UnitMatch, limit=limit, exact=exact,
+                connection, NEAREST_UNITS, values, live=live, space_id=scope.space_id, filters=scope.filters,
+                row=UnitMatch, exact=exact,
             )
     return sorted(matches, key=lambda match: -(match.similarity or 0.0))[:limit]
 
@@ -107,11 +111,10 @@ async def nearest_pairs(
     pairs: list[NearPair] = []
     for live in await _live(connection, tenant, [str(row[0])], space_id=space_id):
         values = {
-            "tenant": tenant, "kinds": ["qa_pair"], "vector": half_vector(vector), "limit": limit, "points": limit,
+            "tenant": tenant, "kinds": ["qa_pair"], "vector": half_vector(vector), "limit": limit,
         } | filters.parameters([str(row[0])])
         pairs += await _fetch(
-            connection, NEAREST_PAIRS, values, live=live, space_id=space_id, filters=filters, row=NearPair,
-            limit=limit,
+            connection, NEAREST_PAIRS, values, live=live, space_id=space_id, filters=filters, row=NearPair
         )
     return pairs
 
@@ -137,25 +140,46 @@ async def _live(
         return await cursor.fetchall()
 
 
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """What is read of the points nearest to a vector."""
+
+    text: str
+    exact: str
+    """How the points are found without an index."""
+    points_each: Sequence[int]
+    """How many points are looked at for each row wanted: at first, and where an index is asked once more."""
+
+
 async def _fetch(
-    connection: Connection, statement: str, values: dict[str, Any], *, live: _Live, space_id: str, filters: Filters,
-    row: type[Found], limit: int, exact: bool = False,
+    connection: Connection, statement: _Statement, values: dict[str, Any], *, live: _Live, space_id: str,
+    filters: Filters, row: type[Found], exact: bool = False,
 ) -> list[Found]:
-    """Run a statement over the points nearest to a vector; what an index leaves out is scanned for."""
-    condition = sql.SQL(filters.narrowed("unit_id"))
-    found: list[Found] = []
-    if live.indexed and not exact:
-        await connection.execute(CONFIGURE_HNSW, (str(min(candidates_of(limit), HNSW_CANDIDATES_MAX)),))
-    for approximate in (True, False) if live.indexed and not exact else (False,):
-        near = sql.SQL(NEAR_INDEXED if approximate else NEAR_EXACT).format(
+    """Return what is read of the points nearest to a vector; what an index leaves out is scanned for."""
+    limit: int = values["limit"]
+
+    async def read(near: str, *, points: int) -> tuple[list[Found], int]:
+        """Return what was found, and of how many points."""
+        rendered = sql.SQL(near).format(
             build=sql.Literal(live.build_id), space=sql.Literal(space_id), dimension=sql.Literal(live.dimension),
-            condition=condition,
+            condition=sql.SQL(filters.narrowed("unit_id")),
         )
-        async with connection.cursor(row_factory=class_row(row)) as cursor:
-            await cursor.execute(sql.SQL(statement).format(near=near), values)
-            found = await cursor.fetchall()
+        async with connection.cursor(row_factory=dict_row) as cursor:
+            await cursor.execute(sql.SQL(statement.text).format(near=rendered), values | {"points": points})
+            rows = await cursor.fetchall()
+        looked_at = max((each.pop("points") for each in rows), default=0)
+        return [row(**each) for each in rows], looked_at
+
+    for points_each in statement.points_each if live.indexed and not exact else ():
+        points = points_each * limit
+        candidates = min(max(candidates_of(limit), points), HNSW_CANDIDATES_MAX)
+        await connection.execute(CONFIGURE_HNSW, (str(candidates),))
+        found, looked_at = await read(NEAR_INDEXED, points=points)
         if len(found) >= limit:
-            break
+            return found
+        if looked_at < points:
+            break  # the index has no more of them, however many are asked for
+    found, _ = await read(statement.exact, points=statement.points_each[0] * limit)
     return found
 
 
@@ -166,15 +190,46 @@ join embedding_spaces as space on space.space_id = %(space_id)s
 where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[]) and unit_builds.state = 'live'
 """
 
-# Materialised, so that the planner cannot use the index.
-NEAR_EXACT = """
+_SCANNED = """
 scanned as materialized (
     select unit_id, kind, subject_id, embedding <=> %(vector)b as distance
     from unit_points
     where tenant = %(tenant)s and build_id = {build} and space_id = {space} and kind = any(%(kinds)s) {condition}
-),
+)
+"""
+
+# Materialised, so that the planner cannot use the index.
+NEAR_EXACT = f"""
+{_SCANNED},
 near as materialized (
     select unit_id, kind, subject_id, distance from scanned order by distance limit %(points)s
+)
+"""
+
+# By unit where the nearest points are of too few: they may all be of one. Else not, for that takes half as long again.
+NEAR_EXACT_UNITS = f"""
+{_SCANNED},
+first as materialized (
+    select unit_id, kind, subject_id, distance from scanned order by distance limit %(points)s
+),
+found as materialized (
+    select count(distinct unit_id) < %(limit)s as too_few from first
+),
+closest as (
+    select unit_id, min(distance) as distance
+    from scanned
+    where (select too_few from found)
+    group by unit_id
+    order by min(distance)
+    limit %(limit)s
+),
+near as materialized (
+    select unit_id, kind, subject_id, distance from first where not (select too_few from found)
+    union all
+    select unit_id, kind, subject_id, distance
+    from scanned
+    join closest using (unit_id, distance)
+    where (select too_few from found)
 )
 """
 
@@ -189,7 +244,7 @@ near as materialized (
 )
 """
 
-NEAREST = """
+_NEAREST_UNITS = """
 with {near},
 best as (
     select distinct on (unit_id) unit_id, kind, subject_id, distance
@@ -197,7 +252,8 @@ best as (
     order by unit_id, distance
 )
 select unit.chunk_id, unit.unit_id, unit.category, unit.summary, unit.keywords, best.kind,
-       coalesce(pair.question, '') as question, coalesce(pair.answer, '') as answer, 1.0 - distance as similarity
+       coalesce(pair.question, '') as question, coalesce(pair.answer, '') as answer, 1.0 - distance as similarity,
+       (select count(*) from near) as points
 from best
 join units as unit on unit.unit_id = best.unit_id
 left join unit_pairs as pair on best.kind = 'qa_pair' and pair.pair_id = best.subject_id
@@ -205,6 +261,8 @@ where unit.tenant = %(tenant)s
 order by distance, unit.chunk_id
 limit %(limit)s
 """
+
+NEAREST_UNITS = _Statement(_NEAREST_UNITS, NEAR_EXACT_UNITS, (POINTS_PER_CHUNK, MORE_POINTS_PER_CHUNK))
 
 OF_CHUNKS = """
 select unit.chunk_id, unit.unit_id, unit.category, unit.summary, unit.keywords
@@ -216,10 +274,11 @@ where unit.tenant = %(tenant)s and unit.chunk_id = any(%(chunk_ids)s::uuid[]) an
 
 SELECT_COLLECTION = "select collection_id from collections where tenant = %(tenant)s and name = %(collection)s"
 
-NEAREST_PAIRS = """
+_NEAREST_PAIRS = """
 with {near}
 select pair.pair_id, pair.question, pair.answer, unit.category, unit.chunk_id, unit.document_id, unit.version_id,
-       document.title, chunk.heading_path, pair.edited_by, unit.edited_at, 1.0 - distance as similarity
+       document.title, chunk.heading_path, pair.edited_by, unit.edited_at, 1.0 - distance as similarity,
+       (select count(*) from near) as points
 from near
 join unit_pairs as pair on pair.pair_id = near.subject_id
 join units as unit on unit.unit_id = near.unit_id
@@ -228,3 +287,5 @@ join documents as document on document.document_id = unit.document_id
 where unit.tenant = %(tenant)s and unit.state = 'enriched'
 order by distance, pair.pair_id
 """
+
+NEAREST_PAIRS = _Statement(_NEAREST_PAIRS, NEAR_EXACT, (1,))

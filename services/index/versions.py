@@ -10,7 +10,7 @@ the version's, then the job's: one order, no deadlock. The dispatcher alone star
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from psycopg.types.json import Jsonb
 
 from services.chassis.ids import new_id
 from services.chassis.postgres import Connection
+from services.index.chunking_digest import chunking_digest
 
 QUEUED_TIMES = 24
 """So many times the usual age a version is left alone while messages of its tenant and lane are known to wait."""
@@ -94,6 +95,7 @@ class WaitingVersion(VersionReference):
     chunking_target: int
     chunking_overlap: int
     chunking_maximum: int
+    configuration_digest: str
 
 
 async def accept(connection: Connection, new: NewVersion) -> Acceptance:
@@ -127,6 +129,9 @@ async def accept(connection: Connection, new: NewVersion) -> Acceptance:
 async def release(connection: Connection, *, in_flight_max: int, limit: int) -> list[WaitingVersion]:
     """Mark waiting versions as released, oldest first, at most `in_flight_max` under way per tenant and lane.
 
+    From then on a version is cut as its collection was to be cut at its release, however often it is released again:
+    batches of different cuts are not one document.
+
     The caller puts their messages into the outbox in the same transaction, of `ALL_TENANTS`. One process releases at
     a time; for the others there is nothing to do.
     """
@@ -136,7 +141,7 @@ async def release(connection: Connection, *, in_flight_max: int, limit: int) -> 
         return []
     async with connection.cursor(row_factory=class_row(WaitingVersion)) as waiting:
         await waiting.execute(RELEASE, {"in_flight_max": in_flight_max, "limit": limit})
-        return await waiting.fetchall()
+        return await _labelled(connection, await waiting.fetchall())
 
 
 async def stalled(
@@ -158,13 +163,31 @@ async def stalled(
             "tenants": [tenant for tenant, _ in queued], "lanes": [lane for _, lane in queued],
         }
         await waiting.execute(RELEASE_AGAIN, values)
-        return await waiting.fetchall()
+        return await _labelled(connection, await waiting.fetchall())
 
 
 async def oldest_under_way(connection: Connection) -> dict[str, float]:
     """Return how long the oldest document that is not yet found or given up has waited, in seconds by lane."""
     cursor = await connection.execute(OLDEST)
     return {str(lane): float(seconds) for lane, seconds in await cursor.fetchall()}
+
+
+async def _labelled(connection: Connection, released: list[WaitingVersion]) -> list[WaitingVersion]:
+    """Have versions bear the digest of what they will be cut with, which may not be what they were accepted with."""
+    labelled = [
+        replace(version, configuration_digest=chunking_digest(
+            method=version.chunking_method, unit=version.chunking_unit, target=version.chunking_target,
+            overlap=version.chunking_overlap, maximum=version.chunking_maximum,
+        ))
+        for version in released
+    ]
+    changed = [now for now, before in zip(labelled, released, strict=True) if now != before]
+    if changed:
+        await connection.execute(LABEL, {
+            "version_ids": [version.version_id for version in changed],
+            "digests": [version.configuration_digest for version in changed],
+        })
+    return labelled
 
 
 async def _known(connection: Connection, values: dict[str, Any]) -> Acceptance | None:
@@ -295,9 +318,16 @@ WAITING_COLUMNS = """
     version.tenant, version.collection_id, version.document_id, version.version_id, version.generation,
     version.job_id, version.lane, version.request_id, version.space_id, version.original_key, version.content_sha256,
     version.size_bytes, version.filename, version.content_type, version.title, document.source, start_stage,
-    collection.name as collection, parse_again, chunking_method, chunking_unit, chunking_target, chunking_overlap,
-    chunking_maximum
+    collection.name as collection, parse_again, configuration_digest, version.chunking ->> 'method' as chunking_method,
+    version.chunking ->> 'unit' as chunking_unit, (version.chunking ->> 'target')::integer as chunking_target,
+    (version.chunking ->> 'overlap')::integer as chunking_overlap,
+    (version.chunking ->> 'maximum')::integer as chunking_maximum
 """
+
+_CHUNKING = """jsonb_build_object(
+        'method', chunking_method, 'unit', chunking_unit, 'target', chunking_target, 'overlap', chunking_overlap,
+        'maximum', chunking_maximum
+    )"""
 
 # By tenant and lane first, so that the cost is that of the tenants, however long one's backlog is.
 RELEASE = f"""
@@ -324,8 +354,8 @@ with chosen as materialized (
 released as (
     update document_versions as version
     set state = 'released', released_at = now(),
-        -- The collection may have been switched to another space while the version waited.
-        space_id = collection.space_id
+        -- The collection may have been switched to another space, or to another chunking, while the version waited.
+        space_id = collection.space_id, chunking = {_CHUNKING}
     from chosen, documents as document, collections as collection
     where version.version_id = chosen.version_id
       and version.state = 'accepted'
@@ -336,6 +366,12 @@ released as (
 select {", ".join(column.name for column in fields(WaitingVersion))}
 from released
 order by place, created_at
+"""
+
+LABEL = """
+update document_versions as version set configuration_digest = label.digest
+from unnest(%(version_ids)s::uuid[], %(digests)s::text[]) as label (version_id, digest)
+where version.version_id = label.version_id
 """
 
 # By tenant and lane, as above; a state is named, for the index holds no other.
@@ -370,7 +406,9 @@ with chosen as materialized (
 )
 update document_versions as version
 -- Not before `before`, or the next page would be these again.
-set released_at = greatest(now(), %(before)s::timestamptz)
+set released_at = greatest(now(), %(before)s::timestamptz),
+    -- A service that noted no chunking may have released it before.
+    chunking = coalesce(version.chunking, {_CHUNKING})
 from chosen, documents as document, collections as collection
 where version.version_id = chosen.version_id
   and document.document_id = version.document_id

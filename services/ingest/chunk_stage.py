@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.chassis import ids, subjects
 from services.chassis.consuming import Consumer, Delivery
@@ -14,10 +18,10 @@ from services.chassis.objects import ObjectStore
 from services.chassis.postgres import Database
 from services.index import stored_chunks
 from services.index.language import detect
-from services.index.stored_chunks import StoredChunk
+from services.index.stored_chunks import StoredChunk, StoredDocument
 from services.ingest.chunking.chunks import Chunk
 from services.ingest.chunking.cutting import Contexts, cut
-from services.ingest.counted_spaces import CountedSpaces
+from services.ingest.counted_spaces import CountedSpace, CountedSpaces
 from services.ingest.documents import ParsedDocument
 from services.ingest.messages import chunking_configuration
 from services.ingest.progress import CHUNKED, Progress
@@ -29,6 +33,20 @@ STAGE = "chunk"
 BATCH_CHUNKS_MAX = 32
 BATCH_BYTES_MAX = subjects.BODY_BYTES_MAX * 3 // 4
 """A quarter is left for ids, headings and the frame of the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CutDocument:
+    """A document in batches."""
+
+    title: str
+    batches: list[list[Chunk]]
+    digest: str
+
+    @classmethod
+    def of(cls, title: str, chunks: Sequence[Chunk], space: CountedSpace) -> _CutDocument:
+        batches = list(batched(chunks, dimension=space.dimension))
+        return cls(title, batches, cut_digest(batches))
 
 
 class ChunkStage:
@@ -61,33 +79,32 @@ class ChunkStage:
 
     async def handle(self, parsed: events_pb2.DocumentParsed, delivery: Delivery) -> None:
         """Cut one document and publish its batches."""
-        title, chunks = await self._chunks(parsed, self._spaces.of(parsed.space_id).tokens)
-        await self._publish(parsed, title, chunks, identity=delivery.identity)
+        await self._publish(parsed, await self._cut_parsed(parsed), identity=delivery.identity)
 
     async def cut(self, parsed: events_pb2.DocumentParsed, document: ParsedDocument, *, identity: str) -> None:
         """Cut a document that was read in this process; `identity` tells its batches from those of other messages."""
-        tokens = self._spaces.of(parsed.space_id).tokens
-        title, chunks = await asyncio.to_thread(_cut, document, parsed, tokens)
-        await self._publish(parsed, title, chunks, identity=identity)
+        made = await asyncio.to_thread(_cut, document, parsed, self._spaces.of(parsed.space_id))
+        await self._publish(parsed, made, identity=identity)
 
-    async def _publish(
-        self, parsed: events_pb2.DocumentParsed, title: str, chunks: Sequence[Chunk], *, identity: str
-    ) -> None:
+    async def _publish(self, parsed: events_pb2.DocumentParsed, made: _CutDocument, *, identity: str) -> None:
         version = parsed.version
-        batches = list(batched(chunks, dimension=self._spaces.of(parsed.space_id).dimension))
+        cut_at = Timestamp()
+        cut_at.GetCurrentTime()
         await failpoint("chunk.after-work")
         self._progress.advance(version, CHUNKED)
         configuration_digest = chunking_configuration(parsed.chunking).digest()
-        for batch_no, batch in enumerate(batches):
+        for batch_no, batch in enumerate(made.batches):
             ready = events_pb2.ChunksReady(
                 version=version,
                 space_id=parsed.space_id,
                 batch_no=batch_no,
-                batch_count=len(batches),
-                title=title,
+                batch_count=len(made.batches),
+                title=made.title,
                 source=parsed.source,
                 chunking=parsed.chunking,
                 chunks=[_message(chunk, parsed, configuration_digest) for chunk in batch],
+                cut=made.digest,
+                cut_at=cut_at,
             )
             await self._jetstream.publish(
                 subjects.CHUNKS_READY,
@@ -99,15 +116,17 @@ class ChunkStage:
             )
             await failpoint("chunk.between-batches")
 
-    async def _chunks(self, parsed: events_pb2.DocumentParsed, tokens: Tokens) -> tuple[str, list[Chunk]]:
-        if parsed.start_stage == "embed":
-            title, stored = await self._stored(parsed)
-            if stored:
-                return title, await asyncio.to_thread(with_contexts, title, stored, tokens)
+    async def _cut_parsed(self, parsed: events_pb2.DocumentParsed) -> _CutDocument:
+        space = self._spaces.of(parsed.space_id)
+        stored = await self._stored(parsed) if parsed.start_stage == "embed" else None
+        if stored is not None and stored.chunks:
+            # The text is theirs, whatever has read the original since.
+            parsed.version.parser_version = stored.parser_version
+            return await asyncio.to_thread(_cut_before, stored, space)
         artefact = await self._objects.get(parsed.artefact.key, sha256=parsed.artefact.sha256)
-        return await asyncio.to_thread(lambda: _cut(ParsedDocument.from_bytes(artefact), parsed, tokens))
+        return await asyncio.to_thread(lambda: _cut(ParsedDocument.from_bytes(artefact), parsed, space))
 
-    async def _stored(self, parsed: events_pb2.DocumentParsed) -> tuple[str, list[StoredChunk]]:
+    async def _stored(self, parsed: events_pb2.DocumentParsed) -> StoredDocument | None:
         version = parsed.version
         async with self._database.transaction(tenant=version.tenant, read_only=True) as connection:
             return await stored_chunks.of_document(
@@ -144,12 +163,27 @@ def with_contexts(title: str, stored: Sequence[StoredChunk], tokens: Tokens) -> 
     return chunks
 
 
-def _cut(
-    document: ParsedDocument, parsed: events_pb2.DocumentParsed, tokens: Tokens
-) -> tuple[str, list[Chunk]]:
+def _cut(document: ParsedDocument, parsed: events_pb2.DocumentParsed, space: CountedSpace) -> _CutDocument:
     document = document.named(title=parsed.title, filename=parsed.filename)
-    chunks = cut(document, chunking_configuration(parsed.chunking), tokens, detect_language=detect)
-    return document.title, chunks
+    chunks = cut(document, chunking_configuration(parsed.chunking), space.tokens, detect_language=detect)
+    return _CutDocument.of(document.title, chunks, space)
+
+
+def _cut_before(stored: StoredDocument, space: CountedSpace) -> _CutDocument:
+    return _CutDocument.of(stored.title, with_contexts(stored.title, stored.chunks, space.tokens), space)
+
+
+def cut_digest(batches: Sequence[Sequence[Chunk]]) -> str:
+    """Return 32 hex digits that differ wherever a batch would hold other passages, or would be embedded otherwise."""
+    digest = hashlib.sha256()
+    for batch in batches:
+        digest.update(f"{len(batch)}\n".encode())
+        for chunk in batch:
+            digest.update("\0".join((
+                f"{chunk.start_character}-{chunk.end_character}-{chunk.page}", *chunk.heading_path, chunk.text,
+                chunk.embedding_text, "",
+            )).encode())
+    return digest.hexdigest()[:32]
 
 
 def batched(chunks: Sequence[Chunk], *, dimension: int) -> Iterator[list[Chunk]]:

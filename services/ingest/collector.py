@@ -150,28 +150,35 @@ class Collector:
                 await manifest.settle_unchanged(connection, claimed)
             telemetry.objects_total.labels("unchanged").inc()
         else:
-            try:
-                await self._take_in(claimed, rule, store, found)
-            except DocumentRejected as error:
-                await self._refuse(claimed, rule, found, error)
+            await self._take_in(claimed, rule, store)
 
-    async def _take_in(
-        self, claimed: ClaimedObject, rule: BucketRule, store: ObjectStore, found: StoredObject
-    ) -> None:
-        name = PurePosixPath(claimed.key).name
-        limit = min(rule.size_bytes_max or self._intake.document_bytes_max, self._intake.document_bytes_max)
-        if found.size_bytes > limit:
-            raise DocumentTooLarge(
-                f"“{name}” has {found.size_bytes / 2**20:,.1f} MiB, more than the {limit / 2**20:,.1f} allowed; split "
-                "it, or raise the rule's size_bytes_max or SOURCIER_INGEST_DOCUMENT_BYTES_MAX", bytes_max=limit,
-            )
-        if found.size_bytes == 0:
-            raise DocumentEmpty(f"“{name}” is empty: 0 bytes.")
+    async def _take_in(self, claimed: ClaimedObject, rule: BucketRule, store: ObjectStore) -> None:
         opened = await store.open_stream(claimed.key)
         if opened is None:
             await self._remove(claimed)
             return
+        # What was found before may have been overwritten since: what is opened here is what is read.
         read, pieces = opened
+        try:
+            self._check_size(claimed, rule, read)
+            await self._copy(claimed, rule, read, pieces)
+        except DocumentRejected as error:
+            await self._refuse(claimed, rule, read, error)
+
+    def _check_size(self, claimed: ClaimedObject, rule: BucketRule, read: StoredObject) -> None:
+        name = PurePosixPath(claimed.key).name
+        limit = min(rule.size_bytes_max or self._intake.document_bytes_max, self._intake.document_bytes_max)
+        if read.size_bytes > limit:
+            raise DocumentTooLarge(
+                f"“{name}” has {read.size_bytes / 2**20:,.1f} MiB, more than the {limit / 2**20:,.1f} allowed; split "
+                "it, or raise the rule's size_bytes_max or SOURCIER_INGEST_DOCUMENT_BYTES_MAX", bytes_max=limit,
+            )
+        if read.size_bytes == 0:
+            raise DocumentEmpty(f"“{name}” is empty: 0 bytes.")
+
+    async def _copy(
+        self, claimed: ClaimedObject, rule: BucketRule, read: StoredObject, pieces: AsyncIterator[bytes]
+    ) -> None:
         header = _header(claimed, rule)
         check_header(header)
         key = original_key(tenant=claimed.tenant, upload_id=new_id())

@@ -63,5 +63,5 @@ class IndexBuilding:
             memory_bytes_max=self._memory_bytes_max,
         ):
             logger.info("HNSW index built", extra={"partition": partition})
-        for name in await unit_indexes.build_unit_indexes(self._database):
+        for name in await unit_indexes.build_unit_indexes(self._database, memory_bytes_max=self._memory_bytes_max):
             logger.info("HNSW index of knowledge units built", extra={"index": name})

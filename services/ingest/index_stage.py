@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import UTC
 
 from services.chassis import subjects, telemetry
 from services.chassis.consuming import Consumer, Delivery
@@ -12,7 +13,7 @@ from services.chassis.ids import age_seconds
 from services.chassis.jetstream import JetStream
 from services.chassis.postgres import Database
 from services.index import batches, outbox, rebuilding
-from services.index.batches import Batch, IndexedChunk, Staging
+from services.index.batches import Batch, Cut, IndexedChunk, Staging
 from services.index.outbox import OutboxMessage
 from services.index.rebuilding import ChunkVectors
 from services.ingest.messages import version_reference
@@ -125,6 +126,8 @@ def _batch(embedded: events_pb2.ChunksEmbedded) -> Batch:
         title=embedded.title,
         method=embedded.chunking.method,
         chunks=tuple(_chunk(entry) for entry in embedded.chunks),
+        cut=Cut(embedded.cut, embedded.cut_at.ToDatetime(tzinfo=UTC)) if embedded.cut else None,
+        parser_version=embedded.version.parser_version,
     )
 
 

@@ -23,6 +23,8 @@ from services.ingest.storage import original_key
 
 METADATA_KEYS_MAX, METADATA_KEY_CHARACTERS_MAX, METADATA_VALUE_CHARACTERS_MAX = 64, 64, 1024
 NAME_CHARACTERS_MAX = 1024
+SOURCE_BYTES_MAX = 2_048
+"""In UTF-8: a collection's documents are told apart by an index over their sources, whose entries take 2,704 bytes."""
 SEEN_MAX = 10_000
 """Collections that are remembered to have been there."""
 
@@ -185,6 +187,12 @@ def check_header(header: Header) -> None:
                 f"{field} has {len(value)} characters or holds NUL; send at most {NAME_CHARACTERS_MAX}, without NUL",
                 field=f"header.{field}",
             )
+    source_bytes = len(header.source.encode())
+    if source_bytes > SOURCE_BYTES_MAX:
+        raise InvalidArgument(
+            f"source has {source_bytes:,} bytes in UTF-8; send at most {SOURCE_BYTES_MAX:,}: shorten it, as by leaving "
+            "out folders, and keep it the document's own", field="header.source",
+        )
     if len(header.metadata) > METADATA_KEYS_MAX:
         raise InvalidArgument(
             f"metadata has {len(header.metadata)} keys; send at most {METADATA_KEYS_MAX}", field="header.metadata"

@@ -107,7 +107,8 @@ class Maintenance:
             pass
 
     async def _expire_all(self, stopping: asyncio.Event) -> None:
-        while await self.expire_documents() == SWEEP_LIMIT and not stopping.is_set():
+        kept = set[str]()
+        while await self.expire_documents(kept) == SWEEP_LIMIT and not stopping.is_set():
             await self._refresh()  # searches rank by the frequencies meanwhile
 
     async def _forget_expired(self) -> None:
@@ -128,22 +129,35 @@ class Maintenance:
             await sweeping.forget_versions(connection, over)
         return len(over)
 
-    async def expire_documents(self) -> int:
-        """Remove documents older than their collection keeps them; return how many, `SWEEP_LIMIT` at most.
+    async def expire_documents(self, kept: set[str]) -> int:
+        """Remove documents older than their collection keeps them; return how many it tried, `SWEEP_LIMIT` at most.
 
-        What another process removed meanwhile counts too: called until fewer are returned, this comes to an end.
+        One that cannot be removed is told of, and noted in `kept`: it is left to the next sweep, and keeps no other
+        from its turn. What another process removed meanwhile counts too: called until fewer are returned, this comes to
+        an end.
         """
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
-            expired = await sweeping.expired_documents(connection, limit=SWEEP_LIMIT)
-        for tenant, document_id in expired:
-            async with self._database.transaction(tenant=tenant) as connection:
-                if not await sweeping.lock_expired(connection, tenant=tenant, document_id=document_id):
-                    continue
-                deletion = await self._removal.remove_rows(connection, tenant=tenant, document_id=document_id)
-            await self._removal.remove_files(deletion.file_removals, tenant=tenant)
-            telemetry.expired_documents_total.inc()
-            logger.info("older than its collection keeps documents", extra={"document_id": document_id})
-        return len(expired)
+            # In no order: as many more as are left out, so that there are others among them.
+            expired = await sweeping.expired_documents(connection, limit=SWEEP_LIMIT + len(kept))
+        due = [(tenant, document_id) for tenant, document_id in expired if document_id not in kept][:SWEEP_LIMIT]
+        for tenant, document_id in due:
+            try:
+                await self._expire(tenant=tenant, document_id=document_id)
+            except ServiceError as error:
+                kept.add(document_id)
+                telemetry.degradations_total.labels("retention", error.reason).inc()
+                logger.warning("older than its collection keeps documents, and not removed: %s", error,
+                               extra={"document_id": document_id})
+        return len(due)
+
+    async def _expire(self, *, tenant: str, document_id: str) -> None:
+        async with self._database.transaction(tenant=tenant) as connection:
+            if not await sweeping.lock_expired(connection, tenant=tenant, document_id=document_id):
+                return
+            deletion = await self._removal.remove_rows(connection, tenant=tenant, document_id=document_id)
+        await self._removal.remove_files(deletion.file_removals, tenant=tenant)
+        telemetry.expired_documents_total.inc()
+        logger.info("older than its collection keeps documents", extra={"document_id": document_id})
 
 
 async def _tried(step: str, work: Callable[[], Awaitable[object]], stopping: asyncio.Event) -> bool:

@@ -22,7 +22,7 @@ from services.ingest.places import long_places
 from services.ingest.progress import LOCATED, METADATA, PARSED, Progress
 from services.ingest.recent import RecentOriginals
 from services.ingest.sandbox import ParserPool
-from services.ingest.storage import parsed_key
+from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, parsed_key
 from sourcier.events.v1 import events_pb2
 
 STAGE = "parse"
@@ -133,7 +133,7 @@ class ParseStage:
 
 def _parsed(received: events_pb2.DocumentReceived) -> events_pb2.DocumentParsed:
     """Return what the next stage is told, but for where the artefact is."""
-    return events_pb2.DocumentParsed(
+    parsed = events_pb2.DocumentParsed(
         version=received.version,
         title=received.title,
         filename=received.filename,
@@ -144,3 +144,6 @@ def _parsed(received: events_pb2.DocumentReceived) -> events_pb2.DocumentParsed:
         start_stage=received.start_stage,
         collection=received.collection,
     )
+    # Also of an artefact that was there: its key has the version.
+    parsed.version.parser_version = PARSER_AND_ARTEFACT_VERSION
+    return parsed

@@ -1,7 +1,8 @@
 """Moves accepted documents on: releases them into the pipeline a few at a time, and publishes the outbox.
 
 Back-pressure is a queue in the database, not a refused publish in the middle of the pipe. Both halves wake when told
-that there is work and look by themselves once a second: the telling is a hint, the tables are the record.
+that there is work and look by themselves once a second: the telling is a hint, the tables are the record. Nobody waits
+for room here: what a full hop refuses waits in the outbox, and the others go past it.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TypeVar
 
 from services.chassis import subjects, telemetry
-from services.chassis.errors import ServiceError
+from services.chassis.errors import ResourceExhausted, ServiceError
 from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import first_of
@@ -24,11 +26,15 @@ from services.ingest.messages import received_message
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 LOOK_SECONDS = 1.0
 RELEASE_LIMIT = 64
 PUBLISH_LIMIT = 100
 PUBLISH_BYTES_MAX = 1024 * 1024
 """Sent before the first of them is acknowledged; a larger message is sent alone."""
+POSTPONED_SECONDS = 5.0
+"""How long the messages of a full hop wait in the outbox before it is tried again."""
 BROKER_SECONDS = 5.0
 """How often the broker's streams are compared with what they were."""
 HOUSEKEEPING_SECONDS = 60.0
@@ -59,15 +65,12 @@ class Relay:
         """Move documents on until told to stop."""
         while not stopping.is_set():
             self._woken.clear()
-            more = False
-            try:
-                # What was not taken in full leaves nothing to look for, until somebody wakes us.
-                more = await self._dispatch() == RELEASE_LIMIT
-                more = await self._publish() == PUBLISH_LIMIT or more
-                await self._look_at_broker()
-                await self._keep_house()
-            except ServiceError as error:
-                logger.warning("relay: %s", error)
+            # Each has a try of its own: where one fails again and again, the others go on.
+            # What was not taken in full leaves nothing to look for, until somebody wakes us.
+            more = await _tried(self._dispatch) == RELEASE_LIMIT
+            more = await _tried(self._publish) == PUBLISH_LIMIT or more
+            await _tried(self._look_at_broker)
+            await _tried(self._keep_house)
             if not more:
                 await first_of(self._woken, stopping, seconds=LOOK_SECONDS)
 
@@ -98,24 +101,39 @@ class Relay:
         async with self._database.transaction(tenant=ALL_TENANTS, flushed=False, by_key=True) as connection:
             messages = await outbox.take(connection, limit=PUBLISH_LIMIT)
             sent: list[int] = []
+            full: set[str] = set()
             failed: list[ServiceError] = []
             for together in _together(messages):
+                trying = [message for message in together if message.subject not in full]
                 # In their order, without waiting for each other's acknowledgement: that is most of a message's time.
-                errors = await asyncio.gather(*map(self._publish_one, together))
-                sent += [message.outbox_id for message, error in zip(together, errors, strict=True) if error is None]
-                failed += filter(None, errors)
+                errors = await asyncio.gather(*map(self._publish_one, trying))
+                sent += [message.outbox_id for message, error in zip(trying, errors, strict=True) if error is None]
+                full |= {message.subject for message, error in zip(trying, errors, strict=True)
+                         if isinstance(error, ResourceExhausted)}
+                failed += [error for error in errors if error and not isinstance(error, ResourceExhausted)]
                 if failed:
                     break
             if sent:
                 await outbox.sent(connection, sent)
+            if full:
+                await self._postpone(connection, full)
         if failed:
             raise failed[0]
         return len(messages)
 
+    async def _postpone(self, connection: Connection, full: set[str]) -> None:
+        """Let all that is due for full hops wait: else each round would read it again, in front of the others."""
+        count = await outbox.postpone(connection, subjects=sorted(full), seconds=POSTPONED_SECONDS)
+        telemetry.degradations_total.labels(self.name, ResourceExhausted.reason).inc(count)
+        logger.warning("%d messages wait in the outbox, their queues are full", count,
+                       extra={"subjects": sorted(full)})
+
     async def _publish_one(self, message: PendingMessage) -> ServiceError | None:
         """Publish a message; return why it has to be tried again."""
         try:
-            await self._jetstream.publish_payload(message.subject, message.payload, message_id=message.message_id)
+            await self._jetstream.publish_payload(
+                message.subject, message.payload, message_id=message.message_id, wait_seconds=0
+            )
             # A crash between here and the commit publishes twice; the stages' keys and states know.
             await failpoint("relay.after-publish")
         except ServiceError as error:
@@ -179,8 +197,31 @@ class Relay:
             await self._put(connection, stalled, attempt=f"-{time.time_ns()}")
 
 
+async def _tried(work: Callable[[], Awaitable[T]]) -> T | None:
+    try:
+        return await work()
+    except ServiceError as error:
+        logger.warning("relay: %s", error)
+        return None
+
+
 def _together(messages: Sequence[PendingMessage]) -> Iterator[list[PendingMessage]]:
-    """Yield runs of messages, in their order, of so many bytes at most."""
+    """Yield what is published at once: runs of messages of so many bytes at most, in the order of each subject.
+
+    The first message of each subject goes ahead of its others, so that a full hop costs one try a round.
+    """
+    tried: set[str] = set()
+    for run in _runs(messages):
+        first: dict[str, PendingMessage] = {}
+        for message in run:
+            if message.subject not in tried:
+                first.setdefault(message.subject, message)
+        tried |= first.keys()
+        ahead = list(first.values())
+        yield from filter(None, (ahead, [message for message in run if message is not first.get(message.subject)]))
+
+
+def _runs(messages: Sequence[PendingMessage]) -> Iterator[list[PendingMessage]]:
     run: list[PendingMessage] = []
     size = 0
     for message in messages:

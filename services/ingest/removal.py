@@ -1,19 +1,21 @@
-"""Takes a document out of everything: rows in one transaction, then the files that only it needed."""
+"""Takes documents out of everything: rows in a transaction, then the files that only they needed."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from services.chassis import subjects
 from services.chassis.errors import ServiceError
 from services.chassis.objects import ObjectStore
 from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index import documents, file_removals, outbox
+from services.index import collection_deletions, documents, file_removals, outbox
 from services.index.documents import Deletion
 from services.index.file_removals import FileRemoval
 from services.index.outbox import OutboxMessage
+from services.index.pagination import FIRST_KEY
 from services.ingest.storage import artefacts_prefix
 from sourcier.events.v1 import events_pb2
 
@@ -21,6 +23,14 @@ logger = logging.getLogger(__name__)
 
 FILES_LIMIT = 20
 """Of one transaction: whoever takes the same content in waits for its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionRemoval:
+    """What the deletion of a collection did."""
+
+    existed: bool
+    document_count: int = 0
 
 
 class Removal:
@@ -44,6 +54,33 @@ class Removal:
                 payload=deleted.SerializeToString(), message_id=f"{document_id}-deleted",
             ))
         return deletion
+
+    async def remove_collection(self, *, tenant: str, name: str) -> CollectionRemoval:
+        """Delete a collection with all it holds, page by page; deleting what is not there succeeds.
+
+        Cut off, what is deleted stays deleted and the collection is still there: called again, this goes on. Raises
+        `FailedPrecondition` while an agent answers from it.
+        """
+        async with self._database.transaction(tenant=tenant) as connection:
+            collection_id = await collection_deletions.find_collection(connection, tenant=tenant, name=name)
+        if collection_id is None:
+            return CollectionRemoval(existed=False)
+        document_count = 0
+        noted: list[int] = []
+        after: str | None = FIRST_KEY
+        while after is not None:
+            async with self._database.transaction(tenant=tenant) as connection:
+                page = await collection_deletions.delete_page(
+                    connection, tenant=tenant, collection_id=collection_id, after=after
+                )
+            document_count += page.document_count
+            noted += page.file_removals
+            after = page.after
+        async with self._database.transaction(tenant=tenant) as connection:
+            rest = await collection_deletions.delete_rest(connection, tenant=tenant, collection_id=collection_id)
+        # Last: nobody finds a document any more, and of a call that is cut off here the sweep removes the files.
+        await self.remove_files((*noted, *rest.file_removals), tenant=tenant)
+        return CollectionRemoval(existed=True, document_count=document_count + rest.document_count)
 
     async def remove_files(self, noted: tuple[int, ...], *, tenant: str) -> None:
         """Remove the files of a deletion, after its commit; those that do not go now are left to the sweep."""

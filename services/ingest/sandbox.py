@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from services.chassis import errors
+from services.chassis import errors, telemetry
 from services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly, Unavailable
 from services.ingest.documents import ParsedDocument
 from services.ingest.parsing.limits import ParsingLimits
@@ -39,6 +39,8 @@ endless loop must not slow its neighbours down, and most documents are read befo
 that has others to give it to gives way less the next time, and not at all the third."""
 LOOK_SECONDS = 5.0
 """How often a document that gave way is asked how long it was kept waiting."""
+KILLED_SECONDS = 5.0
+"""How long the end of a killed child is waited for; it takes milliseconds. Then the zygote is ended, too."""
 WAITED_SHARE_MAX = 1.0
 """Of the time limit: what a document that gave way was kept waiting is added to it, up to as much again."""
 _ZYGOTE = "services.ingest.parsing.zygote"
@@ -154,16 +156,14 @@ class ParserPool:
         try:
             outcome = await self._ended_in_time(zygote, identifier, ended, place, attempt)
         except asyncio.CancelledError:
-            zygote.kill(identifier)
-            # The child is dead within milliseconds; its directory must not go before it.
+            # The child's directory must not go before it.
             with contextlib.suppress(Unavailable):
-                await asyncio.shield(ended)
+                await self._kill(zygote, identifier, ended)
             raise
         if outcome is not None:
             return outcome
         waited = zygote.waited(identifier)
-        zygote.kill(identifier)
-        await ended
+        await self._kill(zygote, identifier, ended)
         filename, limit = command["source"]["filename"], self.limits.wall_seconds
         if waited >= limit * WAITED_SHARE_MAX and attempt < len(GIVE_WAY):
             raise Unavailable(
@@ -171,6 +171,22 @@ class ParserPool:
                 "it was kept waiting for a processor; another try gives way less."
             )
         raise DocumentTooCostly(f"Reading “{filename}” took more than the {limit:g} s allowed; it was stopped.")
+
+    async def _kill(
+        self, zygote: _ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]]
+    ) -> None:
+        """Kill a child and wait for its end; raise Unavailable where the zygote ended, or does not tell of it.
+
+        Waited for without a limit, a zygote that hangs would hold its documents for ever: their messages are kept
+        alive meanwhile.
+        """
+        zygote.kill(identifier)
+        await asyncio.wait((ended,), timeout=KILLED_SECONDS)
+        if not ended.done():
+            telemetry.degradations_total.labels("parse", "PROCESS_SILENT").inc()
+            _log.error("the parsing process does not answer; it is ended, and another one started")
+            zygote.abandon()
+        ended.result()
 
     async def _ended_in_time(
         self, zygote: _ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]], place: Place,
@@ -244,6 +260,7 @@ class _ZygoteProcess:
         self._process = process
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._waited: dict[int, float] = {}
+        self._abandoned = False
         self._reader = asyncio.create_task(self._read_replies(), name="parser-replies")
 
     @classmethod
@@ -275,7 +292,7 @@ class _ZygoteProcess:
     @property
     def ended(self) -> bool:
         """Whether no further request can be answered."""
-        return self._reader.done()
+        return self._abandoned or self._reader.done()
 
     def request(self, identifier: int, command: dict[str, Any]) -> asyncio.Future[dict[str, Any]]:
         """Ask for a parse; the future ends with the child."""
@@ -294,6 +311,13 @@ class _ZygoteProcess:
     def waited(self, identifier: int) -> float:
         """Return the seconds that a child had been kept waiting for a processor when it was last asked."""
         return self._waited.get(identifier, 0.0)
+
+    def abandon(self) -> None:
+        """Kill the zygote, which ends its children, and fail what waits for it; it is still to be stopped."""
+        self._abandoned = True
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        self._fail_waiting()
 
     async def stop(self) -> None:
         """Close the zygote's input, which ends it and its children, and wait."""
@@ -326,9 +350,12 @@ class _ZygoteProcess:
                 if future is not None and not future.done():
                     future.set_result(message)
         finally:
-            for future in self._waiting.values():
-                if not future.done():
-                    future.set_exception(Unavailable("The parsing process ended; the document will be tried again."))
+            self._fail_waiting()
+
+    def _fail_waiting(self) -> None:
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(Unavailable("The parsing process ended; the document will be tried again."))
 
 
 def _rejection(path: Path) -> DocumentRejected:

@@ -146,14 +146,9 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
     async def DeleteCollection(
         self, request: ingest_pb2.DeleteCollectionRequest, context: Context
     ) -> ingest_pb2.DeleteCollectionResponse:
-        """Delete a collection with its documents."""
-        tenant = tenant_of(context)
-        async with self._database.transaction(tenant=tenant) as connection:
-            deletion = await collections.delete_collection(connection, tenant=tenant, name=request.name)
-        await self._removal.remove_files(deletion.file_removals, tenant=tenant)
-        return ingest_pb2.DeleteCollectionResponse(
-            existed=deletion.existed, document_count=deletion.document_count
-        )
+        """Delete a collection with its documents, page by page."""
+        removal = await self._removal.remove_collection(tenant=tenant_of(context), name=request.name)
+        return ingest_pb2.DeleteCollectionResponse(existed=removal.existed, document_count=removal.document_count)
 
     async def UpdateCollection(
         self, request: ingest_pb2.UpdateCollectionRequest, context: Context

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from services.chassis.errors import AlreadyExists, DeadlineExceeded, InvalidArgument, ResourceExhausted
 from services.chassis.ids import is_id
+from services.chassis.postgres import Connection
 from services.chassis.serving import received, require, tenant_of
 from services.index import batches, transfer, unit_transfer
 from services.index.batches import Batch, IndexedChunk
@@ -35,16 +36,30 @@ Context = grpc.aio.ServicerContext[Any, Any]
 BATCH_CHUNKS = 32
 SHA256_BYTES = 32
 VECTOR_BYTES_PER_DIMENSION = 4
+COUNT_MAX = 2**31 - 1
+"""The most that a column of counts holds; the messages' fields hold twice as much."""
 
 
 @dataclass(frozen=True)
 class _Target:
     """Where an import goes."""
 
-    collection: Collection
+    collection: Collection | None
+    """None where there is none: it is made with the first document, and not at all where that one is refused."""
+    tenant: str
+    name: str
+    space_id: str
+    chunking: Chunking
     export_id: str
     dimension: int
     unit_methods: tuple[str, ...]
+
+    async def made(self, connection: Connection) -> Collection:
+        """Return the collection, made in this transaction where there was none."""
+        return self.collection or await transfer.make_target(
+            connection, tenant=self.tenant, name=self.name, space_id=self.space_id, chunking=self.chunking,
+            export_id=self.export_id,
+        )
 
 
 class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
@@ -76,7 +91,7 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
         if first is None or first.WhichOneof("part") != "header":
             raise InvalidArgument("the first message of an import is its header", field="header")
         target = await self._target(first.header, tenant=tenant)
-        response = transfer_pb2.ImportCollectionResponse(collection=target.collection.name)
+        response = transfer_pb2.ImportCollectionResponse(collection=target.name)
         async for request in requests:
             if request.WhichOneof("part") != "document":
                 raise InvalidArgument("chunks belong to no document; send each document before its chunks",
@@ -88,13 +103,16 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
                 async with aclosing(_batches(requests, document)) as received_batches:
                     async for batch in received_batches:
                         await spool.put(batch.SerializeToString())
-                units = await self._take(target, document, spool)
+                target, units = await self._take(target, document, spool)
             if units is None:
                 response.skipped_count += 1
                 continue
             response.document_count += 1
             response.chunk_count += document.chunk_count
             response.unit_count += units
+        if target.collection is None:
+            async with self._database.transaction(tenant=tenant) as connection:
+                await target.made(connection)  # an export without documents is a collection without any
         return response
 
     async def _target(self, header: transfer_pb2.ImportHeader, *, tenant: str) -> _Target:
@@ -111,14 +129,24 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
                 method=manifest.chunking_method, unit=manifest.chunking_unit, target=manifest.chunking_target,
                 overlap=manifest.chunking_overlap, maximum=manifest.chunking_maximum,
             )
-            collection = await transfer.target_collection(
-                connection, tenant=tenant, name=header.collection or manifest.collection, space_id=manifest.space_id,
-                chunking=chunking, export_id=manifest.export_id, beside_others=header.beside_others,
+            name = header.collection or manifest.collection
+            collection = await transfer.find_target(
+                connection, tenant=tenant, name=name, space_id=manifest.space_id, chunking=chunking,
+                export_id=manifest.export_id, beside_others=header.beside_others,
             )
-        return _Target(collection, manifest.export_id, manifest.dimension, tuple(manifest.unit_methods))
+        return _Target(
+            collection, tenant=tenant, name=collection.name if collection else name, space_id=manifest.space_id,
+            chunking=chunking, export_id=manifest.export_id, dimension=manifest.dimension,
+            unit_methods=tuple(manifest.unit_methods),
+        )
 
-    async def _take(self, target: _Target, document: TransferredDocument, spool: Spool) -> int | None:
-        """Import one document; return how many of its chunks something is known of, None where it was there before."""
+    async def _take(
+        self, target: _Target, document: TransferredDocument, spool: Spool
+    ) -> tuple[_Target, int | None]:
+        """Import one document; return how many of its chunks something is known of, None where it was there before.
+
+        The target that is returned has its collection.
+        """
         try:
             return await self._taken(target, document, spool)
         except AlreadyExists as error:
@@ -130,15 +158,18 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
                 "export; ingest the originals instead.", field="document_id",
             ) from error
 
-    async def _taken(self, target: _Target, document: TransferredDocument, spool: Spool) -> int | None:
-        collection = target.collection
+    async def _taken(
+        self, target: _Target, document: TransferredDocument, spool: Spool
+    ) -> tuple[_Target, int | None]:
         batch_count = max(-(-document.chunk_count // BATCH_CHUNKS), 1)
-        async with self._database.transaction(tenant=collection.tenant) as connection:
+        async with self._database.transaction(tenant=target.tenant) as connection:
+            collection = await target.made(connection)
+            target = replace(target, collection=collection)
             version = await transfer.begin_document(
                 connection, document, collection=collection, export_id=target.export_id
             )
             if version is None:
-                return None
+                return target, None
             batch_no, has_units = 0, False
             async with aclosing(_read(spool)) as kept_batches:
                 async for kept in kept_batches:
@@ -155,9 +186,9 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
                     await batches.stage_batch(connection, prepared)
                     batch_no += 1
             if not has_units:
-                return 0
+                return target, 0
             async with aclosing(_units(spool)) as units:
-                return await unit_transfer.take_in(
+                return target, await unit_transfer.take_in(
                     connection, tenant=collection.tenant, collection_id=collection.collection_id,
                     document_id=document.document_id, methods=target.unit_methods, units=units,
                 )
@@ -242,6 +273,10 @@ def _chunks(batch: transfer_pb2.TransferChunks, dimension: int) -> tuple[Indexed
 def _chunk(message: transfer_pb2.TransferChunk, dimension: int) -> IndexedChunk:
     name = f"the chunk {message.chunk_id!r}"
     require(is_id(message.chunk_id), f"{name} has no id", field="chunk_id")
+    for field in ("index", "start_character", "end_character", "token_count", "page"):
+        value = getattr(message, field)
+        require(value <= COUNT_MAX, f"{name} has {field} {value}, more than {COUNT_MAX}; export the collection anew",
+                field=field)
     require("\x00" not in message.text, f"{name} holds NUL", field="text")
     require(len(message.vector) == dimension * VECTOR_BYTES_PER_DIMENSION,
             f"{name} has a vector of {len(message.vector)} bytes; {dimension} float32 are needed", field="vector")

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from services.chassis import telemetry
 from services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentTooCostly, Unavailable
 from services.ingest import sandbox
 from services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 from services.ingest.sandbox import ParserPool
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +178,37 @@ async def test_when_the_zygote_dies_its_documents_can_be_tried_again(pool: Parse
         await parsing
     await gone(child)
     assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
+
+
+async def test_a_zygote_that_does_not_answer_is_ended_and_the_next_document_is_read(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "KILLED_SECONDS", 0.5)
+    silent = telemetry.degradations_total.labels("parse", "PROCESS_SILENT")
+    before = silent._value.get()
+    async with ParserPool(limits=ParsingLimits(wall_seconds=5)) as pool:
+        os.kill(zygote_pid(pool), signal.SIGSTOP)
+        async with asyncio.timeout(15):
+            with pytest.raises(Unavailable, match="tried again"):
+                await pool.parse(small, filename="small.txt")
+        assert silent._value.get() - before == 1
+        assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
+
+
+async def test_cancelling_does_not_wait_for_a_zygote_that_does_not_answer(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "KILLED_SECONDS", 0.5)
+    async with ParserPool() as pool:
+        assert pool._zygote is not None
+        os.kill(zygote_pid(pool), signal.SIGSTOP)
+        parsing = asyncio.create_task(pool.parse(small, filename="small.txt"))
+        await until(lambda: pool._zygote and pool._zygote._waiting)
+        parsing.cancel()
+        async with asyncio.timeout(10):
+            with pytest.raises(asyncio.CancelledError):
+                await parsing
+        assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
 
 
 async def test_cancelling_kills_the_process(pool: ParserPool, slow: Path) -> None:

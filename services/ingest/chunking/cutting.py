@@ -19,6 +19,8 @@ from services.ingest.tokens import Tokens
 
 _HEADING_LINES = 6
 """Lines at the start of a passage in which a heading of its path may stand already."""
+TEXT_BYTES_MAX = 64 * 1024
+"""In UTF-8, of a passage: a message carries several, each with what is embedded of it, and has 512 KiB at most."""
 
 
 def cut(
@@ -78,7 +80,6 @@ class _Fitted:
     text: str
     token_count: int
 
-
 class _Fitting:
     """Splits what is over a limit: 1,500 characters of Chinese or of base64 are more tokens than a model reads."""
 
@@ -115,6 +116,9 @@ class _Fitting:
 
     def _fits(self, text: str, token_count: int) -> bool:
         if self._characters_max is not None and len(text) > self._characters_max:
+            return False
+        # Characters that a model does not know are one token, however many: they would not fit a message.
+        if len(text) > TEXT_BYTES_MAX // 4 and len(text.encode()) > TEXT_BYTES_MAX:
             return False
         return token_count <= self._tokens_max
 

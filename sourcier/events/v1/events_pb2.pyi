@@ -34,6 +34,7 @@ class VersionReference(_message.Message):
     JOB_ID_FIELD_NUMBER: _builtins.int
     LANE_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    PARSER_VERSION_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
     """The tenant, `[a-z0-9-]{1,40}`."""
     collection_id: _builtins.str
@@ -50,6 +51,10 @@ class VersionReference(_message.Message):
     """`interactive` or `bulk`: which of the two lanes the version travels in."""
     request_id: _builtins.str
     """The request that brought the document in, for logs."""
+    parser_version: _builtins.str
+    """Version of the parsers and of the form they leave documents in, of what read the version's text; empty before it is
+    read, and where that is not known.
+    """
     def __init__(
         self,
         *,
@@ -61,10 +66,11 @@ class VersionReference(_message.Message):
         job_id: _builtins.str = ...,
         lane: _builtins.str = ...,
         request_id: _builtins.str = ...,
+        parser_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection_id", b"collection_id", "document_id", b"document_id", "generation", b"generation", "job_id", b"job_id", "lane", b"lane", "request_id", b"request_id", "tenant", b"tenant", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection_id", b"collection_id", "document_id", b"document_id", "generation", b"generation", "job_id", b"job_id", "lane", b"lane", "parser_version", b"parser_version", "request_id", b"request_id", "tenant", b"tenant", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -347,6 +353,8 @@ class ChunksReady(_message.Message):
     SOURCE_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
     REBUILD_FIELD_NUMBER: _builtins.int
+    CUT_FIELD_NUMBER: _builtins.int
+    CUT_AT_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space the vectors must belong to."""
     batch_no: _builtins.int
@@ -359,6 +367,10 @@ class ChunksReady(_message.Message):
     """Where the document came from."""
     rebuild: _builtins.bool
     """Whether the chunks are stored already and only their vectors in this space are wanted: the version stays as it is."""
+    cut: _builtins.str
+    """The cut that the batch is of: 32 hexadecimal digits of all its passages and batches, so that batches of different
+    cuts are told apart. Empty for a rebuild; batches without one are taken for those of any cut.
+    """
     @_builtins.property
     def version(self) -> Global___VersionReference:
         """What this is about."""
@@ -370,6 +382,10 @@ class ChunksReady(_message.Message):
     @_builtins.property
     def chunking(self) -> Global___ChunkingConfiguration:
         """The configuration the chunks were made with."""
+
+    @_builtins.property
+    def cut_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was cut. Of two cuts that differ, the later one counts."""
 
     def __init__(
         self,
@@ -383,10 +399,12 @@ class ChunksReady(_message.Message):
         source: _builtins.str = ...,
         chunking: Global___ChunkingConfiguration | None = ...,
         rebuild: _builtins.bool = ...,
+        cut: _builtins.str = ...,
+        cut_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "version", b"version"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "cut_at", b"cut_at", "version", b"version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "batch_no", b"batch_no", "chunking", b"chunking", "chunks", b"chunks", "rebuild", b"rebuild", "source", b"source", "space_id", b"space_id", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "batch_no", b"batch_no", "chunking", b"chunking", "chunks", b"chunks", "cut", b"cut", "cut_at", b"cut_at", "rebuild", b"rebuild", "source", b"source", "space_id", b"space_id", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -439,6 +457,8 @@ class ChunksEmbedded(_message.Message):
     SOURCE_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
     REBUILD_FIELD_NUMBER: _builtins.int
+    CUT_FIELD_NUMBER: _builtins.int
+    CUT_AT_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space the vectors belong to."""
     batch_no: _builtins.int
@@ -451,6 +471,10 @@ class ChunksEmbedded(_message.Message):
     """Where the document came from."""
     rebuild: _builtins.bool
     """Whether the chunks are stored already and only their vectors in this space are wanted: the version stays as it is."""
+    cut: _builtins.str
+    """The cut that the batch is of: 32 hexadecimal digits of all its passages and batches, so that batches of different
+    cuts are told apart. Empty for a rebuild; batches without one are taken for those of any cut.
+    """
     @_builtins.property
     def version(self) -> Global___VersionReference:
         """What this is about."""
@@ -462,6 +486,10 @@ class ChunksEmbedded(_message.Message):
     @_builtins.property
     def chunking(self) -> Global___ChunkingConfiguration:
         """The configuration the chunks were made with."""
+
+    @_builtins.property
+    def cut_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was cut. Of two cuts that differ, the later one counts."""
 
     def __init__(
         self,
@@ -475,10 +503,12 @@ class ChunksEmbedded(_message.Message):
         source: _builtins.str = ...,
         chunking: Global___ChunkingConfiguration | None = ...,
         rebuild: _builtins.bool = ...,
+        cut: _builtins.str = ...,
+        cut_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "version", b"version"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "cut_at", b"cut_at", "version", b"version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "batch_no", b"batch_no", "chunking", b"chunking", "chunks", b"chunks", "rebuild", b"rebuild", "source", b"source", "space_id", b"space_id", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "batch_no", b"batch_no", "chunking", b"chunking", "chunks", b"chunks", "cut", b"cut", "cut_at", b"cut_at", "rebuild", b"rebuild", "source", b"source", "space_id", b"space_id", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

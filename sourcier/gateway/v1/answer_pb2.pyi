@@ -305,15 +305,15 @@ class SearchFilter(_message.Message):
     """The collection's name; empty is `default`."""
     @_builtins.property
     def document_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Only these documents."""
+        """Only these documents, at most 1,000."""
 
     @_builtins.property
     def categories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Only passages of one of these categories, their document's or their own."""
+        """Only passages of one of these categories, their document's or their own, at most 100."""
 
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Only documents whose metadata has all these values."""
+        """Only documents whose metadata has all these values, at most 20."""
 
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[Global___PassageKind.ValueType]:
@@ -323,7 +323,7 @@ class SearchFilter(_message.Message):
 
     @_builtins.property
     def chunk_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Only passages made of one of these: `text`, or what else passages are made of."""
+        """Only passages made of one of these, at most 20: `text`, or what else passages are made of."""
 
     def __init__(
         self,

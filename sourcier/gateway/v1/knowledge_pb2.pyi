@@ -405,7 +405,7 @@ class DeleteCollectionResponse(_message.Message):
     DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
     EXISTED_FIELD_NUMBER: _builtins.int
     document_count: _builtins.int
-    """Documents that were deleted with it."""
+    """Documents that this call deleted; those of an earlier one that was cut off are not counted."""
     existed: _builtins.bool
     """Whether the collection existed."""
     def __init__(

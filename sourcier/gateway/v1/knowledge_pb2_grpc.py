@@ -116,7 +116,9 @@ class KnowledgeServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCollection(self, request, context):
-        """Deletes a collection with all its documents; deleting what does not exist succeeds.
+        """Deletes a collection with all its documents; deleting what does not exist succeeds. Documents go page by page, and the
+        collection last: of a call that is cut off or runs out of time, what is deleted stays deleted, and the same call again
+        goes on with the rest. FAILED_PRECONDITION while an agent answers from it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

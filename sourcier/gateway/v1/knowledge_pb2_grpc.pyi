@@ -21,7 +21,10 @@ class KnowledgeServiceStub:
     ListCollections: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListCollectionsRequest, _knowledge_pb2.ListCollectionsResponse]
     """Lists the collections, those created first first."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteCollectionRequest, _knowledge_pb2.DeleteCollectionResponse]
-    """Deletes a collection with all its documents; deleting what does not exist succeeds."""
+    """Deletes a collection with all its documents; deleting what does not exist succeeds. Documents go page by page, and the
+    collection last: of a call that is cut off or runs out of time, what is deleted stays deleted, and the same call again
+    goes on with the rest. FAILED_PRECONDITION while an agent answers from it.
+    """
     UpdateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateCollectionRequest, _knowledge_pb2.UpdateCollectionResponse]
     """Changes how a collection's documents are cut from now on, how long they are kept, and how they are searched; what is
     absent stays as it is.
@@ -69,7 +72,10 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.DeleteCollectionRequest,
         context: _aio.ServicerContext[_knowledge_pb2.DeleteCollectionRequest, _abc.Awaitable[_knowledge_pb2.DeleteCollectionResponse]],
     ) -> _abc.Awaitable[_knowledge_pb2.DeleteCollectionResponse]:
-        """Deletes a collection with all its documents; deleting what does not exist succeeds."""
+        """Deletes a collection with all its documents; deleting what does not exist succeeds. Documents go page by page, and the
+        collection last: of a call that is cut off or runs out of time, what is deleted stays deleted, and the same call again
+        goes on with the rest. FAILED_PRECONDITION while an agent answers from it.
+        """
 
     @_abc_1.abstractmethod
     def UpdateCollection(

@@ -34,7 +34,10 @@ class IngestServiceStub:
     CreateCollection: _aio.UnaryUnaryMultiCallable[_ingest_pb2.CreateCollectionRequest, _ingest_pb2.CreateCollectionResponse]
     """Creates a collection."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_ingest_pb2.DeleteCollectionRequest, _ingest_pb2.DeleteCollectionResponse]
-    """Deletes a collection with all its documents; deleting what does not exist succeeds."""
+    """Deletes a collection with all its documents; deleting what does not exist succeeds. Documents go page by page, and the
+    collection last: of a call that is cut off or runs out of time, what is deleted stays deleted, and the same call again
+    goes on with the rest. FAILED_PRECONDITION while an agent answers from it.
+    """
     UpdateCollection: _aio.UnaryUnaryMultiCallable[_ingest_pb2.UpdateCollectionRequest, _ingest_pb2.UpdateCollectionResponse]
     """Changes how a collection's documents are cut from now on, and how long they are kept; those it holds are cut again by
     `Reprocess`. What is absent stays as it is.
@@ -114,7 +117,10 @@ class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _ingest_pb2.DeleteCollectionRequest,
         context: _aio.ServicerContext[_ingest_pb2.DeleteCollectionRequest, _abc.Awaitable[_ingest_pb2.DeleteCollectionResponse]],
     ) -> _abc.Awaitable[_ingest_pb2.DeleteCollectionResponse]:
-        """Deletes a collection with all its documents; deleting what does not exist succeeds."""
+        """Deletes a collection with all its documents; deleting what does not exist succeeds. Documents go page by page, and the
+        collection last: of a call that is cut off or runs out of time, what is deleted stays deleted, and the same call again
+        goes on with the rest. FAILED_PRECONDITION while an agent answers from it.
+        """
 
     @_abc_1.abstractmethod
     def UpdateCollection(

@@ -157,7 +157,9 @@ class TransferManifest(_message.Message):
     collection: _builtins.str
     """The collection's name."""
     parser_version: _builtins.str
-    """Version of the parsers and of the form that they leave documents in."""
+    """Version of the parsers and of the form that they leave documents in; several, parted by commas, where the documents
+    were not all read by the same.
+    """
     chunking_method: _builtins.str
     """`hybrid`, `page` or `lines`."""
     chunking_unit: _builtins.str

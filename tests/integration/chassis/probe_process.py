@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -48,6 +49,8 @@ class Task:
             raise RuntimeError("a bug in the worker")
         if MODE == "worker-ends":
             return
+        if MODE == "worker-in-thread":
+            await asyncio.to_thread(time.sleep, 30)  # a thread cannot be cancelled
         await stopping.wait()
         if MODE == "worker-hangs":
             await asyncio.Event().wait()

@@ -168,6 +168,26 @@ async def test_a_message_that_cannot_be_read_is_a_dead_letter(jetstream: JetStre
     assert (letter.reason, letter.payload, letter.subject) == ("MALFORMED", b"\xff\xff no protobuf", address)
 
 
+@pytest.mark.parametrize("named", [True, False])
+async def test_the_largest_message_has_its_letter_and_so_has_one_without_a_version(
+    jetstream: JetStream, named: bool
+) -> None:
+    """A letter holds its message and says why: it is larger than a message may be."""
+    message = ready(1) if named else events_pb2.ChunksReady(batch_no=1)
+    message.title = "x" * (subjects.BODY_BYTES_MAX - message.ByteSize() - 8)
+    assert subjects.BODY_BYTES_MAX - 16 < message.ByteSize() <= subjects.BODY_BYTES_MAX
+    handler = Recorder(always=DocumentMalformed("“…” is damaged: " + "é" * 100_000))
+    async with consuming_with(jetstream, handler):
+        await jetstream.publish(CHUNKS_READY, message, tenant="acme", suffix=SUFFIX, message_id="large")
+        (letter,) = await letters(jetstream, 1)
+        await settled(jetstream)
+    assert [attempt for _, attempt, _ in handler.seen] == [1]
+    assert events_pb2.ChunksReady.FromString(letter.payload) == message
+    assert letter.version.version_id == ("v" if named else "")
+    assert letter.message.startswith("“…” is damaged: é")
+    assert await stream_messages(jetstream, subjects.DEAD) == 1
+
+
 async def test_superseded_work_is_done(jetstream: JetStream) -> None:
     handler = Recorder(always=Superseded("a newer version"))
     async with consuming_with(jetstream, handler):
@@ -323,7 +343,7 @@ async def test_a_stream_that_is_deleted_is_made_again(
     assert [number for number, _, _ in handler.seen] == [1, 2]
 
 
-async def test_a_stop_finishes_what_is_in_hand_and_hands_back_the_rest(jetstream: JetStream) -> None:
+async def test_a_stop_finishes_what_is_in_hand_and_leaves_the_rest(jetstream: JetStream) -> None:
     release, inside = asyncio.Event(), asyncio.Event()
     done: list[int] = []
 
@@ -338,12 +358,12 @@ async def test_a_stop_finishes_what_is_in_hand_and_hands_back_the_rest(jetstream
         stopping.set()
         release.set()
     assert done == [1]
-    # The next worker gets them now, not after the ack wait of 30 s.
+    # The next worker gets them now, not after the ack wait of 30 s; they were not fetched, so no delivery is spent.
     handler = Recorder()
     async with consuming_with(jetstream, handler):
         async with asyncio.timeout(10):
             await settled(jetstream)
-    assert sorted(number for number, _, _ in handler.seen) == [2, 3]
+    assert sorted(handler.seen) == [(2, 1, "interactive"), (3, 1, "interactive")]
 
 
 async def test_work_that_is_cut_off_is_handed_back(jetstream: JetStream) -> None:

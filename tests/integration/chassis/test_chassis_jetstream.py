@@ -194,6 +194,15 @@ async def test_a_queue_that_stays_full_is_an_error_worth_a_retry(
     assert raised.value.retryable
 
 
+async def test_who_does_not_wait_is_told_at_once_that_a_queue_is_full(jetstream: JetStream) -> None:
+    await limit_ready(jetstream, 1)
+    address = CHUNKS_READY.address(jetstream.prefix, tenant="acme", suffix=SUFFIX)
+    await jetstream.publish_payload(address, b"first", message_id="first", wait_seconds=0)
+    async with asyncio.timeout(10):
+        with pytest.raises(ResourceExhausted, match="is full"):
+            await jetstream.publish_payload(address, b"second", message_id="second", wait_seconds=0)
+
+
 async def test_a_stream_that_is_gone_is_unavailable(jetstream: JetStream) -> None:
     await jetstream.context.delete_stream(name_of(jetstream))
     with pytest.raises(Unavailable):

@@ -129,6 +129,16 @@ async def test_a_thread_left_behind_does_not_keep_it_alive() -> None:
         assert await probe.code() == 0
 
 
+async def test_work_in_a_thread_does_not_outlast_the_grace() -> None:
+    async with running("worker-in-thread", SOURCIER_PROBE_GRACE_SECONDS="0.3") as probe:
+        await probe.heard("ready")
+        started = time.monotonic()
+        probe.send(signal.SIGTERM)
+        assert await probe.code() == 0
+    assert time.monotonic() - started < 10
+    assert "neighbour closed" in probe.messages
+
+
 async def test_settings_that_are_wrong_end_it_with_two() -> None:
     async with running(SOURCIER_LOG_LEVEL="loud") as probe:
         assert await probe.code() == 2

@@ -81,10 +81,12 @@ async def embedded(jetstream: JetStream, count: int) -> list[events_pb2.ChunksEm
 async def test_a_batch_is_embedded_and_handed_on_whole(jetstream: JetStream, batcher: Batcher) -> None:
     sent = batch(batcher.encoder, "le chat dort", "le chien mange", number=2, count=5)
     sent.chunks[1].embedding_text = "congés : le chien mange"
+    sent.cut = "a" * 32
+    sent.cut_at.GetCurrentTime()
     await send(jetstream, batcher.encoder, sent)
     (found,) = await embedded(jetstream, 1)
     assert [entry.chunk for entry in found.chunks] == list(sent.chunks)
-    for field in ("version", "space_id", "batch_no", "batch_count", "title", "source", "chunking"):
+    for field in ("version", "space_id", "batch_no", "batch_count", "title", "source", "chunking", "cut", "cut_at"):
         assert getattr(found, field) == getattr(sent, field)
     texts = ["le chat dort", "congés : le chien mange"]
     tokens = batcher.encoder.tokenize(texts, prefix="passage: ", field="")

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from services.chassis.postgres import Database
-from services.index import dense, search, spaces
+from services.index import dense, hnsw, search, spaces
 from services.index.filters import Filters
 from services.index.search import QuestionVector, SearchRequest
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, unit_vector
@@ -104,7 +104,7 @@ async def test_an_index_is_built_in_the_memory_it_takes_and_without_workers_wher
         end
         $$
     """)
-    monkeypatch.setattr(spaces, "BUILD_MEMORY_BYTES_MIN", 0)
+    monkeypatch.setattr(hnsw, "BUILD_MEMORY_BYTES_MIN", 0)
     assert len(await spaces.build_indexes(database, rows_min=500)) == 1
     async with database.autocommit(tenant="acme") as connection:
         cursor = await connection.execute(
@@ -112,6 +112,6 @@ async def test_an_index_is_built_in_the_memory_it_takes_and_without_workers_wher
             "current_setting('max_parallel_maintenance_workers') from pg_class where relname like 'hnsw_%'"
         )
         ((given, afterwards, workers),) = await cursor.fetchall()
-    assert given == f"{spaces.build_memory(rows=600, dimension=DIMENSION) // 1024}kB"
+    assert given == f"{hnsw.build_memory(rows=600, dimension=DIMENSION) // 1024}kB"
     assert afterwards == "256MB"
     assert workers == "2"

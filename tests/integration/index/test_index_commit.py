@@ -137,6 +137,18 @@ async def test_what_many_passages_leave_is_removed_in_its_own_time(writer: Write
     assert await writer.texts(version.document_id) == ["one"]
 
 
+async def test_a_deletion_of_many_passages_has_as_long(writer: Writer, database_url: str) -> None:
+    version = await writer.index("a.txt", ["before", "and after"])
+    async with writer.database.transaction(tenant="acme") as connection:
+        await connection.execute((SLOW_TABLE % {"verb": "delete", "table": "chunks"}).encode())
+    async with (
+        Database(DatabaseSettings(url=database_url, statement_timeout_seconds=1)) as impatient,
+        impatient.transaction(tenant="acme") as connection,
+    ):
+        await documents.delete_document(connection, tenant="acme", document_id=version.document_id)
+    assert await writer.count("documents") == 0
+
+
 async def test_batches_staged_at_once_commit_once(writer: Writer) -> None:
     version = (await writer.accept("a.txt", "one")).version
     numbers = [*range(6), *range(6)]

@@ -10,7 +10,7 @@ import pytest
 
 from services.chassis.errors import InvalidArgument, NotFound, SpaceMismatch
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import collections, dense, documents, lexical, scope, search, spaces
+from services.index import collection_deletions, collections, dense, documents, lexical, scope, search, spaces
 from services.index.filters import Filters, filters_from
 from services.index.search import QuestionVector, SearchRequest
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, text_vector, unit_vector
@@ -231,13 +231,13 @@ async def test_deleting_a_collection_removes_all_of_it(database: Database, write
     await writer.index("a.txt", ["texte"])
     kept = await writer.index("b.txt", ["texte"], collection="kept")
     async with database.transaction(tenant="acme") as connection:
-        deletion = await collections.delete_collection(connection, tenant="acme", name="default")
-        again = await collections.delete_collection(connection, tenant="acme", name="default")
+        collection_id = await collection_deletions.find_collection(connection, tenant="acme", name="default")
+        assert collection_id is not None
+        deletion = await collection_deletions.delete_rest(connection, tenant="acme", collection_id=collection_id)
+        assert await collection_deletions.find_collection(connection, tenant="acme", name="default") is None
         page = await collections.list_collections(connection, tenant="acme")
         held = await collections.count_held(connection, tenant="acme", of=page.items)
-    assert (deletion.existed, deletion.document_count) == (True, 1)
-    assert len(deletion.file_removals) == 1
-    assert not again.existed
+    assert (deletion.document_count, len(deletion.file_removals)) == (1, 1)
     assert ([each.name for each in page.items], held) == (["kept"], [collections.Held(documents=1, chunks=1)])
     for table in ("chunks", "lexical_entries", "documents", "collection_statistics"):
         assert await writer.count(table) == 1, table

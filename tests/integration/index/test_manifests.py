@@ -56,6 +56,39 @@ async def test_it_is_written_anew_only_when_something_changed(database: Database
     assert (await get(database)).corpus_sha256 == second.corpus_sha256
 
 
+async def test_it_names_what_read_the_documents(database: Database, writer: Writer) -> None:
+    async def index(source: str, parser_version: str) -> None:
+        version = (await writer.accept(source, source + parser_version)).version
+        await writer.stage(version, [source], parser_version=parser_version)
+
+    await writer.index("not-known.txt", TEXTS)
+    await index("a.txt", "1.1")
+    await index("b.txt", "2.1")
+    await index("c.txt", "2.1")
+    assert await record(database, "3.1") == 1
+    assert (await get(database)).parser_version == "1.1, 2.1, 3.1"
+    # Read by a service of another version, the corpus is what it was, but for what is not known.
+    assert await record(database, "4.1") == 1
+    assert (await get(database)).parser_version == "1.1, 2.1, 4.1"
+    await index("a.txt", "4.1")
+    assert await record(database, "4.1") == 1
+    assert (await get(database)).parser_version == "2.1, 4.1"
+
+
+async def test_a_commit_that_began_before_the_one_that_ended_last_is_not_missed(
+    database: Database, writer: Writer
+) -> None:
+    await writer.index("a.txt", TEXTS)
+    await writer.index("b.txt", TEXTS)
+    async with database.transaction(tenant="acme") as connection:
+        await connection.execute("update documents set updated_at = now() + interval '1 second' where source = 'a.txt'")
+    await record(database)
+    version = (await writer.accept("b.txt", "as many passages")).version
+    await writer.stage(version, TEXTS, parser_version="2.1")
+    assert await record(database) == 1
+    assert (await get(database)).parser_version == "1.2, 2.1"
+
+
 async def test_the_same_corpus_has_the_same_digest_in_whatever_order_it_came(
     database: Database, writer: Writer
 ) -> None:

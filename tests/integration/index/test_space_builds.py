@@ -9,14 +9,14 @@ import pytest_asyncio
 
 from services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound, SpaceMismatch
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import rebuilding, search, space_builds, space_upkeep, spaces
+from services.index import collections, rebuilding, search, space_builds, space_upkeep, spaces
 from services.index.pagination import FIRST_KEY
 from services.index.rebuilding import ChunkVectors
 from services.index.search import QuestionVector, SearchRequest
 from services.index.space_builds import SpaceBuild
 from services.index.spaces import StoredSpace
 from services.index.versions import VersionReference
-from tests.integration.index.writer import SPACE, Writer, text_vector
+from tests.integration.index.writer import CHUNKING, SPACE, Writer, text_vector
 
 TENANT = "acme"
 WIDE = replace(SPACE, space_id="wide-space", model="wide", dimension=24)
@@ -242,6 +242,139 @@ async def test_a_dropped_space_is_cleared_and_retired_when_nobody_needs_it(
     await writer.index("a.txt", ["Encore."])
     await ensure(database, WIDE.space_id)
     assert (await begin(database)).state == "building"
+
+
+async def retired(database: Database) -> None:
+    """Have the second space given up, by a process that does not serve its model."""
+    await begin(database)
+    dropped = await change(database, "drop")
+    async with database.transaction(tenant=TENANT) as connection:
+        await space_upkeep.note_cleared(connection, build_id=dropped.build_id)
+    assert await retire(database) == [WIDE.space_id]
+
+
+async def retire(database: Database) -> list[str]:
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        return await space_upkeep.retire_unused(connection, kept=[SPACE.space_id])
+
+
+async def remove_tables(database: Database) -> list[str]:
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        return await space_upkeep.drop_retired_tables(connection)
+
+
+async def state_of(database: Database, space_id: str = WIDE.space_id) -> str:
+    async with database.transaction(tenant=TENANT) as connection:
+        return (await spaces.get_space(connection, space_id)).state
+
+
+async def test_a_retired_space_that_a_build_needs_again_keeps_its_table(
+    database: Database, writer: Writer, wide: StoredSpace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_upkeep, "TABLE_KEPT_SECONDS", -1.0)
+    await writer.index("a.txt", TEXTS)
+    await retired(database)
+    build = await begin(database)
+    assert await state_of(database) == "live"
+    assert await remove_tables(database) == []
+    await finish(database, build, wide)
+    await change(database, "switch")
+    assert await remove_tables(database) == []
+    assert (await found(database, wide, TEXTS[1]))[0] == TEXTS[1]
+
+
+async def test_a_space_that_a_build_began_to_need_by_an_earlier_process_is_live_after_the_switch(
+    database: Database, writer: Writer, wide: StoredSpace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_upkeep, "TABLE_KEPT_SECONDS", -1.0)
+    await writer.index("a.txt", TEXTS)
+    build = await begin(database)
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        await connection.execute(
+            "update embedding_spaces set state = 'retired', retired_at = now() where space_id = %s", (WIDE.space_id,)
+        )
+    assert await remove_tables(database) == []
+    await finish(database, build, wide)
+    await change(database, "switch")
+    assert await state_of(database) == "live"
+
+
+async def test_a_new_collection_takes_a_retired_space_up_again(
+    database: Database, writer: Writer, wide: StoredSpace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_upkeep, "TABLE_KEPT_SECONDS", -1.0)
+    await writer.index("a.txt", TEXTS)
+    await retired(database)
+    async with database.transaction(tenant=TENANT) as connection:
+        # One that is there already, in another space, needs nothing of this one.
+        await collections.ensure_collection(
+            connection, tenant=TENANT, name="default", space_id=WIDE.space_id, chunking=CHUNKING
+        )
+    assert await state_of(database) == "retired"
+    async with database.transaction(tenant=TENANT) as connection:
+        await collections.create_collection(
+            connection, tenant=TENANT, name="new", space_id=WIDE.space_id, chunking=CHUNKING
+        )
+    assert await state_of(database) == "live"
+    assert (await retire(database), await remove_tables(database)) == ([], [])
+    other = Writer(database, space=WIDE)
+    version = (await other.accept("b.txt", "1", collection="new")).version
+    texts = ["Une gare."]
+    await other.stage(version, texts, vectors=[text_vector(text, WIDE.dimension) for text in texts])
+    assert await writer.count(wide.vectors_table) == 1
+
+
+async def test_a_space_is_not_given_up_while_somebody_begins_to_need_it(
+    database: Database, writer: Writer, wide: StoredSpace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await writer.index("a.txt", TEXTS)
+    await begin(database)
+    dropped = await change(database, "drop")
+    async with database.transaction(tenant=TENANT) as connection:
+        await space_upkeep.note_cleared(connection, build_id=dropped.build_id)
+    async with database.transaction(tenant=TENANT) as connection:
+        await space_builds.begin(connection, tenant=TENANT, collection="default", space_id=WIDE.space_id)
+        assert await retire(database) == []
+    assert await retire(database) == []
+    await change(database, "drop")
+    assert await retire(database) == [WIDE.space_id]
+    monkeypatch.setattr(space_upkeep, "TABLE_KEPT_SECONDS", -1.0)
+    async with database.transaction(tenant=TENANT) as connection:
+        await space_builds.begin(connection, tenant=TENANT, collection="default", space_id=WIDE.space_id)
+        assert await remove_tables(database) == []
+    assert await remove_tables(database) == []
+
+
+async def test_who_needs_a_space_whose_table_is_gone_is_told_the_way_out(
+    database: Database, writer: Writer, wide: StoredSpace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_upkeep, "TABLE_KEPT_SECONDS", -1.0)
+    await writer.index("a.txt", TEXTS)
+    await retired(database)
+    assert await remove_tables(database) == [WIDE.space_id]
+    with pytest.raises(FailedPrecondition, match="its table removed; name its model"):
+        await begin(database)
+    with pytest.raises(FailedPrecondition, match="its table removed; name its model"):
+        async with database.transaction(tenant=TENANT) as connection:
+            await collections.create_collection(
+                connection, tenant=TENANT, name="new", space_id=WIDE.space_id, chunking=CHUNKING
+            )
+    assert await writer.count("collections") == 1
+    assert await state_of(database) == "retired"
+
+
+async def test_a_model_names_its_live_space_rather_than_one_that_was_given_up(
+    database: Database, writer: Writer, wide: StoredSpace
+) -> None:
+    await ensure(database, "earlier-space")
+    await writer.index("a.txt", TEXTS)
+    await retired(database)
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        await connection.execute(
+            "update embedding_spaces set created_at = now() + interval '1 hour' where space_id = %s", (WIDE.space_id,)
+        )
+        assert await spaces.find_space_id(connection, name=WIDE.model) == "earlier-space"
+        assert await spaces.find_space_id(connection, name=WIDE.model, preferred=[WIDE.space_id]) == WIDE.space_id
 
 
 async def ensure(database: Database, space_id: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.chassis.postgres import Database
-from services.index import search, unit_search
+from services.index import search, unit_indexes, unit_search
 from services.index.agents import create_agent
 from services.index.categories import list_categories
 from services.index.facets import find_facets, matches_any
@@ -60,6 +60,32 @@ async def test_the_other_conditions_hold_beside_it(database: Database, writer: W
     assert (await found(database, "Travail", metadata={"team": "paie"}))["dense"] == set()
     assert (await found(database, "Travail", chunk_types=("text",)))["dense"] == {TEXTS[0]}
     assert (await found(database, "Travail", chunk_types=("image",)))["dense"] == set()
+
+
+@pytest.mark.parametrize("kinds", [(), ("qa_pair",)])
+async def test_types_of_chunks_hold_for_what_units_find(
+    database: Database, writer: Writer, kinds: tuple[str, ...]
+) -> None:
+    await written(database, writer)
+    for indexed in (False, True):
+        if indexed:
+            assert len(await unit_indexes.build_unit_indexes(database, rows_min=1)) == 1
+        for chunk_type, wanted in (("image", []), ("text", [TEXTS[0]])):
+            filters = Filters(chunk_types=(chunk_type,))
+            request = SearchRequest(
+                tenant="acme", collections=["default"], limit=1, filters=filters, method="qa_atomic", kinds=kinds
+            )
+            vector = QuestionVector(SPACE.space_id, text_vector(QUESTION))
+            by_vector = await search.dense(database, request, vector=vector)
+            fused = await search.fused(database, request, question=TEXTS[0], vector=vector)
+            assert [each.passage.text for each in by_vector] == wanted, (indexed, chunk_type)
+            assert [each.passage.text for each in fused] == wanted, (indexed, chunk_type)
+            async with database.transaction(tenant="acme", read_only=True) as connection:
+                pairs = await unit_search.nearest_pairs(
+                    connection, tenant="acme", collection="default", space_id=SPACE.space_id, vector=vector.values,
+                    filters=filters, limit=1,
+                )
+            assert bool(pairs) is bool(wanted)
 
 
 async def test_pairs_are_looked_up_in_the_category_alone(database: Database, writer: Writer) -> None:

@@ -7,7 +7,7 @@ import pytest
 from services.chassis.errors import NotFound
 from services.chassis.postgres import ALL_TENANTS, Database
 from services.chassis.postgres_types import half_vector
-from services.index import unit_builds, unit_indexes, unit_points, unit_search, unit_work, units
+from services.index import hnsw, unit_builds, unit_indexes, unit_points, unit_search, unit_work, units
 from services.index.agents import create_agent, delete_agent
 from services.index.deployments import create_deployment
 from services.index.filters import Filters
@@ -215,6 +215,62 @@ async def test_a_large_set_is_searched_by_an_index_of_its_own(database: Database
     async with database.transaction(tenant="acme") as connection:
         cursor = await connection.execute(unit_indexes.SELECT_INDEXES)
         assert await cursor.fetchall() == []
+
+
+SHORT_OF_SHARED_MEMORY = """
+do $$
+begin
+    if current_setting('max_parallel_maintenance_workers')::int > 0 then
+        raise exception 'could not resize shared memory segment' using errcode = 'disk_full';
+    end if;
+    create index {index} on unit_points using hnsw ((embedding::halfvec({dimension})) halfvec_cosine_ops)
+    where build_id = {build} and space_id = {space};
+    execute format('comment on index {index} is %L', current_setting('maintenance_work_mem'));
+end
+$$
+"""
+
+
+async def test_an_index_of_a_set_gets_the_memory_it_takes_and_one_process_where_shared_memory_is_short(
+    database: Database, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await settled(database, writer)
+    await settled(database, Writer(database, "globex"))
+    monkeypatch.setattr(hnsw, "BUILD_MEMORY_BYTES_MIN", 3 * 1024**2)
+    monkeypatch.setattr(unit_indexes, "CREATE", SHORT_OF_SHARED_MEMORY)
+    made = await unit_indexes.build_unit_indexes(database, rows_min=1)
+    assert len(made) == 2
+    async with database.autocommit(tenant=ALL_TENANTS) as connection:
+        cursor = await connection.execute(
+            "select relname, obj_description(oid), current_setting('maintenance_work_mem'), "
+            "current_setting('max_parallel_maintenance_workers') from pg_class where relname = any(%s)", (made,)
+        )
+        assert sorted(await cursor.fetchall()) == [(name, "3MB", "256MB", "2") for name in sorted(made)]
+        await connection.execute("update unit_builds set indexed_spaces = '{}'")
+    # Not more than a process may take.
+    (name, _) = await unit_indexes.build_unit_indexes(database, rows_min=1, memory_bytes_max=2 * 1024**2)
+    async with database.autocommit(tenant=ALL_TENANTS) as connection:
+        cursor = await connection.execute("select obj_description(%s::regclass)", (name,))
+        assert await cursor.fetchone() == ("2MB",)
+
+
+async def test_an_index_of_a_set_that_cannot_be_built_keeps_no_other_from_being_built(
+    database: Database, writer: Writer, caplog: pytest.LogCaptureFixture
+) -> None:
+    await settled(database, writer)
+    await settled(database, Writer(database, "globex"))
+    async with database.autocommit(tenant=ALL_TENANTS) as connection:
+        cursor = await connection.execute(unit_indexes.SELECT_LARGE, {"rows_min": 1})
+        first, second = [unit_indexes.index_name(str(row[0]), str(row[1])) for row in await cursor.fetchall()]
+        # What is first in the list cannot be built: something else has its index's name.
+        await connection.execute(f"create table {first} ()".encode())
+    assert await unit_indexes.build_unit_indexes(database, rows_min=1) == [second]
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
+        "no HNSW index was built"
+    ]
+    async with database.autocommit(tenant=ALL_TENANTS) as connection:
+        await connection.execute(f"drop table {first}".encode())
+    assert await unit_indexes.build_unit_indexes(database, rows_min=1) == [first]
 
 
 async def test_deployments_ask_for_methods_too_and_what_is_not_known_asks_for_none(

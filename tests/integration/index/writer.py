@@ -12,7 +12,7 @@ from typing import Any
 from services.chassis.ids import chunk_id
 from services.chassis.postgres import ALL_TENANTS, Database
 from services.index import batches, collections, frequencies, versions
-from services.index.batches import Batch, IndexedChunk, Staging
+from services.index.batches import Batch, Cut, IndexedChunk, Staging
 from services.index.collections import Chunking, Collection
 from services.index.lexical_entries import SHOW_ALL_ENTRIES
 from services.index.spaces import EmbeddingSpace
@@ -79,6 +79,8 @@ class Writer:
         space_id: str | None = None,
         heading_path: tuple[str, ...] = ("Heading", "Sub-heading"),
         all_there: Callable[[], None] | None = None,
+        cut: Cut | None = None,
+        parser_version: str = "",
     ) -> Staging:
         """Stage one batch of passages."""
         chunks = tuple(
@@ -111,6 +113,8 @@ class Writer:
             title=title,
             method="hybrid",
             chunks=chunks,
+            cut=cut,
+            parser_version=parser_version,
         )
         async with self.database.transaction(tenant=self.tenant) as connection:
             number = await batches.collection_number(

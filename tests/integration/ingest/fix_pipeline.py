@@ -115,7 +115,7 @@ class WordEmbedder:
                 )
                 for chunk in ready.chunks
             ],
-            rebuild=ready.rebuild,
+            rebuild=ready.rebuild, cut=ready.cut, cut_at=ready.cut_at if ready.HasField("cut_at") else None,
         )
         for _ in range(self.copies):
             await self.jetstream.publish(

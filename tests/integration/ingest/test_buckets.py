@@ -197,6 +197,32 @@ async def test_an_object_that_cannot_be_taken_in_has_a_dead_letter_and_its_neigh
     assert open_letters == [("DOCUMENT_MALFORMED",), ("DOCUMENT_TOO_LARGE",)]
 
 
+@pytest.mark.parametrize(("grown", "reason"), [("x" * 3_000_000, "DOCUMENT_TOO_LARGE"), ("", "DOCUMENT_EMPTY")])
+async def test_an_object_that_is_overwritten_after_it_was_found_is_refused_for_what_it_is_then(
+    watching: Pipeline, monkeypatch: pytest.MonkeyPatch, grown: str, reason: str
+) -> None:
+    store = source(watching)
+    head = store.head
+
+    async def overtaken(key: str) -> StoredObject | None:
+        found = await head(key)
+        await put(watching, key, grown)
+        return found
+
+    async def refused() -> bool:
+        return await watching.rows("select reason from dead_letters") == [(reason,)] and await settled(watching)
+
+    monkeypatch.setattr(store, "head", overtaken)
+    await put(watching, "a.md", TEXT)
+    await notify(watching, "a.md")
+    await eventually(refused)
+    assert [key for key in await watching.keys() if key.startswith("documents/")] == []
+    # What was refused is on record as it is: the comparison finds no difference.
+    monkeypatch.setattr(store, "head", head)
+    found = await reconcile(watching)
+    assert (found.missing, found.changed, found.gone) == (0, 0, 0)
+
+
 async def test_an_object_that_cannot_be_read_fails_once_however_often_it_is_asked_for(
     watching: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

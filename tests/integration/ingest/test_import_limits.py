@@ -127,6 +127,17 @@ async def test_a_document_over_the_limit_is_refused(serve: Serve) -> None:
         assert await service.rows("select source from documents") == []
 
 
+@pytest.mark.parametrize("field", ["index", "start_character", "end_character", "token_count", "page"])
+async def test_a_number_that_no_column_holds_is_told_with_its_field(serve: Serve, field: str) -> None:
+    beyond = chunks(0, CHUNKS)
+    setattr(beyond.chunks.chunks[CHUNKS - 1], field, 2**31)
+    async with serve(stages="") as service, transferring(service) as (_, stub):
+        with pytest.raises(grpc.aio.AioRpcError, match=f"has {field} 2147483648, .*; export .* anew") as refused:
+            await stub.ImportCollection(iter((header(), document(), beyond)), timeout=30, metadata=METADATA)
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert await service.rows("select source from documents") == []
+
+
 @pytest.mark.parametrize("memory_bytes_max", [0, 2_000, spool.MEMORY_BYTES_MAX])
 async def test_a_document_comes_in_whole_wherever_it_waited(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, memory_bytes_max: int

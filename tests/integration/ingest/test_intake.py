@@ -79,6 +79,7 @@ async def test_a_document_of_exactly_the_limit_is_accepted(serve: Serve) -> None
     ({"filename": ""}, "header.filename"),
     ({"source": "  "}, "header.source"),
     ({"title": "x" * (NAME_CHARACTERS_MAX + 1)}, "header.title"),
+    ({"source": "漢" * NAME_CHARACTERS_MAX}, "header.source"),
     ({"category": "a\x00"}, "header.category"),
     ({"metadata": {str(n): "" for n in range(METADATA_KEYS_MAX + 1)}}, "header.metadata"),
     ({"metadata": {"": "x"}}, "header.metadata"),

@@ -157,6 +157,19 @@ async def test_every_bad_line_is_told_and_stops_no_other(serve: Serve, tmp_path:
         assert words in reasons[number]
 
 
+async def test_a_number_that_nothing_holds_is_the_fault_of_its_line_alone(serve: Serve, tmp_path: Path) -> None:
+    large = "1" + "0" * 400
+    lines = [
+        '{"content": "a", "vector": [' + large + "]}", '{"content": "a", "_distance": ' + large + "}",
+        {"content": "a", "page": "9" * 5_000}, {"content": "a", "metadata": "[" * 100_000}, POINTS[1],
+    ]
+    async with serve(stages="") as service, importing(service) as client:
+        response = await client.import_points(written(tmp_path, lines), collection="ancien")
+        assert counts(response) == (5, 1, 0, 4)
+        assert len(await rows(service)) == 1
+    assert [each.number for each in response.rejected] == [1, 2, 3, 4]
+
+
 async def test_vectors_are_kept_where_they_are_the_collections_own(serve: Serve, tmp_path: Path) -> None:
     wrong = {"id": "p9", "vector": [1.0, 2.0], "content": "Un vecteur d'un autre modèle."}
     file = written(tmp_path, [*POINTS, wrong])
@@ -191,6 +204,9 @@ async def test_the_command_tells_what_became_of_the_lines(serve: Serve, tmp_path
             out, err = await asyncio.wait_for(process.communicate(), 60)
             return process.returncode or 0, out.decode(), err.decode()
 
+        for model in (), ("--model", "ada-002"):
+            code, _, err = await command("points.jsonl", "--collection", "ancien", "--vectors", "keep", *model)
+            assert (code, "`--vectors embed`" in err, "POINT_VECTORS" in err) == (1, True, False), err
         code, out, err = await command("points.jsonl", "--collection", "ancien")
         assert code == 1
         assert out == "4 lines: imported 3 points into ancien; 0 were there already, 1 rejected\n"

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from services.chassis.errors import Unavailable
-from services.chassis.postgres import ALL_TENANTS
+from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
 from services.index import collections
 from services.index.collections import Collection
 from services.ingest import maintenance
@@ -64,7 +64,7 @@ async def aged(service: Pipeline, *sources: str, days: float = 40) -> None:
 
 
 async def expire(service: Pipeline) -> int:
-    return await Maintenance(service.database, service.parts.removal).expire_documents()
+    return await Maintenance(service.database, service.parts.removal).expire_documents(set())
 
 
 def removed_in_all() -> float:
@@ -107,6 +107,36 @@ async def test_it_goes_on_page_by_page_until_nothing_is_expired(
         await asyncio.gather(*(keeper._sweep(asyncio.Event()) for keeper in keepers))
         assert await service.rows("select source from documents") == []
         assert (await service.keys(), removed_in_all()) == ([], before + 5)
+
+
+async def test_a_document_that_cannot_be_removed_keeps_no_other_from_its_turn(
+    serve: Serve, database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def told() -> float:
+        labels = {"stage": "retention", "reason": "UNAVAILABLE"}
+        return REGISTRY.get_sample_value("sourcier_degradations_total", labels) or 0.0
+
+    monkeypatch.setattr(maintenance, "SWEEP_LIMIT", 2)
+    async with serve() as service:
+        await create(service, "actes", retention_days=1)
+        names = [f"{number}.md" for number in range(5)]
+        for name in names:
+            await indexed(service, f"Texte numéro {name}.", filename=name, collection="actes")
+        await aged(service, *names)
+        before, removed = told(), removed_in_all()
+        async with Database(DatabaseSettings(url=database_url, lock_timeout_seconds=0.2)) as impatient:
+            keeper = Maintenance(impatient, service.parts.removal)
+            async with service.database.transaction(tenant=TENANT) as connection:
+                # A whole page of them, which are the first that are found.
+                stuck = ["0.md", "1.md"]
+                await connection.execute("select from documents where source = any(%s) for update", (stuck,))
+                await keeper._sweep(asyncio.Event())
+            assert await service.rows("select source from documents order by source") == [(name,) for name in stuck]
+            assert (told(), removed_in_all()) == (before + 2, removed + 3)
+            assert caplog.text.count("and not removed: Another transaction holds what this one needs.") == 2
+            keeper._swept_at = -maintenance.SWEEP_SECONDS
+            await keeper._sweep(asyncio.Event())
+        assert await service.rows("select source from documents") == []
 
 
 async def test_a_step_that_fails_keeps_none_of_the_others_from_their_turn(

@@ -235,10 +235,12 @@ async def test_what_does_not_belong_is_refused(serve: Serve, tmp_path: Path) -> 
         await client.export_collection("default", folder)
         rows = await stored(service)
 
-        with pytest.raises(errors.AlreadyExists, match="holds documents already"):
+        with pytest.raises(errors.AlreadyExists, match="holds documents already; delete it first") as refused:
             await client.import_collection(folder)
-        with pytest.raises(errors.AlreadyExists, match="delete it first"):
+        assert "of another installation" in refused.value.message, "another name is none for its own ids"
+        with pytest.raises(errors.AlreadyExists, match="is in the collection 'default'; an installation holds an exp"):
             await client.import_collection(folder, collection="copie")
+        assert await service.rows("select name from collections") == [("default",)], "what failed left a collection"
         with pytest.raises(errors.AlreadyExists, match="another tenant"):
             await stranger.import_collection(folder)
         with pytest.raises(errors.NotFound, match="default"):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import re
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.chassis.errors import DocumentEmpty, InvalidArgument
+from services.ingest.chunk_stage import cut_digest
 from services.ingest.chunking.chunks import Chunk
 from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.chunking.cutting import cut
+from services.ingest.chunking.cutting import TEXT_BYTES_MAX, cut
 from services.ingest.chunking.lines import join_lines
 from services.ingest.documents import ParsedDocument
 from tests.unit.ingest.fix_words import WordCounter, document_of
@@ -202,3 +207,43 @@ def test_the_digest_is_stable_and_tells_configurations_apart() -> None:
     digests = {configuration.digest() for configuration in CONFIGURATIONS}
     assert len(digests) == len(CONFIGURATIONS)
     assert ChunkingConfiguration.of().digest() == ChunkingConfiguration().digest()
+
+
+class UnknownWords(WordCounter):
+    """A run of characters that the model does not know is one token, however long."""
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+    def starts(self, text: str) -> Sequence[int]:
+        return [match.start() for match in re.finditer(r"\S+", text)]
+
+
+@pytest.mark.parametrize("character", ["𓀀", "中", "x"])
+def test_a_passage_fits_its_message_however_few_tokens_its_text_is(character: str) -> None:
+    text = character * 200_000
+    chunks = cut(document_of(text), ChunkingConfiguration.of(), UnknownWords())
+    assert max(len(chunk.text.encode()) for chunk in chunks) <= TEXT_BYTES_MAX
+    assert sum(chunk.end_character - chunk.start_character for chunk in chunks) >= len(text)
+
+
+def test_the_digest_of_a_cut_tells_passages_places_and_batches() -> None:
+    first, second = (
+        Chunk(
+            index=index, text=f"passage {index}", start_character=index * 100, end_character=index * 100 + 9,
+            token_count=2, page=1, heading_path=("Titre", "Partie"), embedding_text=f"Titre : passage {index}",
+            embedding_token_count=4, language="fr",
+        )
+        for index in range(2)
+    )
+    changes: list[dict[str, Any]] = [
+        {"text": "passage"}, {"start_character": 7}, {"end_character": 8}, {"page": 2}, {"heading_path": ("Titre",)},
+        {"heading_path": ("TitrePartie", "")}, {"embedding_text": "passage 1"},
+    ]
+    cuts: list[list[list[Chunk]]] = [
+        [], [[first]], [[first, second]], [[first], [second]], [[second, first]],
+        *([[first, dataclasses.replace(second, **changed)]] for changed in changes),
+    ]
+    digests = [cut_digest(batches) for batches in cuts]
+    assert len(set(digests)) == len(digests)
+    assert cut_digest([[dataclasses.replace(first), dataclasses.replace(second)]]) == digests[2]
