@@ -211,7 +211,12 @@ class Consumer(Generic[M]):
                     slots.release()
             if message is None:
                 continue
-            # One that came while the stop did is worked on within the grace: handing it back would cost as much.
+            if stopping.is_set():
+                # It came while the stop did. What it needs may be stopping too, and would fail it with an outage's
+                # error; another worker takes it at once instead of after the ack wait.
+                slots.release()
+                await _nak(message, 0.01)
+                return
             task = group.create_task(self._work(message, lane), name=f"{self.name} message")
             task.add_done_callback(lambda _: slots.release())
 

@@ -51,6 +51,11 @@ async def watching(
         database_url=database_url, nats_url=nats_server.url, prefix=subject_prefix, bucket=s3_bucket,
         stages="accept,collect,parse,chunk,index", bucket_rules=rules, reconcile_seconds=3600,
     ) as pipeline:
+        async def compared() -> bool:
+            return bool(await pipeline.rows("select 1 from reconciliations where state = 'finished'"))
+
+        # The service's own comparison at its start: what a test puts meanwhile, that would find.
+        await eventually(compared)
         yield pipeline
 
 
