@@ -25,6 +25,7 @@ from services.embed.engines import open_engine
 
 MODEL = "multilingual-e5-small"
 PEER, DYNAMIC, DEFAULT = "sentence-transformers", "onnxruntime, dynamic int8", "service, default engine, by JetStream"
+OPENVINO = "sentence-transformers, OpenVINO int8"
 BARE = "bare onnxruntime"
 SHORT_TEXTS = 20
 """Questions of one sample of the latency table; each sample is their median."""
@@ -79,7 +80,9 @@ async def run(*, quick: bool) -> list[Table]:
 class _Peers:
     """What is measured beside the service."""
 
-    def __init__(self, transformers: SentenceTransformers, dynamic: OnnxRuntimePeer, fp32: OnnxRuntimePeer) -> None:
+    def __init__(
+        self, transformers: Mapping[str, SentenceTransformers], dynamic: OnnxRuntimePeer, fp32: OnnxRuntimePeer
+    ) -> None:
         self.transformers = transformers
         self.dynamic = dynamic
         self.fp32 = fp32
@@ -91,8 +94,11 @@ class _Peers:
         # What `quantize_dynamic` makes of the model by default.
         graph = await built(model, "dynamic")
         assert graph is not None
-        return cls(await SentenceTransformers.start(lists, model=model), OnnxRuntimePeer(graph, tokenizer),
-                   OnnxRuntimePeer(model.variant("fp32"), tokenizer))
+        transformers = {
+            name: await SentenceTransformers.start(lists, model=model, openvino=name == OPENVINO)
+            for name in (PEER, OPENVINO)
+        }
+        return cls(transformers, OnnxRuntimePeer(graph, tokenizer), OnnxRuntimePeer(model.variant("fp32"), tokenizer))
 
     async def check(self, lists: Mapping[str, Sequence[str]], ours: Mapping[str, Sequence[FloatArray]]) -> None:
         """Assert that all embed alike, on every way that is timed, before anything is."""
@@ -100,37 +106,47 @@ class _Peers:
             expected = await asyncio.to_thread(self.fp32.encode, lists[name])
             for vectors in found:
                 _assert_alike(expected, vectors, least=COSINE_MIN)
-            _assert_alike(expected, await self.transformers.vectors(name), least=0.999)
+            for peer, transformers in self.transformers.items():
+                least = 0.999 if peer == PEER else COSINE_MIN
+                _assert_alike(expected, await transformers.vectors(name), least=least)
             _assert_alike(expected, await asyncio.to_thread(self.dynamic.encode, lists[name]),
                           least=COSINE_MIN_DYNAMIC)
 
     async def choose_batch_sizes(self, lists: Mapping[str, Sequence[str]], *, quick: bool) -> None:
         sizes = BATCH_SIZES[:2] if quick else BATCH_SIZES
         for name in ("piaf", "mixed"):
-            await self.transformers.choose_batch_size(name, sizes=sizes)
+            for transformers in self.transformers.values():
+                await transformers.choose_batch_size(name, sizes=sizes)
             self._dynamic_sizes[name] = await asyncio.to_thread(
                 self.dynamic.fastest_batch_size, lists[name], sizes=sizes
             )
 
     async def stop(self) -> None:
-        await self.transformers.stop()
+        for transformers in self.transformers.values():
+            await transformers.stop()
 
     def contestants(self, name: str, prefixed: Sequence[str], tokens: int) -> Contestants:
         """Return the peers' turns on a list of texts, in tokens a second."""
-        async def encode() -> float:
-            return tokens / await self.transformers.encode(name)
+        def encoding(peer: str) -> Callable[[], Awaitable[float]]:
+            async def encode() -> float:
+                return tokens / await self.transformers[peer].encode(name)
+
+            return encode
 
         size = self._dynamic_sizes[name]
-        return {PEER: encode, DYNAMIC: _rate(
+        return {peer: encoding(peer) for peer in self.transformers} | {DYNAMIC: _rate(
             tokens, lambda: asyncio.to_thread(self.dynamic.encode, prefixed, batch_size=size)
         )}
 
     def note(self, table: Table, name: str) -> None:
         """Write the peers' settings and targets into a table."""
-        table.notes[PEER] = f"torch fp32, batches of {self.transformers.batch_sizes[name]}, sorted by length"
+        for peer, form in ((PEER, "torch fp32"), (OPENVINO, "quantised as it documents")):
+            size = self.transformers[peer].batch_sizes[name]
+            table.notes[peer] = f"{form}, batches of {size}, sorted by length"
         table.notes[DYNAMIC] = f"quantize_dynamic by default, batches of {self._dynamic_sizes[name]}, sorted"
         table.ratio(DEFAULT, PEER, target=3.0)
         table.ratio(DEFAULT, DYNAMIC, target=1.8)
+        table.ratio(DEFAULT, OPENVINO)
 
 
 async def _passages(texts: list[str], origin: str, bare: Encoder, same: EmbedClient, default: EmbedClient,
@@ -177,6 +193,7 @@ async def _short(parts: list[list[str]], default: EmbedClient, peers: _Peers, li
     """Compare the time of one question; each round takes questions of its own, for the service remembers them."""
     table = Table("embedding, one short question", "ms", higher_is_better=False)
     ours, torch, fp32 = "service by gRPC", "sentence-transformers, fp32", "bare onnxruntime, fp32"
+    by_peer = {torch: peers.transformers[PEER], OPENVINO: peers.transformers[OPENVINO]}
 
     # The first part was compared with fp32, and the service remembers it.
     def turn(ask: Callable[[int], Awaitable[list[float]]]) -> Callable[[], Awaitable[float]]:
@@ -193,12 +210,16 @@ async def _short(parts: list[list[str]], default: EmbedClient, peers: _Peers, li
     await interleave(table, {
         ours: turn(by_service),
         fp32: turn(lambda number: asyncio.to_thread(_one_by_one, peers.fp32, lists[f"questions {number}"])),
-        torch: turn(lambda number: peers.transformers.one_by_one(f"questions {number}")),
-    }, rounds=rounds)
+    } | {name: turn(_asking(peer)) for name, peer in by_peer.items()}, rounds=rounds)
     table.notes[ours] = f"the median of {SHORT_TEXTS} questions is a sample; call, tokenising and model"
     for theirs in (fp32, torch):
         table.ratio(ours, theirs, target=0.5)
+    table.ratio(ours, OPENVINO)
     return table
+
+
+def _asking(peer: SentenceTransformers) -> Callable[[int], Awaitable[list[float]]]:
+    return lambda number: peer.one_by_one(f"questions {number}")
 
 
 def _one_by_one(peer: OnnxRuntimePeer, texts: Sequence[str]) -> list[float]:

@@ -103,7 +103,7 @@ async def _contestants(*, quick: bool) -> AsyncIterator[tuple[dict[str, Ingest],
                 with tempfile.TemporaryDirectory() as folder:
                     await default.ingest(edition(sheets()[0], Path(folder), -1 - number), f"before{number}")
         contestants: dict[str, Ingest] = {SAME_FILE: same.ingest, DEFAULT: default.ingest}
-        url, forms = same.addresses["SOURCIER_POSTGRES_URL"], await files_by_form()
+        url, forms = same.addresses["SOURCIER_POSTGRES_URL"], await files_by_form(quick=quick)
         peers = await opened_together(opened, *(Peer.started(name, url, forms) for name in BATCHES))
         files = sheets()[0][:1]
         for number, stack in enumerate((same, default)):
@@ -111,8 +111,9 @@ async def _contestants(*, quick: bool) -> AsyncIterator[tuple[dict[str, Ingest],
             await ingestion_rows.prove_ours(stack.addresses, f"proof{number}", done.chunks)
         compared = []
         for peer in peers:
-            ways = await peer.ways(files, quick=quick)
-            same_file, best = [[way] if quick else _spread(peer, way) for way in ways]
+            stored, fastest = await peer.ways(files, quick=quick)
+            same_file = [stored] if quick else _spread(peer, stored)
+            best = fastest if quick else [spread for way in fastest for spread in _spread(peer, way)]
             for way in dict.fromkeys((*same_file, *best)):
                 table = f"proof_{way.form.replace('-', '_')}_{way.workers}"
                 done = await peer.ingest(files, table, way)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import tempfile
 import time
@@ -16,7 +17,7 @@ from tokenizers import Tokenizer
 
 from bench.environment import CORES, ROOT
 from bench.line_process import LINE_BYTES_MAX, LineProcess
-from models import packages
+from models import calibration, packages
 from models.catalogue import E5_SMALL
 from models.progress import Progress
 from services.chassis.models import Model, default_root
@@ -24,6 +25,7 @@ from services.chassis.models import Model, default_root
 BATCH_SIZES = (8, 4, 1, 16, 32)
 """Tried before anything counts, the first two in a quick run: each peer runs with the one that is fastest for it.
 Small ones pad least, and one text at a time nothing."""
+PYTHON = ROOT / ".venv" / "bench" / "bin" / "python"
 BATCH_SIZE_TRIES = 2
 """How often each is tried; the faster try counts."""
 FloatArray = npt.NDArray[np.float32]
@@ -39,21 +41,22 @@ def scratch(model: str) -> Path:
 
 
 class SentenceTransformers:
-    """sentence-transformers in its own environment, torch float32, as many threads."""
+    """sentence-transformers in its own environment, as many threads: torch in float32, or OpenVINO in int8."""
 
     def __init__(self, process: LineProcess) -> None:
         self._process = process
         self.batch_sizes: dict[str, int] = {}
 
     @classmethod
-    async def start(cls, lists: Mapping[str, Sequence[str]], *, model: Model) -> SentenceTransformers:
+    async def start(
+        cls, lists: Mapping[str, Sequence[str]], *, model: Model, openvino: bool = False
+    ) -> SentenceTransformers:
         """Start it with the texts, prefixes included."""
-        python = ROOT / ".venv" / "bench" / "bin" / "python"
-        weights = await _weights(model.manifest.name)
+        folder = await openvino_form(model) if openvino else await _weights(model.manifest.name)
         process = await asyncio.create_subprocess_exec(
-            str(python), str(ROOT / "bench" / "peer_sentence_transformers.py"), str(weights), str(CORES),
+            str(PYTHON), "-m", "bench.peer_sentence_transformers", str(folder), str(CORES), cwd=ROOT,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE_BYTES_MAX,
-            env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true"},
+            env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true", "PYTHONPATH": str(ROOT)},
         )
         peer = cls(LineProcess(process, ended="sentence-transformers ended; its error is above"))
         await peer._say(dict(lists))
@@ -148,6 +151,22 @@ async def built(model: Model, form: str, *, make: bool = True) -> Path | None:
     return target
 
 
+async def openvino_form(model: Model) -> Path:
+    """Return a folder with the model in int8 as sentence-transformers quantises it for OpenVINO, made once.
+
+    Raises FormError where it cannot be made.
+    """
+    target = scratch(model.manifest.name) / "sentence-transformers-openvino"
+    if not target.is_dir():
+        weights = await _weights(model.manifest.name)
+        texts = [model.manifest.passage_prefix + text for text in calibration.paragraphs()]
+        with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+            json.dump(texts, file)
+            file.flush()
+            await _made(PYTHON, "bench.peer_openvino_form", str(weights), file.name, str(target))
+    return target
+
+
 async def _weights(model: str) -> Path:
     """Return a folder with the model's weights in Hugging Face form, made once from the packaged ones."""
     folder = scratch(model)
@@ -160,9 +179,13 @@ async def _weights(model: str) -> Path:
 
 async def _made_by_exporter(module: str, *arguments: str) -> None:
     """Run a module in the exporter's environment."""
+    await _made(ROOT / ".venv" / "export" / "bin" / "python", module, *arguments)
+
+
+async def _made(python: Path, module: str, *arguments: str) -> None:
     making = await asyncio.create_subprocess_exec(
-        str(ROOT / ".venv" / "export" / "bin" / "python"), "-m", module, *arguments, cwd=ROOT,
-        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+        str(python), "-m", module, *arguments, cwd=ROOT, stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
     )
     _, said = await making.communicate()
     if making.returncode:

@@ -1,4 +1,4 @@
-"""The model as peers run it: one onnxruntime session on all threads, batches as they come, mean pooling, norm 1.
+"""The model as peers run it: one session of its runtime on all threads, batches as they come, mean pooling, norm 1.
 
 Used in the peers' own environments, so it imports what these hold alone.
 """
@@ -13,22 +13,41 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from tokenizers import Encoding, Tokenizer
 
 TOKENS_MAX = 512
 
 
+Run = Callable[[dict[str, Any]], Any]
+"""From the inputs by name to the last hidden state."""
+
+
+def by_onnxruntime(model: str, threads: int) -> tuple[set[str], Run]:
+    """Open an ONNX file; return the names of its inputs, and what runs it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return {entry.name for entry in session.get_inputs()}, lambda feed: session.run(None, feed)[0]
+
+
+def by_openvino(model: str, threads: int) -> tuple[set[str], Run]:
+    """Open a file of OpenVINO's, with its defaults; return the names of its inputs, and what runs it."""
+    import openvino
+
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": str(threads)})
+    return {entry.any_name for entry in compiled.inputs}, lambda feed: compiled(feed)[0]
+
+
 class OnnxEmbedder:
-    """Embeds texts with an ONNX file: the one that Sourcier's service runs, or one that runs better in this way."""
+    """Embeds texts with an ONNX file, the one that Sourcier's service runs or one that runs better in this way, or with
+    a file of OpenVINO's."""
 
     def __init__(self, *, model: str, tokenizer: str, threads: int) -> None:
         self._arguments = model, tokenizer, threads
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self._inputs = {entry.name for entry in self._session.get_inputs()}
+        self._inputs, self._run = (by_openvino if model.endswith(".xml") else by_onnxruntime)(model, threads)
         self._plain = Tokenizer.from_file(tokenizer)
         self._plain.no_truncation()
         self._plain.no_padding()
@@ -55,7 +74,7 @@ class OnnxEmbedder:
         feed = {"input_ids": ids, "attention_mask": mask}
         if "token_type_ids" in self._inputs:
             feed["token_type_ids"] = np.zeros_like(ids)
-        (hidden,) = self._session.run(None, feed)[:1]
+        hidden = self._run(feed)
         weights = mask[..., None].astype(np.float32)
         pooled = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
         vectors: list[list[float]] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).tolist()

@@ -2,24 +2,34 @@
 
 It takes its own time, so that a process's start and its pipes are not counted against it. A line is JSON: `texts`, a
 list's name; `batch_size`; `one_by_one` for a call a text; `save`, where the vectors are to go.
+
+A folder of weights is run by torch, in float32; one that `bench.peer_openvino_form` made by OpenVINO, in int8.
 """
 
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer, models  # type: ignore[import-not-found]
 
+INT8 = "openvino_model_qint8_quantized.xml"
+"""As the library names what it quantises."""
+TOKENS_MAX = 512
 
-def main(weights: str, threads: int) -> None:
-    """Load the model with E5's mean pooling and normalisation; answer with seconds, one for each call."""
+
+def main(folder: str, threads: int) -> None:
+    """Load the model, and answer with seconds, one for each call."""
     torch.set_num_threads(threads)
-    transformer = models.Transformer(weights, max_seq_length=512)
-    pooling = models.Pooling(transformer.get_word_embedding_dimension(), "mean")
-    model = SentenceTransformer(modules=[transformer, pooling, models.Normalize()], device="cpu")
+    if (Path(folder) / "openvino" / INT8).is_file():
+        model = SentenceTransformer(folder, backend="openvino", device="cpu", model_kwargs={
+            "file_name": INT8, "ov_config": {"INFERENCE_NUM_THREADS": str(threads)},
+        })
+    else:
+        model = pooled(folder)
     lists: dict[str, list[str]] = json.loads(sys.stdin.readline())
     answer([])
     for line in sys.stdin:
@@ -34,6 +44,14 @@ def main(weights: str, threads: int) -> None:
         if asked.get("save"):
             np.save(asked["save"], np.concatenate(vectors))
         answer(seconds)
+
+
+def pooled(weights: str, **settings: Any) -> Any:
+    """Return the model of a folder of weights, with E5's mean pooling and normalisation."""
+    transformer = models.Transformer(weights, max_seq_length=TOKENS_MAX, **settings)
+    pooling = models.Pooling(transformer.get_word_embedding_dimension(), "mean")
+    backend = settings.get("backend", "torch")
+    return SentenceTransformer(modules=[transformer, pooling, models.Normalize()], device="cpu", backend=backend)
 
 
 def encode(model: Any, texts: list[str], batch_size: int) -> Any:
