@@ -29,6 +29,8 @@ OPENVINO = "sentence-transformers, OpenVINO int8"
 BARE = "bare onnxruntime"
 SHORT_TEXTS = 20
 """Questions of one sample of the latency table; each sample is their median."""
+SAMPLED = 4
+"""Of so many texts one is tried in batches of each size, before any size is chosen."""
 LOAD_PASSES = 56
 """After so many the commonest lengths of the texts have been compiled for (`services/embed/lengths.py`)."""
 COSINE_MIN, COSINE_MIN_DYNAMIC = 0.95, 0.85
@@ -50,6 +52,7 @@ async def run(*, quick: bool) -> list[Table]:
         f"questions {number}": [model.manifest.query_prefix + text for text in part]
         for number, part in enumerate(_parts(asked))
     }
+    lists |= {f"{name}, sample": lists[name][::SAMPLED] for name in ("piaf", "mixed")}
     precision = "int8" if "int8" in model.manifest.variants else "fp32"
     # As many streams as the service has, each on its share of the threads.
     bare = Encoder(model, open_engine(model, name=f"onnxruntime-{precision}", threads=CORES, streams=CORES))
@@ -116,9 +119,9 @@ class _Peers:
         sizes = BATCH_SIZES[:2] if quick else BATCH_SIZES
         for name in ("piaf", "mixed"):
             for transformers in self.transformers.values():
-                await transformers.choose_batch_size(name, sizes=sizes)
+                await transformers.choose_batch_size(name, sample=f"{name}, sample", sizes=sizes)
             self._dynamic_sizes[name] = await asyncio.to_thread(
-                self.dynamic.fastest_batch_size, lists[name], sizes=sizes
+                self.dynamic.fastest_batch_size, lists[f"{name}, sample"], sizes=sizes
             )
 
     async def stop(self) -> None:

@@ -62,11 +62,11 @@ class SentenceTransformers:
         await peer._say(dict(lists))
         return peer
 
-    async def choose_batch_size(self, texts: str, *, sizes: Sequence[int]) -> None:
-        """Try the batch sizes on a list, and keep the fastest."""
+    async def choose_batch_size(self, texts: str, *, sample: str, sizes: Sequence[int]) -> None:
+        """Try the batch sizes on a sample of a list, and keep the fastest for it."""
         seconds: dict[int, float] = {}
         for size in (*sizes,) * BATCH_SIZE_TRIES:
-            took = sum(await self._say({"texts": texts, "batch_size": size}))
+            took = sum(await self._say({"texts": sample, "batch_size": size}))
             seconds[size] = min(took, seconds.get(size, took))
         self.batch_sizes[texts] = min(seconds, key=lambda size: seconds[size])
 
