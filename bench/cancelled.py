@@ -1,5 +1,5 @@
-"""Memory over many streams that their clients cancel: half of them while the engine has no room for them, a quarter
-before the first token, a quarter in the middle.
+"""Memory over many streams that their clients cancel: before the first token and in the middle, in turn; then as many
+while the engine has no room for them.
 
 gRPC's Python leaks both (grpc #43360, #43462) where they are not ended as `services/chassis/unbroken.py` says. A client
 that cancels looks like one whose line broke, so that each answer goes on for a second without a reader, is then
@@ -34,8 +34,10 @@ WARM_SHARE = 0.3
 """The first part, in which caches and arenas fill."""
 GROWTH_MB_MAX = 1.0
 EMPTY_SECONDS_MAX = 20.0
-WAITING, RUNNING, QUEUED = "waiting", "running", "queued"
+WAITING, RUNNING, QUEUED, TAKING = "waiting", "running", "queued", "taking"
 RULES = [
+    # The one that takes the engine's place goes on slowly: an engine without a token for a minute is taken for dead.
+    {"pattern": f"{TAKING}$", "text": "mot " * 5_000, "tokens_per_second": 5},
     {"pattern": f"({WAITING}|{QUEUED})$", "text": "mot " * 500, "first_token_seconds": 600},
     {"pattern": f"{RUNNING}$", "text": "mot " * 500, "tokens_per_second": 20},
 ]
@@ -57,7 +59,7 @@ async def run(*, quick: bool) -> list[Table]:
             async with relayed(Path(folder), tokens=8, rules=RULES, variables=variables) as way:
                 started = time.monotonic()
                 async with _engine_taken(way, ports["generate"], taken=QUEUED in kinds):
-                    series = await _cancel(way, (STREAMS_QUICK if quick else STREAMS) // 2, kinds)
+                    series = await _cancel(way, STREAMS_QUICK if quick else STREAMS, kinds)
                 seconds = time.monotonic() - started
                 for name, port in ports.items():
                     label = f"{name}, {' and '.join(kinds)}"
@@ -79,8 +81,12 @@ async def _engine_taken(way: Way, port: int, *, taken: bool) -> AsyncIterator[No
     if not taken:
         yield
         return
-    calls = [way.method(answer_pb2.AskRequest(question=QUEUED), timeout=CALL_SECONDS) for _ in range(2)]
+    calls: list[Any] = []
     try:
+        for question in (TAKING, QUEUED):
+            calls.append(way.method(answer_pb2.AskRequest(question=question), timeout=CALL_SECONDS))
+            await calls[-1].initial_metadata()
+            await asyncio.sleep(0.5)
         async with asyncio.timeout(EMPTY_SECONDS_MAX):
             while not await asyncio.to_thread(_read, port, IN_QUEUE):  # noqa: ASYNC110 - metrics tell when asked
                 await asyncio.sleep(0.1)
@@ -115,7 +121,9 @@ async def _one(way: Way, kind: str) -> None:
         for _ in range(2):
             await call.read()
     else:
-        await asyncio.sleep(0.01)
+        # Once it is known to be at the gateway, as long again as its way to the engine takes.
+        await call.initial_metadata()
+        await asyncio.sleep(0.02)
     call.cancel()
 
 
