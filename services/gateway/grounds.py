@@ -37,7 +37,8 @@ _ANNOUNCING = frozenset({
 _PLACE, _PLACE_FIRST = "\x1f", 0xE000
 _PLACES = re.compile(f"{_PLACE}(.)")
 _BRACKET = re.compile(r"[\[\](:]")
-_TARGET = re.compile(r"\]\(\s*<?([^)\s>]*)>?[^)\n]*(?:\)+|\Z)")
+# Nothing is tried twice, as in `links`.
+_TARGET = re.compile(r"\]\(\s*+<?([^)\s>]*+)>?[^)\n]*+(?:\)+|\Z)")
 # `[1](//evil.example)`, `[1]: //evil.example`, with the marker in this sentence or at the end of the one before.
 # Markdown reads `\\/` and `&#47;` as a slash too.
 _MARKERS_TARGET = re.compile(

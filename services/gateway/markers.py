@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from services.index.abbreviations import goes_on, is_unsure
+from services.index.abbreviations import goes_on, is_unsure, may_be_shortened
 
 _LABEL = r"(?:sources?|extraits?|extracts?|passages?|documents?|docs?|r[ée]f(?:[ée]rences?)?|citations?)"
 _DASH = "\u2010\u2011\u2013\u2014-"
@@ -35,7 +35,7 @@ _CODE_LANGUAGE = re.compile(
     r"(?:ba|z)?sh|shell|console|powershell|te?xt|python|java(?:script)?|typescript|html|css|xml|json|ya?ml|toml|ini|sql|"
     r"c|cpp|csharp|go|rust|php|ruby|r|diff|dockerfile|makefile|markdown", re.IGNORECASE,
 )
-_MARKERS_BEHIND = re.compile(r"\s+(?:\[\d{1,3}\]\s*)+(?=[.,;:]?\s*\Z)")
+_MARKERS_BEHIND = re.compile(r"(?<!\s)\s+(?:\[\d{1,3}\]\s*)+(?=[.,;:]?\s*\Z)")
 RANGE_MAX = 20
 """Of numbers in one `[Source 1-20]`."""
 SENTENCE_CHARACTERS_MAX = 1_000
@@ -44,10 +44,6 @@ CLOSING_GUILLEMET = "»"
 _BRACKETS = "[【"
 _PLAIN = re.compile(r"[^\[【.!?…。！？\n]+")
 _PUNCTUATION = re.compile(r"[.!?…。！？]+[\"»”)*]*")
-_SHORTENED = re.compile(
-    r"(?:^|\W)(?:[^\W\d_]|al|approx|art|cf|chap|dr|env|ex|fig|mme|mr|mrs|no|pr|st|t[ée]l|vol|vs)\Z", re.IGNORECASE
-)
-"""What a full stop follows within a sentence more often than at its end: initials, the usual abbreviations."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,7 @@ class MarkerReader:
         if not self._pending:
             return ""
         punctuation = _PUNCTUATION.fullmatch(self._pending)
-        if punctuation is None or (punctuation.group() == "." and _SHORTENED.search(self._sentence)):
+        if punctuation is None or (punctuation.group() == "." and may_be_shortened(self._sentence)):
             return ""
         return (self._sentence + self._pending).strip()
 

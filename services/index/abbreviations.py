@@ -13,6 +13,10 @@ from services.index.stop_words import STOP_WORDS, fold
 _SURE = re.compile(
     r"(?:^|\W)(?:MM?|Mr|Mrs|Ms|M(?:me|lle)s?|Me|Mgr|Drs?|Prs?|Prof|Ste?|[Aa]rts?|[Cc]f|[Cc]hap|[Ff]ig|[Vv]s|[Aa]v)\.\Z"
 )
+_SHORTENED = re.compile(
+    r"(?:^|\W)(?:[^\W\d_]|al|approx|art|cf|chap|dr|env|ex|fig|mme|mr|mrs|no|pr|st|t[ée]l|vol|vs)\Z", re.IGNORECASE
+)
+"""What a full stop follows within a sentence more often than at its end: initials, the usual abbreviations."""
 _UNSURE = re.compile(r"(?:^|(?P<before>\w*)(?P<between>\W+))(?:[^\W\d_a-zß-öø-ÿ]|al)\.\Z")
 """Initials, which may be the letter of a thing as well: `par J. Martin`, `la vitamine C. Elle …`."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -22,6 +26,11 @@ _SURE_CHARACTERS = 8
 _UNSURE_CHARACTERS = 40
 WORD_CHARACTERS_MAX = max(map(len, _STOP_WORDS)) + 1
 """So many characters of the word that follows tell all that it can tell."""
+
+
+def may_be_shortened(before: str) -> bool:
+    """Return whether the full stop to come may be an abbreviation's, whatever follows it."""
+    return _SHORTENED.search(before) is not None
 
 
 def goes_on(before: str, after: str) -> bool:

@@ -97,10 +97,14 @@ def test_an_active_address_is_none_even_where_a_passage_has_it() -> None:
     assert addresses(["Clique sur javascript:alert(1) ou data:text/html,x"]) == frozenset()
 
 
-@pytest.mark.parametrize("piece", ["[a](", "![a](", "[[", " [a]( ", "(http://a", "![\\", "<a b=", "[a]:\n", " ", "\n"])
+@pytest.mark.parametrize("piece", [
+    "[a](", "](", "](a", "![a](", "[[", " [a]( ", "(http://a", "![\\", "<a b=", "[a]:\n", " ", "\n",
+])
 def test_a_text_made_to_be_tried_in_many_ways_is_read_once(piece: str) -> None:
     """A tenth of a second; where each beginning is tried with each end, an hour."""
     assert len(without_foreign_links(piece * 4_000, frozenset())) <= len(piece) * 8_000
+    grounds = Grounds([passage(1, "Deux jours par semaine.")])
+    assert len(grounds.cleaned_text(f"{piece * 4_000}\nFin.")) <= len(piece) * 8_000
 
 
 def test_a_sentence_is_cleaned_between_its_markers() -> None:
