@@ -43,7 +43,7 @@ def run_all(names: Sequence[str], path: Path, run: Run) -> bool:
     """Run the benchmarks, results into `path`; return whether all were run, else somebody interrupted."""
     started = time.monotonic()
     preparation = Preparation()
-    with _interruptible(), _corpus_folder(names) as folder:
+    with _interruptible(), corpus_folder(names) as folder:
         for number, name in enumerate(names, start=1):
             benchmark = BENCHMARKS[name]
             expected = benchmark.expected_seconds(quick=run.quick)
@@ -63,7 +63,7 @@ def run_all(names: Sequence[str], path: Path, run: Run) -> bool:
 
 
 @contextmanager
-def _corpus_folder(names: Sequence[str]) -> Iterator[dict[str, str]]:
+def corpus_folder(names: Sequence[str]) -> Iterator[dict[str, str]]:
     """Yield the variable of a folder that benchmarks share, where more than one fills it and nobody names another."""
     if os.environ.get(FOLDER_VARIABLE) or sum(BENCHMARKS[name].corpus for name in names) < 2:
         yield {}

@@ -123,7 +123,7 @@ async def files_by_form(*, quick: bool) -> dict[str, Path]:
     model = packaged_model()
     files = {STORED: model.variant(STORED)}
     if not quick:
-        files[OPENVINO] = await openvino_form(model) / "openvino" / "openvino_model_qint8_quantized.xml"
+        files[OPENVINO] = await openvino_form(model)
     for form in FORMS.keys() - files.keys() - {OPENVINO}:
         path = await built(model, form)
         assert path is not None

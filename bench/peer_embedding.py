@@ -52,9 +52,9 @@ class SentenceTransformers:
         cls, lists: Mapping[str, Sequence[str]], *, model: Model, openvino: bool = False
     ) -> SentenceTransformers:
         """Start it with the texts, prefixes included."""
-        folder = await openvino_form(model) if openvino else await _weights(model.manifest.name)
+        path = await openvino_form(model) if openvino else await _weights(model.manifest.name)
         process = await asyncio.create_subprocess_exec(
-            str(PYTHON), "-m", "bench.peer_sentence_transformers", str(folder), str(CORES), cwd=ROOT,
+            str(PYTHON), "-m", "bench.peer_sentence_transformers", str(path), str(CORES), cwd=ROOT,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE_BYTES_MAX,
             env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true", "PYTHONPATH": str(ROOT)},
         )
@@ -152,7 +152,7 @@ async def built(model: Model, form: str, *, make: bool = True) -> Path | None:
 
 
 async def openvino_form(model: Model) -> Path:
-    """Return a folder with the model in int8 as sentence-transformers quantises it for OpenVINO, made once.
+    """Return the file of the model in int8 as sentence-transformers quantises it for OpenVINO, made once.
 
     Raises FormError where it cannot be made.
     """
@@ -164,7 +164,8 @@ async def openvino_form(model: Model) -> Path:
             json.dump(texts, file)
             file.flush()
             await _made(PYTHON, "bench.peer_openvino_form", str(weights), file.name, str(target))
-    return target
+    # As the library names what it quantises.
+    return target / "openvino" / "openvino_model_qint8_quantized.xml"
 
 
 async def _weights(model: str) -> Path:

@@ -3,7 +3,7 @@
 It takes its own time, so that a process's start and its pipes are not counted against it. A line is JSON: `texts`, a
 list's name; `batch_size`; `one_by_one` for a call a text; `save`, where the vectors are to go.
 
-A folder of weights is run by torch, in float32; one that `bench.peer_openvino_form` made by OpenVINO, in int8.
+A folder of weights is run by torch, in float32; a file that `bench.peer_openvino_form` made by OpenVINO, in int8.
 """
 
 import json
@@ -16,20 +16,20 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer, models  # type: ignore[import-not-found]
 
-INT8 = "openvino_model_qint8_quantized.xml"
-"""As the library names what it quantises."""
 TOKENS_MAX = 512
 
 
-def main(folder: str, threads: int) -> None:
+def main(model_path: str, threads: int) -> None:
     """Load the model, and answer with seconds, one for each call."""
     torch.set_num_threads(threads)
-    if (Path(folder) / "openvino" / INT8).is_file():
-        model = SentenceTransformer(folder, backend="openvino", device="cpu", model_kwargs={
-            "file_name": INT8, "ov_config": {"INFERENCE_NUM_THREADS": str(threads)},
+    path = Path(model_path)
+    if path.is_file():
+        # The library keeps the file in a folder of its engine's, within the model's.
+        model = SentenceTransformer(str(path.parents[1]), backend="openvino", device="cpu", model_kwargs={
+            "file_name": path.name, "ov_config": {"INFERENCE_NUM_THREADS": str(threads)},
         })
     else:
-        model = pooled(folder)
+        model = pooled(model_path)
     lists: dict[str, list[str]] = json.loads(sys.stdin.readline())
     answer([])
     for line in sys.stdin:

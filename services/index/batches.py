@@ -219,7 +219,6 @@ def _check(batch: Batch, state: _VersionState) -> None:
         raise SpaceMismatch(f"The space {state.space_id} has vectors of {state.dimension} dimensions.")
 
 
-
 async def _commit(
     connection: Connection, prepared: PreparedBatch, state: _VersionState, values: dict[str, Any]
 ) -> int:

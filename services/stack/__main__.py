@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from services.chassis.errors import ServiceError
 from sourcier.cli import output
+from sourcier.cli.groups import ClosableGroup
 
 if TYPE_CHECKING:
     from services.stack.settings import StackSettings
@@ -20,27 +21,7 @@ DATA_DIR = click.option(
 )
 
 
-class Stack(click.Group):
-    """A group whose closed output click leaves to us."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        """Read the arguments, which is also where help is written."""
-        try:
-            return super().make_context(info_name, args, parent, **extra)
-        except BrokenPipeError as error:
-            raise output.OutputClosed from error
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise output.OutputClosed from error
-
-
-@click.group(cls=Stack)
+@click.group(cls=ClosableGroup)
 def main() -> None:
     """Run all of Sourcier on this machine."""
     # Each command imports what it needs: `status` answers before the settings' library would have loaded.

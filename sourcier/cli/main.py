@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
 try:
     import click
@@ -14,6 +14,7 @@ except ModuleNotFoundError:
     sys.exit("error: the command line is not installed\nhint: pip install 'sourcier[cli]'")
 
 from sourcier.cli.failure import explain, root
+from sourcier.cli.groups import ClosableGroup
 from sourcier.cli.output import OutputClosed, closing, prepare
 from sourcier.cli.text import printable
 
@@ -52,7 +53,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(ClosableGroup):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -68,20 +69,11 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        """Read the arguments, which is also where help is written."""
-        try:
-            return super().make_context(info_name, args, parent, **extra)
-        except BrokenPipeError as error:
-            raise OutputClosed from error
-
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; an output that was closed is told apart here, since click takes it for its own affair."""
+        """Run the command; of a group of tasks the first error counts."""
         try:
             return super().invoke(ctx)
-        except (BrokenPipeError, ExceptionGroup) as error:
+        except ExceptionGroup as error:
             first = root(error)
             if isinstance(first, BrokenPipeError):
                 raise OutputClosed from error

@@ -80,6 +80,7 @@ class _Fitted:
     text: str
     token_count: int
 
+
 class _Fitting:
     """Splits what is over a limit: 1,500 characters of Chinese or of base64 are more tokens than a model reads."""
 

@@ -91,8 +91,9 @@ async def test_a_second_signal_ends_it_at_once() -> None:
             await call
 
 
-async def test_a_worker_that_hangs_does_not_outlast_the_grace() -> None:
-    async with running("worker-hangs", SOURCIER_PROBE_GRACE_SECONDS="0.3") as probe:
+@pytest.mark.parametrize("worker", ["worker-hangs", "worker-in-thread"])
+async def test_a_worker_that_hangs_does_not_outlast_the_grace(worker: str) -> None:
+    async with running(worker, SOURCIER_PROBE_GRACE_SECONDS="0.3") as probe:
         await probe.heard("ready")
         started = time.monotonic()
         probe.send(signal.SIGTERM)
@@ -127,16 +128,6 @@ async def test_a_thread_left_behind_does_not_keep_it_alive() -> None:
         await probe.heard("ready")
         probe.send(signal.SIGTERM)
         assert await probe.code() == 0
-
-
-async def test_work_in_a_thread_does_not_outlast_the_grace() -> None:
-    async with running("worker-in-thread", SOURCIER_PROBE_GRACE_SECONDS="0.3") as probe:
-        await probe.heard("ready")
-        started = time.monotonic()
-        probe.send(signal.SIGTERM)
-        assert await probe.code() == 0
-    assert time.monotonic() - started < 10
-    assert "neighbour closed" in probe.messages
 
 
 async def test_settings_that_are_wrong_end_it_with_two() -> None:

@@ -15,6 +15,7 @@ from services.index import agents, collection_deletions, documents, frequencies,
 from services.index.collection_deletions import DeletedPage
 from services.index.learned_responses import NewResponse
 from services.index.space_builds import SpaceBuild
+from tests.integration.index.large_collection import add_documents
 from tests.integration.index.writer import SPACE, Writer, text_vector
 from tests.waiting import eventually
 
@@ -217,39 +218,19 @@ async def test_what_refers_to_a_collection_is_found_by_it_alone(database: Databa
 
 async def fill(writer: Writer) -> None:
     """Add a large collection."""
-    values = {
-        "collection_id": (await writer.collection("big")).collection_id, "documents": BIG, "space_id": SPACE.space_id,
-    }
+    collection = await writer.collection("big")
     async with writer.database.transaction(tenant=TENANT) as connection:
-        for statement in FILL:
-            await connection.execute(statement, values)
+        await add_documents(connection, collection, documents=BIG)
+        for statement in FURTHER:
+            await connection.execute(statement, {"collection_id": collection.collection_id})
     async with writer.database.autocommit(tenant=ALL_TENANTS, timeouts=False) as connection:
         await connection.execute("analyze")
 
 
-FILL = ("""
-insert into documents (document_id, tenant, collection_id, source, title, filename, content_type, size_bytes,
-                       content_sha256, current_version, current_generation, chunk_count)
-select gen_random_uuid(), 'acme', %(collection_id)s, number, '', '', '', 1, '', gen_random_uuid(), 1, 1
-from generate_series(1, %(documents)s) as number
-""", """
-insert into chunks
-select gen_random_uuid(), tenant, collection_id, document_id, current_version, 0, 'text', '', 'fr', 1, 0, 1, 1, '[]',
-       repeat('mot ', 50)
-from documents
-where collection_id = %(collection_id)s
-""", """
+FURTHER = ("""
 insert into lexical_entries
 select chunk_id, tenant, collection_id, document_id, array_to_tsvector(array['1:mot']), '{1:1}/262144'
 from chunks
-where collection_id = %(collection_id)s
-""", """
-insert into document_versions (version_id, tenant, collection_id, document_id, generation, job_id, space_id, lane,
-                               state, original_key, title, filename, content_type, size_bytes, content_sha256,
-                               configuration_digest, metadata, category, request_id)
-select current_version, tenant, collection_id, document_id, 1, gen_random_uuid(), %(space_id)s, 'bulk', 'committed', '',
-       '', '', '', 1, sha256(source::bytea), '1', '{}', '', ''
-from documents
 where collection_id = %(collection_id)s
 """, """
 insert into jobs (job_id, tenant, collection_id, document_id, version_id, lane, status, filename, size_bytes)

@@ -244,12 +244,17 @@ async def test_a_dropped_space_is_cleared_and_retired_when_nobody_needs_it(
     assert (await begin(database)).state == "building"
 
 
-async def retired(database: Database) -> None:
-    """Have the second space given up, by a process that does not serve its model."""
+async def left(database: Database) -> None:
+    """Have the collection leave the second space, after a build there."""
     await begin(database)
     dropped = await change(database, "drop")
     async with database.transaction(tenant=TENANT) as connection:
         await space_upkeep.note_cleared(connection, build_id=dropped.build_id)
+
+
+async def retired(database: Database) -> None:
+    """Have the second space given up, by a process that does not serve its model."""
+    await left(database)
     assert await retire(database) == [WIDE.space_id]
 
 
@@ -328,10 +333,7 @@ async def test_a_space_is_not_given_up_while_somebody_begins_to_need_it(
     database: Database, writer: Writer, wide: StoredSpace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await writer.index("a.txt", TEXTS)
-    await begin(database)
-    dropped = await change(database, "drop")
-    async with database.transaction(tenant=TENANT) as connection:
-        await space_upkeep.note_cleared(connection, build_id=dropped.build_id)
+    await left(database)
     async with database.transaction(tenant=TENANT) as connection:
         await space_builds.begin(connection, tenant=TENANT, collection="default", space_id=WIDE.space_id)
         assert await retire(database) == []

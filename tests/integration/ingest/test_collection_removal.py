@@ -15,10 +15,10 @@ from services.chassis.errors import Unavailable
 from services.chassis.postgres import Database, DatabaseSettings
 from services.index import collection_deletions
 from services.index.collection_deletions import DeletedPage
-from services.index.collections import Collection
 from services.ingest.maintenance import Maintenance
 from services.ingest.removal import Removal
 from sourcier.ingest.v1 import ingest_pb2
+from tests.integration.index.large_collection import add_documents
 from tests.integration.index.writer import Writer
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline
@@ -164,7 +164,9 @@ async def test_ten_thousands_of_documents_go_where_a_statement_has_little_time(
 ) -> None:
     async with serve(stages="") as service:
         collection = await Writer(service.database).collection()
-        await fill(service, collection)
+        async with service.database.transaction(tenant=TENANT) as connection:
+            await connection.execute("select set_config('statement_timeout', '0', true)")
+            await add_documents(connection, collection, documents=MANY, chunks_each=2, words=100)
         settings = DatabaseSettings(url=database_url, connections_max=2, statement_timeout_seconds=0.3)
         async with Database(settings) as hurried:
             removal = Removal(hurried, service.objects, subject_prefix="test")
@@ -172,33 +174,3 @@ async def test_ten_thousands_of_documents_go_where_a_statement_has_little_time(
         assert (removed.existed, removed.document_count) == (True, MANY)
         for table in ("collections", "documents", "chunks", "document_versions"):
             assert await count(service, table) == 0, table
-
-
-async def fill(service: Pipeline, collection: Collection) -> None:
-    values = {"collection_id": collection.collection_id, "documents": MANY, "space_id": collection.space_id}
-    async with service.database.transaction(tenant=TENANT) as connection:
-        await connection.execute("select set_config('statement_timeout', '0', true)")
-        for statement in FILL:
-            await connection.execute(statement, values)
-
-
-FILL = ("""
-insert into documents (document_id, tenant, collection_id, source, title, filename, content_type, size_bytes,
-                       content_sha256, current_version, current_generation, chunk_count)
-select gen_random_uuid(), 'acme', %(collection_id)s, number, '', '', '', 1, '', gen_random_uuid(), 1, 2
-from generate_series(1, %(documents)s) as number
-""", """
-insert into chunks
-select gen_random_uuid(), tenant, collection_id, document_id, current_version, place, 'text', '', 'fr', 1, 0, 1, 1,
-       '[]', repeat('mot ', 100)
-from documents, generate_series(0, 1) as place
-where collection_id = %(collection_id)s
-""", """
-insert into document_versions (version_id, tenant, collection_id, document_id, generation, job_id, space_id, lane,
-                               state, original_key, title, filename, content_type, size_bytes, content_sha256,
-                               configuration_digest, metadata, category, request_id)
-select current_version, tenant, collection_id, document_id, 1, gen_random_uuid(), %(space_id)s, 'bulk', 'committed', '',
-       '', '', '', 1, sha256(source::bytea), '1', '{}', '', ''
-from documents
-where collection_id = %(collection_id)s
-""")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.environment import asked_numbers
-from bench.harness import FOLDER_VARIABLE, _corpus_folder
+from bench.harness import FOLDER_VARIABLE, corpus_folder
 
 NAME = "SOURCIER_BENCH_SCALE_SIZES"
 
@@ -29,13 +29,13 @@ def test_what_is_no_number_is_named_with_its_variable(monkeypatch: pytest.Monkey
 
 def test_two_that_search_the_grown_corpus_fill_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
-    with _corpus_folder(("embedding", "scale")) as variables:
+    with corpus_folder(("embedding", "scale")) as variables:
         assert variables == {}
-    with _corpus_folder(("scale", "embedding", "search-scale")) as variables:
+    with corpus_folder(("scale", "embedding", "search-scale")) as variables:
         folder = Path(variables[FOLDER_VARIABLE])
         assert folder.is_dir()
         assert FOLDER_VARIABLE not in os.environ
     assert not folder.exists()
     monkeypatch.setenv(FOLDER_VARIABLE, "/srv/bench")
-    with _corpus_folder(("scale", "search-scale")) as variables:
+    with corpus_folder(("scale", "search-scale")) as variables:
         assert variables == {}
