@@ -107,6 +107,6 @@ BENCHMARKS = {
     ),
     "generation-settings": Benchmark(
         module="bench.generation_settings", about="the service's settings of vLLM beside vLLM's defaults",
-        page="generation", environments=("export", "generate"), models=(SMOLLM2, QWEN), quick_seconds=76, seconds=700,
+        page="generation", environments=("export", "generate"), models=(SMOLLM2, QWEN), quick_seconds=70, seconds=700,
     ),
 }

@@ -24,7 +24,8 @@ OURS, THEIRS = "Sourcier's settings", "vLLM, float32, its defaults"
 THREADED = "vLLM, float32, a thread on each core"
 """The peer with as many threads as ours; its own default leaves one core to its scheduler."""
 SPEED_RATIO_MIN, FIRST_TOKEN_RATIO_MAX = 1.5, 0.6
-TOKENS_MAX = 48
+TOKENS_MAX, TOKENS_QUICK = 48, 24
+"""Of an answer."""
 SHARED_WORDS_MIN = 0.2
 """Of the first answer's words; two precisions need not say the same, but about the same passages."""
 GIB = 1 << 30
@@ -58,11 +59,14 @@ async def run(*, quick: bool) -> list[Table]:
         tables += [speed, first]
         # Three engines of the larger model have no room on a machine of 24 GB.
         threaded = not quick and model == next(iter(ROUNDS))
-        await _compare(model, speed, first, rounds=1 if quick else ROUNDS[model], threaded=threaded)
+        await _compare(model, speed, first, rounds=1 if quick else ROUNDS[model], threaded=threaded,
+                       tokens=TOKENS_QUICK if quick else TOKENS_MAX)
     return tables
 
 
-async def _compare(model: str, speed: Table, first: Table, *, rounds: int, threaded: bool) -> None:
+async def _compare(
+    model: str, speed: Table, first: Table, *, rounds: int, threaded: bool, tokens: int
+) -> None:
     asked = json.loads((ROOT / "demo" / "questions.json").read_text("utf-8"))["answerable"]
     peer, arguments = str(await unquantised(model)), {**BOUNDS, **LOADING, "dtype": "float32"}
     contestants = {OURS: vllm(model), THEIRS: vllm(peer, defaults=True, arguments=arguments)}
@@ -77,7 +81,7 @@ async def _compare(model: str, speed: Table, first: Table, *, rounds: int, threa
         for number, messages in enumerate(prompts()[: rounds + 1]):
             texts: dict[str, str] = {}
             for name in list(engines) if number % 2 else list(reversed(engines)):
-                found = await _ask(engines[name], messages)
+                found = await _ask(engines[name], messages, tokens=tokens)
                 texts[name] = found["text"]
                 if number == 0:
                     continue
@@ -100,11 +104,11 @@ async def _compare(model: str, speed: Table, first: Table, *, rounds: int, threa
         first.ratio(OURS, THREADED)
 
 
-async def _ask(engine: VllmProcess, messages: list[dict[str, str]]) -> dict[str, Any]:
+async def _ask(engine: VllmProcess, messages: list[dict[str, str]], *, tokens: int) -> dict[str, Any]:
     await asyncio.sleep(PAUSE_SECONDS)
     # Answers of one length: a model in another precision may say the same in other words.
-    found = await engine.generate(messages, tokens_max=TOKENS_MAX, ignore_eos=True)
-    assert found["tokens"] == TOKENS_MAX, found
+    found = await engine.generate(messages, tokens_max=tokens, ignore_eos=True)
+    assert found["tokens"] == tokens, found
     return found
 
 

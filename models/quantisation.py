@@ -52,7 +52,7 @@ def quantise(folder: Path, *, passage_prefix: str, query_prefix: str) -> None:
     description["variants"]["int8"] = file
     description["facts"]["quantiser"] = (
         f"nncf {version('nncf')}, static, per channel, smoothing {SMOOTHING}, attention scale folded, mask shared, "
-        "weighted sums in int8"
+        "weighted sums in int8, activations for each reader"
     )
     (folder / "export.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
 
@@ -66,12 +66,50 @@ def quantise_onnx(folder: Path, inputs: list[Inputs]) -> str:
     share_attention_mask(quantised)
     gather_before_dequantising(quantised)
     quantise_weighted_sums(quantised, inputs)
+    quantise_for_each_reader(quantised)
     onnx.checker.check_model(quantised)
     # Engines map a file of weights into memory, where they read a graph whole: of the vocabulary's table, which is most
     # of the file, only the rows of words that were met take memory.
     onnx.save(quantised, folder / "model.int8.onnx", save_as_external_data=True, location="model.int8.onnx.data",
               size_threshold=1024)
     return "model.int8.onnx"
+
+
+def quantise_for_each_reader(model: Any) -> int:
+    """Let each product that reads quantised activations read some of its own; return how many share them no longer.
+
+    On x86-64 onnxruntime makes integers of a product whose activations have no sign, and takes the sign away itself
+    where one product alone reads them. Queries, keys and values are projected from the same ones: those products, a
+    third of the model's, were computed in float32, and their weights converted at each call. onnxruntime would join the
+    copies again if it were not told otherwise (`services.embed.engines.session_options`); OpenVINO does, and compiles
+    what it compiled before.
+    """
+    import onnx
+
+    graph = model.graph
+    constants = {entry.name: entry for entry in graph.initializer}
+    producers = {output: node for node in graph.node for output in node.output}
+    nodes: list[Any] = []
+    apart = 0
+    for node in graph.node:
+        nodes.append(node)
+        quantise = producers.get(node.input[0]) if node.op_type == "DequantizeLinear" else None
+        zero = constants.get(node.input[2]) if quantise is not None and len(node.input) > 2 else None
+        if zero is None or zero.data_type != onnx.TensorProto.INT8:
+            continue
+        places = [(reader, place) for reader in graph.node for place, name in enumerate(reader.input)
+                  if name == node.output[0]]
+        for number, (reader, place) in enumerate(places[1:], start=1):
+            copies = onnx.NodeProto(), onnx.NodeProto()
+            for copy, original in zip(copies, (quantise, node), strict=True):
+                copy.CopyFrom(original)
+                copy.name, copy.output[0] = f"{original.name}_{number}", f"{original.output[0]}_{number}"
+            copies[1].input[0], reader.input[place] = copies[0].output[0], copies[1].output[0]
+            nodes += copies
+            apart += 1
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return apart
 
 
 def gather_before_dequantising(model: Any) -> None:

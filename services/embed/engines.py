@@ -1,7 +1,8 @@
 """The engines that run the embedding model's graph, and the choice between them.
 
-OpenVINO runs the static int8 graph fastest on x86-64 with VNNI or AMX; onnxruntime runs the same ONNX files everywhere
-else, and on a GPU where its provider is installed (docs/MODELS.md has the figures).
+OpenVINO runs the static int8 graph fastest on x86-64 with VNNI or AMX. Without them that is slower than fp32 and less
+exact, and onnxruntime runs the same file faster than either; so it does everywhere else, and on a GPU where its
+provider is installed (docs/performance/embedding.md has the figures).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from services.chassis.errors import FailedPrecondition
 from services.chassis.models import NULL_PRECISION, Model
-from services.chassis.processor import usable_cores
+from services.chassis.processor import cpu_flags, usable_cores
 from services.chassis.telemetry import degradations_total
 from services.embed.encoder import FloatArray, InferenceEngine, IntArray
 from services.embed.null_engine import open_null_engine
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 GPU_PROVIDER = "CUDAExecutionProvider"
 ENGINES = ("openvino-int8", "onnxruntime-int8", "onnxruntime-fp32")
+INT8_FLAGS = frozenset({"avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8"})
+"""Instructions that multiply and add up int8, of which OpenVINO needs one to be fast."""
 
 
 def open_engine(
@@ -39,7 +42,10 @@ def open_engine(
         on_gpu = _on_gpu(model, threads=cores, streams=streams or cores) if gpu_present() else None
         if on_gpu is not None:
             return on_gpu
-        name = choose(model.manifest.variants, precision=model.manifest.precision, architecture=os.uname().machine)
+        name = choose(
+            model.manifest.variants, precision=model.manifest.precision, architecture=os.uname().machine,
+            flags=cpu_flags(),
+        )
     engine, _, precision = name.partition("-")
     if model.manifest.precision not in ("", precision):
         raise FailedPrecondition(
@@ -59,11 +65,11 @@ def open_engine(
     return OnnxRuntimeEngine(path, name=name, threads=cores, streams=streams or cores)
 
 
-def choose(variants: Collection[str], *, precision: str, architecture: str) -> str:
+def choose(variants: Collection[str], *, precision: str, architecture: str, flags: Collection[str]) -> str:
     """Return the engine of a processor: int8 where the model has it and no other precision was asked for."""
     if "int8" not in variants or precision == "fp32":
         return "onnxruntime-fp32"
-    return "openvino-int8" if architecture == "x86_64" else "onnxruntime-int8"
+    return "openvino-int8" if architecture == "x86_64" and INT8_FLAGS.intersection(flags) else "onnxruntime-int8"
 
 
 def gpu_present(device: Path = Path("/dev/nvidiactl")) -> bool:
@@ -90,6 +96,21 @@ def _on_gpu(model: Model, *, threads: int, streams: int) -> InferenceEngine | No
     return None
 
 
+def session_options(*, threads: int, arena: bool = False) -> Any:
+    """Return onnxruntime's options of a session whose runs have so many threads each."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # The arena keeps the largest shape it ever saw, for ever.
+    options.enable_cpu_mem_arena = arena
+    # What int8 files quantise for each product apart would be joined again, and computed in float32
+    # (`models/quantisation.py`).
+    options.add_session_config_entry("optimization.disable_specified_optimizers", "CommonSubexpressionElimination")
+    return options
+
+
 class OnnxRuntimeEngine:
     """onnxruntime: one session; each stream runs on its share of the threads."""
 
@@ -100,11 +121,7 @@ class OnnxRuntimeEngine:
 
         self.name = name
         self.streams = streams
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = max(1, threads // streams)
-        options.inter_op_num_threads = 1
-        # The arena keeps the largest shape it ever saw, for ever.
-        options.enable_cpu_mem_arena = arena
+        options = session_options(threads=max(1, threads // streams), arena=arena)
         providers = [provider for provider in (GPU_PROVIDER, "CPUExecutionProvider")
                      if provider in onnxruntime.get_available_providers()]
         self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)

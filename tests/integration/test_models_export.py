@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from tokenizers import Tokenizer
 
 from models.exporting import EXPORT_PYTHON, PROJECT
 from services.chassis.models import Model, ModelStore
+from services.embed.engines import session_options
 from services.rerank.entailment import EntailmentModel
 
 pytestmark = [
@@ -57,6 +59,18 @@ def onnx_outputs(graph: Path, ids: np.ndarray) -> np.ndarray:
     columns = {"input_ids": ids[None].astype(np.int64), "attention_mask": np.ones((1, len(ids)), dtype=np.int64)}
     outputs: np.ndarray = session.run(None, {entry.name: columns[entry.name] for entry in session.get_inputs()})[0]
     return outputs
+
+
+def operations(graph: Path, ids: np.ndarray) -> set[str]:
+    """Return the kinds of steps that onnxruntime makes of a graph in the embed service."""
+    options = session_options(threads=1)
+    options.enable_profiling = True
+    options.profile_file_prefix = str(graph.parent / "profile")
+    session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    columns = {"input_ids": ids[None].astype(np.int64), "attention_mask": np.ones((1, len(ids)), dtype=np.int64)}
+    session.run(None, {entry.name: columns[entry.name] for entry in session.get_inputs()})
+    events = json.loads(Path(session.end_profiling()).read_text("utf-8"))
+    return {event["args"]["op_name"] for event in events if "op_name" in event.get("args", {})}
 
 
 def test_a_cross_encoder_gives_the_scores_of_pytorch(tiny: Callable[[str], Path], fetch: Fetch) -> None:
@@ -103,6 +117,8 @@ def test_another_size_of_e5_has_its_own_dimension_and_int8_form(tiny: Callable[[
     np.testing.assert_allclose(onnx_outputs(model.variant("fp32"), expected["ids"]), expected["outputs"], atol=1e-5)
     int8 = onnx_outputs(model.variant("int8"), expected["ids"])
     assert cosine(int8, expected["outputs"]) > 0.99
+    # No product is left in float32, and no weights are converted at each call.
+    assert not operations(model.variant("int8"), expected["ids"]) & {"MatMul", "Gemm", "DequantizeLinear"}
 
     # In both layers the scale is in the weights, and the outputs are the same; sums of eight bits are nearly so.
     folded = folder / "folded.onnx"

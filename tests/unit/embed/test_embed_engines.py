@@ -19,16 +19,19 @@ def test_bfloat16_is_left_to_processors_with_amx(flags: frozenset[str], hint: di
     assert precision_hint(flags) == hint
 
 
-@pytest.mark.parametrize(("variants", "precision", "architecture", "engine"), [
-    (("fp32", "int8"), "", "x86_64", "openvino-int8"),
-    (("fp32", "int8"), "", "aarch64", "onnxruntime-int8"),
-    (("fp32", "int8"), "fp32", "x86_64", "onnxruntime-fp32"),
-    (("fp32",), "", "x86_64", "onnxruntime-fp32"),
+@pytest.mark.parametrize(("variants", "precision", "architecture", "flags", "engine"), [
+    (("fp32", "int8"), "", "x86_64", {"avx2", "avx512f", "avx512_vnni"}, "openvino-int8"),
+    (("fp32", "int8"), "", "x86_64", {"avx2", "avx_vnni"}, "openvino-int8"),
+    (("fp32", "int8"), "", "x86_64", {"avx2", "avx512f"}, "onnxruntime-int8"),
+    (("fp32", "int8"), "", "x86_64", set(), "onnxruntime-int8"),
+    (("fp32", "int8"), "", "aarch64", {"asimddp"}, "onnxruntime-int8"),
+    (("fp32", "int8"), "fp32", "x86_64", {"avx512_vnni"}, "onnxruntime-fp32"),
+    (("fp32",), "", "x86_64", {"avx512_vnni"}, "onnxruntime-fp32"),
 ])
 def test_a_processor_runs_int8_where_the_model_has_it(
-    variants: tuple[str, ...], precision: str, architecture: str, engine: str
+    variants: tuple[str, ...], precision: str, architecture: str, flags: set[str], engine: str
 ) -> None:
-    assert choose(variants, precision=precision, architecture=architecture) == engine
+    assert choose(variants, precision=precision, architecture=architecture, flags=flags) == engine
 
 
 def test_no_gpu_is_seen_without_its_device(tmp_path: Path) -> None:
