@@ -140,8 +140,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Longest time for a search in PostgreSQL."""
     rerank_seconds_max: float = Field(default=60, gt=0)
     """Longest time for re-ranking."""
-    generate_seconds_max: float = Field(default=120, gt=0)
-    """Longest time for the language model."""
+    generate_seconds_max: float = Field(default=600, gt=0)
+    """Longest time for one text of the language model, whatever the caller would wait. An engine that says nothing any
+    more is noticed long before, by its service."""
     ask_seconds_max: float = Field(default=180, gt=0)
     """Longest time for a whole answer, when the caller sets no deadline."""
     rewrite_seconds_max: float = Field(default=30, gt=0)

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from services.gateway.dialogue import DialogueSettings
 from services.gateway.settings import GatewaySettings
+from sourcier.cli.ask import ask
 
 pytestmark = pytest.mark.unit
 
@@ -20,6 +21,11 @@ def settings(**fields: object) -> GatewaySettings:
 def test_what_is_not_set_is_as_the_modules_say() -> None:
     assert settings().dialogue == DialogueSettings()
     assert settings().rewrite_seconds_max == 30
+
+
+def test_the_command_lines_patience_is_not_cut_short() -> None:
+    timeout = next(parameter for parameter in ask.params if parameter.name == "timeout_seconds")
+    assert settings().generate_seconds_max >= timeout.default
 
 
 def test_the_keywords_are_read_by_comma() -> None:
