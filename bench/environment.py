@@ -23,7 +23,7 @@ from services.chassis.processor import cpu_flags, cpu_name
 
 ROOT = Path(__file__).parents[1]
 CORES = len(os.sched_getaffinity(0))
-FLAGS = {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp"}
+FLAGS = {"avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp"}
 """What a processor can do that its speed here depends on."""
 
 

@@ -20,7 +20,7 @@ from services.chassis.processor import cpu_flags
 
 COLUMNS = {"ndcg@10": "nDCG@10", "recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr@20": "MRR@20"}
 NAMES = {"dense": "dense", "lexical": "full text", "fused": "fused", "reranked": "re-ranked"}
-FEATURES = ("avx2", "avx512f", "avx512_vnni", "amx_int8", "asimddp", "sve")
+FEATURES = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8", "asimddp", "sve")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
