@@ -157,8 +157,8 @@ def _open(candidate: Candidate, model: Model, path: Path) -> Encoder:
         engine = OpenVinoEngine(path, name="openvino", threads=CORES, streams=candidate.streams,
                                 properties=candidate.properties, fixed_lengths_max=0)
     else:
-        engine = OnnxRuntimeEngine(path, name="onnxruntime", threads=CORES, streams=candidate.streams,
-                                   arena=candidate.arena)
+        engine = OnnxRuntimeEngine(path, name=f"onnxruntime-{candidate.form}", threads=CORES,
+                                   streams=candidate.streams, arena=candidate.arena)
     return Encoder(model, engine)
 
 

@@ -64,9 +64,7 @@ async def run(*, quick: bool) -> list[Table]:
     return tables
 
 
-async def _compare(
-    model: str, speed: Table, first: Table, *, rounds: int, threaded: bool, tokens: int
-) -> None:
+async def _compare(model: str, speed: Table, first: Table, *, rounds: int, threaded: bool, tokens: int) -> None:
     asked = json.loads((ROOT / "demo" / "questions.json").read_text("utf-8"))["answerable"]
     peer, arguments = str(await unquantised(model)), {**BOUNDS, **LOADING, "dtype": "float32"}
     contestants = {OURS: vllm(model), THEIRS: vllm(peer, defaults=True, arguments=arguments)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from copy import deepcopy
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,8 @@ def quantise_onnx(folder: Path, inputs: list[Inputs]) -> str:
     return "model.int8.onnx"
 
 
-def quantise_for_each_reader(model: Any) -> int:
-    """Let each product that reads quantised activations read some of its own; return how many share them no longer.
+def quantise_for_each_reader(model: Any) -> None:
+    """Let each product that reads quantised activations read some of its own.
 
     On x86-64 onnxruntime makes integers of a product whose activations have no sign, and takes the sign away itself
     where one product alone reads them. Queries, keys and values are projected from the same ones: those products, a
@@ -90,7 +91,6 @@ def quantise_for_each_reader(model: Any) -> int:
     constants = {entry.name: entry for entry in graph.initializer}
     producers = {output: node for node in graph.node for output in node.output}
     nodes: list[Any] = []
-    apart = 0
     for node in graph.node:
         nodes.append(node)
         quantise = producers.get(node.input[0]) if node.op_type == "DequantizeLinear" else None
@@ -100,16 +100,18 @@ def quantise_for_each_reader(model: Any) -> int:
         places = [(reader, place) for reader in graph.node for place, name in enumerate(reader.input)
                   if name == node.output[0]]
         for number, (reader, place) in enumerate(places[1:], start=1):
-            copies = onnx.NodeProto(), onnx.NodeProto()
-            for copy, original in zip(copies, (quantise, node), strict=True):
-                copy.CopyFrom(original)
-                copy.name, copy.output[0] = f"{original.name}_{number}", f"{original.output[0]}_{number}"
-            copies[1].input[0], reader.input[place] = copies[0].output[0], copies[1].output[0]
-            nodes += copies
-            apart += 1
+            own_quantise, own_dequantise = _numbered(quantise, number), _numbered(node, number)
+            own_dequantise.input[0], reader.input[place] = own_quantise.output[0], own_dequantise.output[0]
+            nodes += [own_quantise, own_dequantise]
     del graph.node[:]
     graph.node.extend(nodes)
-    return apart
+
+
+def _numbered(node: Any, number: int) -> Any:
+    """Return a copy of a node, it and what it makes under names of their own."""
+    copy = deepcopy(node)
+    copy.name, copy.output[0] = f"{node.name}_{number}", f"{node.output[0]}_{number}"
+    return copy
 
 
 def gather_before_dequantising(model: Any) -> None:

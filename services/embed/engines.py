@@ -96,7 +96,7 @@ def _on_gpu(model: Model, *, threads: int, streams: int) -> InferenceEngine | No
     return None
 
 
-def session_options(*, threads: int, arena: bool = False) -> Any:
+def session_options(*, precision: str, threads: int, arena: bool = False) -> Any:
     """Return onnxruntime's options of a session whose runs have so many threads each."""
     import onnxruntime
 
@@ -105,9 +105,10 @@ def session_options(*, threads: int, arena: bool = False) -> Any:
     options.inter_op_num_threads = 1
     # The arena keeps the largest shape it ever saw, for ever.
     options.enable_cpu_mem_arena = arena
-    # What int8 files quantise for each product apart would be joined again, and computed in float32
-    # (`models/quantisation.py`).
-    options.add_session_config_entry("optimization.disable_specified_optimizers", "CommonSubexpressionElimination")
+    if precision == "int8":
+        # What the file quantises for each product apart would be joined again, and computed in float32
+        # (`models/quantisation.py`).
+        options.add_session_config_entry("optimization.disable_specified_optimizers", "CommonSubexpressionElimination")
     return options
 
 
@@ -121,7 +122,9 @@ class OnnxRuntimeEngine:
 
         self.name = name
         self.streams = streams
-        options = session_options(threads=max(1, threads // streams), arena=arena)
+        options = session_options(
+            precision=name.partition("-")[2], threads=max(1, threads // streams), arena=arena
+        )
         providers = [provider for provider in (GPU_PROVIDER, "CPUExecutionProvider")
                      if provider in onnxruntime.get_available_providers()]
         self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)

@@ -55,7 +55,10 @@ def run_export(module: str, *arguments: str) -> None:
 
 
 def onnx_outputs(graph: Path, ids: np.ndarray) -> np.ndarray:
-    session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+    return run(onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"]), ids)
+
+
+def run(session: onnxruntime.InferenceSession, ids: np.ndarray) -> np.ndarray:
     columns = {"input_ids": ids[None].astype(np.int64), "attention_mask": np.ones((1, len(ids)), dtype=np.int64)}
     outputs: np.ndarray = session.run(None, {entry.name: columns[entry.name] for entry in session.get_inputs()})[0]
     return outputs
@@ -63,12 +66,11 @@ def onnx_outputs(graph: Path, ids: np.ndarray) -> np.ndarray:
 
 def operations(graph: Path, ids: np.ndarray) -> set[str]:
     """Return the kinds of steps that onnxruntime makes of a graph in the embed service."""
-    options = session_options(threads=1)
+    options = session_options(precision="int8", threads=1)
     options.enable_profiling = True
     options.profile_file_prefix = str(graph.parent / "profile")
     session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-    columns = {"input_ids": ids[None].astype(np.int64), "attention_mask": np.ones((1, len(ids)), dtype=np.int64)}
-    session.run(None, {entry.name: columns[entry.name] for entry in session.get_inputs()})
+    run(session, ids)
     events = json.loads(Path(session.end_profiling()).read_text("utf-8"))
     return {event["args"]["op_name"] for event in events if "op_name" in event.get("args", {})}
 
