@@ -1,14 +1,15 @@
 """Figures in the documentation: each benchmark's on its page between markers, every target in one table.
 
 What is published stays until its benchmark is published again. The targets of all are kept as JSON beside the pages, so
-that a run of one benchmark changes its rows of the table alone.
+that a run of one benchmark changes its rows of the table alone. Processors without VNNI have a page of their own: they
+run other engines, the targets were not set for them, and their figures must not take the place of others'.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +18,50 @@ from bench.catalogue import BENCHMARKS
 from bench.plots import NoPlots, draw, plots_of
 from bench.results import Outcome, Result
 from eval.blocks import markdown_table, write_block
+from services.chassis.processor import INT8_FLAGS
 
 DOCS = Path(__file__).parents[1] / "docs"
-MAIN, PAGES, KEPT = "PERFORMANCE.md", "performance", "targets.json"
+MAIN, PAGES = "PERFORMANCE.md", "performance"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the figures of one kind of processor are, all of it below docs/."""
+
+    main: str
+    """The page with the targets."""
+    plots: str
+    """The folder of the plots."""
+    kept: str
+    """The file of the targets."""
+    together: bool
+    """Whether the benchmarks are on the main page, too, and not each on its own."""
+
+    def page(self, benchmark: str) -> str:
+        """Return the page that a benchmark is on."""
+        return self.main if self.together else f"{PAGES}/{page_of(benchmark)}.md"
+
+
+USUAL = Place(main=MAIN, plots=PAGES, kept=f"{PAGES}/targets.json", together=False)
+WITHOUT_VNNI = Place(main=f"{PAGES}/without-vnni.md", plots=f"{PAGES}/without-vnni",
+                     kept=f"{PAGES}/without-vnni/targets.json", together=True)
 
 
 def publish(results: Sequence[Result], *, docs: Path = DOCS) -> list[Path]:
     """Write pages, plots and the table of targets; return what was written. Interrupted benchmarks are left out."""
     written = []
-    folder = docs / PAGES
-    ended = [result for result in results if result.outcome is not Outcome.INTERRUPTED]
-    for result in ended:
-        page = folder / f"{page_of(result.benchmark)}.md"
-        write_block(page, f"bench-{result.benchmark}", _section(result, folder), title=page.stem.capitalize())
-        written.append(page)
-    _write_targets(ended, docs)
-    return [*dict.fromkeys(written), docs / MAIN]
+    for place in (USUAL, WITHOUT_VNNI):
+        ended = [result for result in results
+                 if result.outcome is not Outcome.INTERRUPTED and _place(result.run.machine) is place]
+        for result in ended:
+            page = docs / place.page(result.benchmark)
+            write_block(page, f"bench-{result.benchmark}", _section(result, docs / place.plots, seen_from=page.parent),
+                        title=page.stem.capitalize())
+            written.append(page)
+        if ended:
+            _write_targets(ended, docs, place)
+            written.append(docs / place.main)
+    return [*dict.fromkeys(written)]
 
 
 def page_of(benchmark: str) -> str:
@@ -40,7 +69,12 @@ def page_of(benchmark: str) -> str:
     return BENCHMARKS[benchmark].page if benchmark in BENCHMARKS else benchmark
 
 
-def _section(result: Result, folder: Path) -> str:
+def _place(machine: Mapping[str, Any]) -> Place:
+    without = machine.get("architecture") == "x86_64" and INT8_FLAGS.isdisjoint(machine.get("flags", ()))
+    return WITHOUT_VNNI if without else USUAL
+
+
+def _section(result: Result, folder: Path, *, seen_from: Path) -> str:
     plots = plots_of(result)
     for stale in folder.glob(f"{result.benchmark}-*.png"):
         if _belongs(stale.name, result.benchmark):
@@ -49,7 +83,8 @@ def _section(result: Result, folder: Path) -> str:
         draw(plots, folder)
     except NoPlots as error:
         return f"{figures.body(result, ())}\n\nWithout plots: {error}"
-    return figures.body(result, [(plot["title"], plot["file"]) for plot in plots])
+    return figures.body(result, [(plot["title"], str((folder / plot["file"]).relative_to(seen_from)))
+                                 for plot in plots])
 
 
 def _belongs(file: str, benchmark: str) -> bool:
@@ -58,8 +93,8 @@ def _belongs(file: str, benchmark: str) -> bool:
     return not any(file.startswith(f"{name}-") for name in longer)
 
 
-def _write_targets(results: Sequence[Result], docs: Path) -> None:
-    path = docs / PAGES / KEPT
+def _write_targets(results: Sequence[Result], docs: Path, place: Place) -> None:
+    path = docs / place.kept
     kept: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     for result in results:
         kept[result.benchmark] = {
@@ -72,12 +107,12 @@ def _write_targets(results: Sequence[Result], docs: Path) -> None:
     kept = {name: kept[name] for name in order if name in kept}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    write_block(docs / MAIN, "bench-targets", _targets(kept), title="Performance")
+    write_block(docs / place.main, "bench-targets", _targets(kept, place), title="Performance")
 
 
-def _targets(kept: Mapping[str, Any]) -> str:
-    linked = [(f"[{name}]({PAGES}/{page_of(name)}.md)", entry["targets"], entry["failed"])
-              for name, entry in kept.items()]
+def _targets(kept: Mapping[str, Any], place: Place) -> str:
+    named = [(name if place.together else f"[{name}]({place.page(name)})", entry["targets"], entry["failed"])
+             for name, entry in kept.items()]
     sources = [("benchmark", "measured", "on"), *(
         (name, entry["date"] + (", a quick run" if entry["quick"] else ""), entry["machine"])
         for name, entry in kept.items()
@@ -86,5 +121,5 @@ def _targets(kept: Mapping[str, Any]) -> str:
     reached = sum(each["reached"] for each in targets)
     failed = sum(bool(entry["failed"]) for entry in kept.values())
     count = f"{reached} of {len(targets)} targets reached{f'; benchmarks that failed: {failed}' if failed else ''}."
-    return "\n\n".join([count, figures.summary(linked), "<details><summary>When and on what</summary>",
+    return "\n\n".join([count, figures.summary(named), "<details><summary>When and on what</summary>",
                         markdown_table([[figures.escaped(cell) for cell in row] for row in sources]), "</details>"])

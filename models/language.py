@@ -1,8 +1,9 @@
 """Write a language model as vLLM loads it: as it is, or with projections and head as int8 (W8A8).
 
-The int8 form is that of compressed-tensors, which vLLM runs on CPUs with VNNI or AMX: weights symmetric per output
-channel, activations per token at run time. The head is read whole for each token, so it is quantised too, apart from
-the embeddings even where the model ties both. Runs in the export environment:
+The int8 form is that of compressed-tensors, which vLLM runs on CPUs with VNNI or AMX, and the generate service's own
+kernel on x86-64 without: weights symmetric per output channel, activations per token at run time. The head is read
+whole for each token, so it is quantised too, apart from the embeddings even where the model ties both. Runs in the
+export environment:
 `python -m models.language SOURCE --target DIR [--int8]`, SOURCE being a Hugging Face folder or a GGUF file.
 """
 

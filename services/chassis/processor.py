@@ -12,6 +12,8 @@ from pathlib import Path
 CPUINFO = Path("/proc/cpuinfo")
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
+INT8_FLAGS = frozenset({"avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8"})
+"""What x86-64 has to multiply int8 and add up in 32 bits; older instructions add pairs up in 16, which can overflow."""
 
 
 def cpu_flags(cpuinfo: Path = CPUINFO) -> frozenset[str]:

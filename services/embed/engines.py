@@ -17,7 +17,7 @@ import numpy as np
 
 from services.chassis.errors import FailedPrecondition
 from services.chassis.models import NULL_PRECISION, Model
-from services.chassis.processor import cpu_flags, usable_cores
+from services.chassis.processor import INT8_FLAGS, cpu_flags, usable_cores
 from services.chassis.telemetry import degradations_total
 from services.embed.encoder import FloatArray, InferenceEngine, IntArray
 from services.embed.null_engine import open_null_engine
@@ -27,8 +27,6 @@ logger = logging.getLogger(__name__)
 
 GPU_PROVIDER = "CUDAExecutionProvider"
 ENGINES = ("openvino-int8", "onnxruntime-int8", "onnxruntime-fp32")
-INT8_FLAGS = frozenset({"avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8"})
-"""Instructions that multiply and add up int8, of which OpenVINO needs one to be fast."""
 
 
 def open_engine(

@@ -15,7 +15,8 @@ from bench.plots import plots_of, slug
 from bench.results import Outcome, Result, Run, read, write_outcome, write_table
 
 ROOT = Path(__file__).parents[3]
-MACHINE = {"architecture": "x86_64", "cores": 2, "flags": ["avx2"], "versions": {"python": "3.11.1"}, "commit": "abc"}
+MACHINE = {"architecture": "x86_64", "cores": 2, "flags": ["avx512_vnni"], "versions": {"python": "3.11.1"},
+           "commit": "abc"}
 EARLY = Run(started="2026-11-22T10:00:00Z", machine=MACHINE)
 LATE = Run(started="2026-11-22T12:00:00Z", machine=MACHINE)
 
@@ -155,6 +156,29 @@ def test_publishing_replaces_blocks_and_keeps_prose_and_the_targets_of_others(
     summary = main.read_text("utf-8")
     assert summary.index("2 of 2 targets reached; benchmarks that failed: 1.") < summary.index("After.")
     assert "no stack" in summary
+
+
+def test_figures_of_a_processor_without_vnni_are_put_on_a_page_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Path] = []
+    monkeypatch.setattr(publishing, "draw", lambda plots, folder: drawn.append(folder))
+    older = replace(LATE, machine={**MACHINE, "flags": ["avx2"]})
+    usual, without = (
+        Result(benchmark=name, run=run, outcome=Outcome.FINISHED, tables=[_table(ours)])
+        for name, run, ours in (("embedding", LATE, 4_000.0), ("embedding", older, 2_000.0))
+    )
+    written = publishing.publish([usual, without], docs=tmp_path)
+    assert [str(page.relative_to(tmp_path)) for page in written] == [
+        "performance/embedding.md", "PERFORMANCE.md", "performance/without-vnni.md"
+    ]
+    assert drawn == [tmp_path / "performance", tmp_path / "performance" / "without-vnni"]
+    summary, page = ((tmp_path / name).read_text("utf-8") for name in ("PERFORMANCE.md", "performance/without-vnni.md"))
+    assert "2 of 2 targets reached." in summary
+    assert "[embedding](performance/embedding.md)" in summary
+    assert "1 of 2 targets reached." in page
+    assert "![recall by time](without-vnni/embedding-recall-by-time.png)" in page
+    assert "2,000" not in (tmp_path / "performance" / "embedding.md").read_text("utf-8")
 
 
 def test_an_interrupted_run_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
