@@ -298,6 +298,7 @@ async def test_a_gateway_that_is_stopped_finishes_what_it_can(
     assert resumed[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_ANSWERED
 
 
+@pytest.mark.timeout(600)  # Two thousand answers: two minutes on a slow machine with nothing else to do.
 async def test_thousands_of_cancelled_streams_leave_nothing_behind(
     handbook: Database, nats_url: str, subject_prefix: str
 ) -> None:
