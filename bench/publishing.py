@@ -18,10 +18,10 @@ from bench.catalogue import BENCHMARKS
 from bench.plots import NoPlots, draw, plots_of
 from bench.results import Outcome, Result
 from eval.blocks import markdown_table, write_block
-from services.chassis.processor import INT8_FLAGS
+from services.chassis.processor import without_int8_products
 
 DOCS = Path(__file__).parents[1] / "docs"
-MAIN, PAGES = "PERFORMANCE.md", "performance"
+MAIN, PAGES, KEPT = "PERFORMANCE.md", "performance", "targets.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +31,7 @@ class Place:
     main: str
     """The page with the targets."""
     plots: str
-    """The folder of the plots."""
-    kept: str
-    """The file of the targets."""
+    """The folder of the plots, and of the targets as JSON."""
     together: bool
     """Whether the benchmarks are on the main page, too, and not each on its own."""
 
@@ -42,9 +40,8 @@ class Place:
         return self.main if self.together else f"{PAGES}/{page_of(benchmark)}.md"
 
 
-USUAL = Place(main=MAIN, plots=PAGES, kept=f"{PAGES}/targets.json", together=False)
-WITHOUT_VNNI = Place(main=f"{PAGES}/without-vnni.md", plots=f"{PAGES}/without-vnni",
-                     kept=f"{PAGES}/without-vnni/targets.json", together=True)
+USUAL = Place(main=MAIN, plots=PAGES, together=False)
+WITHOUT_VNNI = Place(main=f"{PAGES}/without-vnni.md", plots=f"{PAGES}/without-vnni", together=True)
 
 
 def publish(results: Sequence[Result], *, docs: Path = DOCS) -> list[Path]:
@@ -61,7 +58,7 @@ def publish(results: Sequence[Result], *, docs: Path = DOCS) -> list[Path]:
         if ended:
             _write_targets(ended, docs, place)
             written.append(docs / place.main)
-    return [*dict.fromkeys(written)]
+    return list(dict.fromkeys(written))
 
 
 def page_of(benchmark: str) -> str:
@@ -70,7 +67,7 @@ def page_of(benchmark: str) -> str:
 
 
 def _place(machine: Mapping[str, Any]) -> Place:
-    without = machine.get("architecture") == "x86_64" and INT8_FLAGS.isdisjoint(machine.get("flags", ()))
+    without = without_int8_products(machine.get("flags", ()), architecture=machine.get("architecture", ""))
     return WITHOUT_VNNI if without else USUAL
 
 
@@ -94,7 +91,7 @@ def _belongs(file: str, benchmark: str) -> bool:
 
 
 def _write_targets(results: Sequence[Result], docs: Path, place: Place) -> None:
-    path = docs / place.kept
+    path = docs / place.plots / KEPT
     kept: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     for result in results:
         kept[result.benchmark] = {

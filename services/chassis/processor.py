@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +14,11 @@ CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
 INT8_FLAGS = frozenset({"avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8"})
 """What x86-64 has to multiply int8 and add up in 32 bits; older instructions add pairs up in 16, which can overflow."""
+
+
+def without_int8_products(flags: Collection[str], *, architecture: str) -> bool:
+    """Whether this is an x86-64 processor that adds products of int8 up in 16 bits, slowly and with overflows."""
+    return architecture == "x86_64" and INT8_FLAGS.isdisjoint(flags)
 
 
 def cpu_flags(cpuinfo: Path = CPUINFO) -> frozenset[str]:

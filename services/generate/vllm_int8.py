@@ -8,7 +8,6 @@ and nothing overflows (docs/performance/generation.md has the figures). Imported
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Collection
 from typing import Any
@@ -18,7 +17,7 @@ from vllm.model_executor.kernels import linear
 from vllm.model_executor.kernels.linear.scaled_mm.ScaledMMLinearKernel import Int8ScaledMMLinearKernel
 from vllm.platforms.interface import PlatformEnum
 
-from services.chassis.processor import INT8_FLAGS
+from services.chassis.processor import without_int8_products
 
 INT8_MAX = 127
 ZERO_POINT = 128
@@ -37,10 +36,10 @@ _library = torch.library.Library("sourcier", "DEF")  # Kept: what it defines goe
 _library.define("int8_linear(Tensor activations, int weights, int channels) -> Tensor")
 
 
-def prefer(flags: Collection[str], *, architecture: str = os.uname().machine) -> None:
+def prefer(flags: Collection[str], *, architecture: str) -> None:
     """Have vLLM take this kernel for int8 weights where the processor, of these features, has no product for them."""
-    able = architecture == "x86_64" and "fbgemm" in torch.backends.quantized.supported_engines
-    if able and INT8_FLAGS.isdisjoint(flags):
+    able = "fbgemm" in torch.backends.quantized.supported_engines
+    if able and without_int8_products(flags, architecture=architecture):
         linear._POSSIBLE_INT8_KERNELS[PlatformEnum.CPU].insert(0, PackedInt8LinearKernel)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from services.generate import vllm_int8
 from services.generate.processor import cpu_flags
 from services.generate.vllm_waiting import sleep_between_messages
 
 sleep_between_messages()
-vllm_int8.prefer(cpu_flags())
+vllm_int8.prefer(cpu_flags(), architecture=os.uname().machine)
 
 
 class Extension:

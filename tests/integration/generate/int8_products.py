@@ -36,10 +36,7 @@ def main() -> None:
 
 def choice(*, input_symmetric: bool = True) -> str:
     """Return the kernel that vLLM takes for weights by channel and activations by token."""
-    kernel = linear.init_int8_linear_kernel(
-        is_channelwise=True, is_static_input_scheme=False, input_symmetric=input_symmetric, module_name="test",
-    )
-    return type(kernel).__name__
+    return type(_kernel(input_symmetric=input_symmetric)).__name__
 
 
 def extreme(*, sign: int, tokens: int) -> float:
@@ -76,15 +73,19 @@ def product(weights: torch.Tensor, activations: torch.Tensor, bias: torch.Tensor
 
 def packed(weights: torch.Tensor) -> tuple[Any, torch.nn.Module]:
     """Return a layer of these weights, each channel with a scale of 1, and its kernel."""
-    kernel = linear.init_int8_linear_kernel(
-        is_channelwise=True, is_static_input_scheme=False, input_symmetric=True, module_name="test",
-    )
+    kernel = _kernel(input_symmetric=True)
     layer = torch.nn.Module()
     layer.weight = torch.nn.Parameter(weights.to(torch.int8), requires_grad=False)
     layer.weight_scale = torch.nn.Parameter(torch.ones(len(weights), 1), requires_grad=False)
     kernel.process_weights_after_loading(layer)
     assert layer.weight is None
     return kernel, layer
+
+
+def _kernel(*, input_symmetric: bool) -> Any:
+    return linear.init_int8_linear_kernel(
+        is_channelwise=True, is_static_input_scheme=False, input_symmetric=input_symmetric, module_name="test",
+    )
 
 
 if __name__ == "__main__":
