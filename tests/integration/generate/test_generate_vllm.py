@@ -27,9 +27,8 @@ from services.chassis.serving import TENANT_KEY
 from sourcier.generate.v1 import generate_pb2 as pb
 from sourcier.generate.v1 import generate_pb2_grpc
 from tests.integration.generate.fix_generate import answer, ask, failure
+from tests.integration.generate.fix_vllm import PYTHON, ROOT, needs_vllm
 
-ROOT = Path(__file__).parents[3]
-PYTHON = ROOT / ".venv" / "generate" / "bin" / "python"
 MODEL = "smollm2-135m-instruct"
 MODELS = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))
 START_SECONDS = 400.0
@@ -39,7 +38,7 @@ STORY = "Write a very long story about a dragon and a lighthouse."
 
 pytestmark = [
     pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(600),
-    pytest.mark.skipif(not PYTHON.exists(), reason=f"{PYTHON} is not there: python3 requirements/install.py generate"),
+    needs_vllm,
     pytest.mark.skipif(not (MODELS / MODEL / MANIFEST_FILE).is_file(), reason=f"{MODEL} is not in {MODELS}"),
 ]
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-PYTHON = ROOT / ".venv" / "generate" / "bin" / "python"
+from tests.integration.generate.fix_vllm import PYTHON, ROOT, needs_vllm
+
 VLLM = "CPUInt8ScaledMMLinearKernel"
 ROUNDING = 0.013
 """The activations' 8 bits give about 0.008; pairs that overflow give 0.06 and more."""
 
-pytestmark = [
-    pytest.mark.slow, pytest.mark.timeout(300),
-    pytest.mark.skipif(not PYTHON.exists(), reason=f"{PYTHON} is not there: python3 requirements/install.py generate"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), needs_vllm]
 
 
 @pytest.fixture(scope="module")
