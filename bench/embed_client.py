@@ -31,6 +31,16 @@ def vectors_of(texts: Sequence[str], embedded: Sequence[bytes]) -> FloatArray:
     return np.stack([np.frombuffer(chunk.vector, "<f2").astype(np.float32) for chunk in chunks])
 
 
+async def compiles_for_lengths(addresses: Mapping[str, str]) -> bool:
+    """Whether a running service's engine compiles the model for the lengths of a long load, as OpenVINO's does."""
+    async with channels.open_channel(addresses["SOURCIER_EMBED_URL"]) as channel:
+        described = await channels.call(
+            embed_pb2_grpc.EmbedServiceStub(channel).Describe, embed_pb2.DescribeRequest(), peer="embed",
+            tenant="default", deadline=Deadline.after(10), cap_seconds=10,
+        )
+    return bool(described.engine.startswith("openvino"))
+
+
 class EmbedClient:
     """Embeds over gRPC and over JetStream; use it as an async context manager."""
 

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from bench import ingestion_rows, metrics
+from bench.embed_client import compiles_for_lengths
 from bench.embedding import COSINE_MIN_DYNAMIC
 from bench.environment import CORES, opened_together, running_stack
 from bench.ingestion_peers import (
@@ -37,7 +38,7 @@ from sourcier.gateway.v1 import knowledge_pb2
 
 UPLOADS_AT_ONCE = 8
 LOADS_BEFORE = 18
-"""Loads of all files before anything counts."""
+"""Loads of all files before anything counts, where the engine compiles the model for the lengths of a load."""
 SAME_FILE, DEFAULT = "Sourcier, the peers' ONNX file", "Sourcier, default settings"
 SERVICES = "ingest,embed,rerank,gateway"
 Ingest = Callable[[list[Path], str], Awaitable[Round]]
@@ -97,7 +98,7 @@ async def _contestants(*, quick: bool) -> AsyncIterator[tuple[dict[str, Ingest],
         same, default = await opened_together(
             opened, _Stack.started(SOURCIER_EMBED_ENGINE="onnxruntime-int8"), _Stack.started()
         )
-        if not quick:
+        if not quick and await compiles_for_lengths(default.addresses):
             # A load that lasts is what is compared: after so much, its lengths have been compiled for.
             for number in range(LOADS_BEFORE):
                 with tempfile.TemporaryDirectory() as folder:
