@@ -91,7 +91,7 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
                         continue
                     yield generate_pb2.GenerateResponse(text=text)
                     if self._gathering is not None and (
-                        pause := self._gathering.sent(streams=self._supervisor.in_hand)
+                        pause := self._gathering.sent(streams=self._supervisor.in_hand, characters=len(text))
                     ):
                         await asyncio.sleep(pause)
                     continue

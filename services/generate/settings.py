@@ -51,7 +51,8 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     an endpoint, which charges for what is thrown away."""
     messages_per_second_max: int = Field(default=8_000, ge=100, le=1_000_000)
     """Beyond so many messages of all streams together, tokens are gathered into fewer; a stream at ease never waits. A
-    gateway's one core keeps up with 9,500 on one kind of processor, and with 12,000 on another."""
+    gateway's one core keeps up with 9,500 on one kind of processor, with 12,000 on another, and with 3,300 on a slow
+    one, where fewer are allowed by what a message takes, down to a quarter."""
     stall_seconds: float = Field(default=60.0, gt=0, le=3600)
     """Without any progress for so long while generations are in hand, the engine is taken for dead."""
     warm_up_seconds_max: float = Field(default=300.0, gt=0, le=3600)
