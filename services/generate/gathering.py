@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 WINDOW_SECONDS = 0.1
 """The time over which messages are counted."""
-EASE = 0.8
+EASE = 0.9
 """The share of the most messages a second below which streams write at once again."""
 PAUSE_SECONDS_MAX = 0.1
 BUSY, GATHERED = 0.6, 0.5
