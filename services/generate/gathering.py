@@ -58,21 +58,24 @@ class Gathering:
     def _look(self, now: float) -> None:
         """Decide by the window that ends whether there are too many messages, and how many there may be."""
         seconds, used = now - self._since, self._cpu_clock()
-        self._cost.add(used - self._used, self._sent)
+        rate = self._sent / seconds
+        if rate >= SLOWEST * self._messages_per_second_max:
+            # A process that sends little spends its time on other things.
+            self._cost.add(used - self._used, self._sent)
         if self._gathers:
             # Gathered, streams send just the most that is allowed: how many they would send is known by their text.
             self._gathers = self._characters / self._alone.value / seconds > EASE * self._begun_above
         else:
             self._alone.add(self._characters, self._sent)
             self._begun_above = self._allowed(BUSY)
-            self._gathers = self._sent / seconds > self._begun_above
+            self._gathers = rate > self._begun_above
         self._most = self._allowed(GATHERED)
         self._since, self._used, self._sent, self._characters = now, used, 0, 0
 
     def _allowed(self, cores: float) -> float:
         """Return how many messages a second may be sent in so much processor time a second."""
         most = self._messages_per_second_max
-        return min(most, max(SLOWEST * most, cores / self._cost.value)) if self._cost.value else float(most)
+        return max(SLOWEST * most, min(most, cores / self._cost.value)) if self._cost.value else float(most)
 
 
 class _Mean:
@@ -87,4 +90,4 @@ class _Mean:
 
     @property
     def value(self) -> float:
-        return self._sum / self._messages
+        return self._sum / self._messages if self._messages else 0.0

@@ -87,5 +87,7 @@ def test_work_beside_the_messages_makes_streams_wait_no_longer_than_four_times_a
 def test_what_a_message_takes_at_rest_does_not_count_under_load() -> None:
     process = _Process(cost=2e-3)
     process.send(per_second=50, streams=1, seconds=5)
+    process.clock.now += 3600
+    process.cpu_clock.now += 60
     process.cost = 50e-6
     assert process.send(per_second=4_000, streams=80, seconds=2) == {0.0}
