@@ -7,7 +7,6 @@ import json
 import math
 import os
 import signal
-import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,6 +23,7 @@ import pytest
 from services.chassis.channels import open_channel
 from services.chassis.models import MANIFEST_FILE, default_root
 from services.chassis.serving import TENANT_KEY
+from services.stack.ports import free_ports
 from sourcier.generate.v1 import generate_pb2 as pb
 from sourcier.generate.v1 import generate_pb2_grpc
 from tests.integration.generate.fix_generate import answer, ask, failure
@@ -33,8 +33,6 @@ MODEL = "smollm2-135m-instruct"
 MODELS = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))
 START_SECONDS = 400.0
 """A busy machine of two cores needs minutes; an idle one 45 s."""
-STALL_SECONDS = 60.0
-"""The service's own: beside another model's export a step took nine seconds on a slow machine."""
 STORY = "Write a very long story about a dragon and a lighthouse."
 
 pytestmark = [
@@ -69,15 +67,15 @@ class VllmService:
 
 
 @asynccontextmanager
-async def vllm_service(*, stall_seconds: float = STALL_SECONDS) -> AsyncIterator[VllmService]:
+async def vllm_service(**variables: str) -> AsyncIterator[VllmService]:
     """Run the service until it is ready; nothing of it is left afterwards."""
-    metrics_port = _free_port()
+    (metrics_port,) = free_ports(1)
     process = await asyncio.create_subprocess_exec(
         str(PYTHON), "-m", "services.generate", cwd=ROOT, stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "SOURCIER_GENERATE_ENGINE": "vllm", "SOURCIER_GENERATE_MODEL": MODEL,
              "SOURCIER_MODELS_DIR": str(MODELS), "SOURCIER_GENERATE_METRICS_LISTEN": f"127.0.0.1:{metrics_port}",
              "SOURCIER_GENERATE_SEQUENCES_MAX": "2", "SOURCIER_GENERATE_QUEUE_MAX": "2",
-             "SOURCIER_GENERATE_STALL_SECONDS": str(stall_seconds), "SOURCIER_GENERATE_KV_CACHE_GIB": "0.5"},
+             "SOURCIER_GENERATE_KV_CACHE_GIB": "0.5", **variables},
     )
     channel: grpc.aio.Channel | None = None
     draining: asyncio.Task[None] | None = None
@@ -116,13 +114,6 @@ async def _drain(process: asyncio.subprocess.Process) -> None:
     assert process.stderr is not None
     while await process.stderr.read(65_536):
         pass
-
-
-def _free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +288,8 @@ async def test_sigterm_lets_the_stream_finish_and_exits_0(vllm: VllmService) -> 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
 async def test_a_lost_core_ends_streams_and_the_process(sent: signal.Signals) -> None:
-    async with vllm_service(stall_seconds=6) as service:
+    # Elsewhere the service waits as long as it does by default: beside another model's export a step took nine seconds.
+    async with vllm_service(SOURCIER_GENERATE_STALL_SECONDS="6") as service:
         children = service.children()
         core = next(child for child in children if "EngineCore" in " ".join(child.cmdline()))
         call = service.generate(ask(STORY, tokens_max=2000))
