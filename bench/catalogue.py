@@ -47,7 +47,7 @@ BENCHMARKS = {
     ),
     "ingestion": Benchmark(
         module="bench.ingestion", about="files to rows that can be found, beside LlamaIndex and Haystack",
-        page="ingestion", environments=("export", "bench", "llamaindex", "haystack"), quick_seconds=60, seconds=1_100,
+        page="ingestion", environments=("export", "bench", "llamaindex", "haystack"), quick_seconds=60, seconds=2_200,
     ),
     "stages": Benchmark(
         module="bench.stages", about="what a chunk costs beside the model, by stage", page="ingestion",
