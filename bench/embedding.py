@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +16,10 @@ from bench.embed_client import EmbedClient, compiles_for_lengths, vectors_of
 from bench.environment import CORES, opened_together, running_stack
 from bench.measuring import Table, interleave
 from bench.peer_embedding import BATCH_SIZES, OnnxRuntimePeer, SentenceTransformers, built
+from bench.products import Products
+from bench.stored_models import model_store
 from bench.texts import long_tailed, passages, questions
-from services.chassis.models import Model, ModelStore, default_root
+from services.chassis.models import Model
 from services.embed.encoder import Encoder
 from services.embed.engines import open_engine
 
@@ -27,6 +27,7 @@ MODEL = "multilingual-e5-small"
 PEER, DYNAMIC, DEFAULT = "sentence-transformers", "onnxruntime, dynamic int8", "service, default engine, by JetStream"
 OPENVINO = "sentence-transformers, OpenVINO int8"
 BARE = "bare onnxruntime"
+PRODUCTS = "the model's products alone, OpenVINO int8"
 SHORT_TEXTS = 20
 """Questions of one sample of the latency table; each sample is their median."""
 SAMPLED = 4
@@ -41,7 +42,7 @@ Contestants = dict[str, Callable[[], Awaitable[float]]]
 
 async def run(*, quick: bool) -> list[Table]:
     """Measure tokens a second on the same texts, model and threads, and the time of one short question."""
-    model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
+    model = model_store().load(MODEL)
     prefix = model.manifest.passage_prefix
     piaf, origin = passages(12 if quick else 192)
     mixed, distribution = long_tailed(12 if quick else 384)
@@ -56,6 +57,7 @@ async def run(*, quick: bool) -> list[Table]:
     precision = "int8" if "int8" in model.manifest.variants else "fp32"
     # As many streams as the service has, each on its share of the threads.
     bare = Encoder(model, open_engine(model, name=f"onnxruntime-{precision}", threads=CORES, streams=CORES))
+    products = Products(model, streams=CORES)
     async with AsyncExitStack() as opened:
         stacks = await opened_together(
             opened,
@@ -75,7 +77,7 @@ async def run(*, quick: bool) -> list[Table]:
         })
         await peers.choose_batch_sizes(lists, quick=quick)
         return [
-            await _passages(piaf, origin, bare, same, default, peers, rounds=rounds, passes=passes),
+            await _passages(piaf, origin, bare, products, same, default, peers, rounds=rounds, passes=passes),
             await _mixed(mixed, distribution, bare, default, peers, rounds=rounds, passes=passes),
             await _short(_parts(asked), default, peers, lists, rounds=2 * rounds),
         ]
@@ -153,8 +155,8 @@ class _Peers:
         table.ratio(DEFAULT, OPENVINO)
 
 
-async def _passages(texts: list[str], origin: str, bare: Encoder, same: EmbedClient, default: EmbedClient,
-                    peers: _Peers, *, rounds: int, passes: int) -> Table:
+async def _passages(texts: list[str], origin: str, bare: Encoder, products: Products, same: EmbedClient,
+                    default: EmbedClient, peers: _Peers, *, rounds: int, passes: int) -> Table:
     table = Table("embedding", "tokens/s")
     tokens = sum(item.count for item in bare_encoder.tokenised(bare, texts))
     prefixed = [bare.model.manifest.passage_prefix + text for text in texts]
@@ -164,11 +166,14 @@ async def _passages(texts: list[str], origin: str, bare: Encoder, same: EmbedCli
         "service by gRPC": _rate(tokens, lambda: same.by_grpc(texts)),
         "service by JetStream": _rate(tokens, lambda: same.by_jetstream(texts)),
         DEFAULT: _rate(tokens, lambda: default.by_jetstream(texts)),
+        PRODUCTS: lambda: asyncio.to_thread(products.rate, tokens),
     } | peers.contestants("piaf", prefixed, tokens), rounds=rounds)
     table.notes[BARE] = f"{bare.engine.name}, {CORES} threads, {len(texts)} passages of {origin}, {tokens} tokens"
     table.ratio("service by gRPC", BARE, target=0.9)
     table.ratio("service by JetStream", BARE, target=0.95)
     peers.note(table, "piaf")
+    products.note(table, PRODUCTS)
+    table.ratio(DEFAULT, PRODUCTS)
     return table
 
 

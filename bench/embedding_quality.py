@@ -20,10 +20,11 @@ from bench.environment import CORES
 from bench.generation_settings import holds_facts
 from bench.measuring import Table
 from bench.peer_embedding import built
+from bench.stored_models import model_store
 from bench.texts import ROOT, SHARED
 from eval.datasets import Dataset, Passage, Question, load
 from eval.measures import ndcg
-from services.chassis.models import Model, ModelStore, default_root
+from services.chassis.models import Model
 from services.embed.encoder import Encoder, InferenceEngine
 from services.embed.engines import OnnxRuntimeEngine, open_engine
 
@@ -40,7 +41,7 @@ async def run(*, quick: bool) -> list[Table]:
     dataset = _dataset()
     if quick:
         dataset = dataset.part(passages=max(len(dataset.passages) // 10, 20), questions=40)
-    model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
+    model = model_store().load(MODEL)
     # What peers run at their best; a quick run does not make it.
     dynamic = await built(model, "dynamic", make=not quick)
     return await asyncio.to_thread(_measured, dataset, model, dynamic)

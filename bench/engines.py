@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
@@ -17,8 +16,9 @@ from bench import bare_encoder
 from bench.environment import CORES
 from bench.measuring import Table, interleave
 from bench.peer_embedding import FormError, built
+from bench.stored_models import model_store
 from bench.texts import long_tailed, passages
-from services.chassis.models import Model, ModelStore, default_root
+from services.chassis.models import Model
 from services.embed.encoder import Encoder, InferenceEngine
 from services.embed.engines import OnnxRuntimeEngine
 from services.embed.openvino_engine import OpenVinoEngine
@@ -91,7 +91,7 @@ GROUPS: Mapping[str, Mapping[str, Candidate]] = {
 
 async def run(*, quick: bool) -> list[Table]:
     """Measure each candidate of each group on the same texts: passages for engines, mixed lengths for batches."""
-    model = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).load(MODEL)
+    model = model_store().load(MODEL)
     texts, origin = passages(4 if quick else 96)
     mixed, distribution = long_tailed(10 if quick else 256)
     fp32 = _open(Candidate(form="fp32", properties=F32), model, model.variant("fp32"))

@@ -16,8 +16,8 @@ import psutil
 from bench.demo_prompts import prompts
 from bench.environment import ROOT, opened_together
 from bench.measuring import Table
+from bench.stored_models import model_store, models_root
 from bench.vllm_process import VllmProcess, vllm
-from services.chassis.models import ModelStore, default_root
 from services.generate.settings import RESERVED_CORES
 
 OURS, THEIRS = "Sourcier's settings", "vLLM, float32, its defaults"
@@ -128,11 +128,10 @@ def holds_facts(text: str, facts: list[list[str]]) -> bool:
 
 async def unquantised(model: str) -> Path:
     """Return the folder of a model's weights in bfloat16, which vLLM widens; made once from those in int8."""
-    root = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))
-    stored = ModelStore(root).describe_model(model)
+    stored = model_store().describe_model(model)
     if "int8" not in stored.manifest.variants:
         return stored.path
-    folder = root / ".bench" / f"{model}-bf16"
+    folder = models_root() / ".bench" / f"{model}-bf16"
     if not (folder / "config.json").is_file():
         process = await asyncio.create_subprocess_exec(
             str(ROOT / ".venv" / "export" / "bin" / "python"), "-m", "bench.dequantised", str(stored.path),

@@ -16,8 +16,9 @@ from bench.embedding import MODEL
 from bench.environment import CORES, ROOT
 from bench.line_process import LINE_BYTES_MAX, LineProcess
 from bench.peer_embedding import built, openvino_form
+from bench.stored_models import model_store
 from bench.texts import sheets
-from services.chassis.models import Model, ModelStore, default_root
+from services.chassis.models import Model
 
 CHUNK_TOKENS, OVERLAP_TOKENS = 384, 32
 BATCHES = {"llamaindex": (10, 1), "haystack": (32, 1)}
@@ -115,7 +116,7 @@ class Peer:
 
 def packaged_model() -> Model:
     """Return the embedding model that every contestant runs."""
-    return ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))).describe_model(MODEL)
+    return model_store().describe_model(MODEL)
 
 
 async def files_by_form(*, quick: bool) -> dict[str, Path]:

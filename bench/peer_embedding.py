@@ -17,10 +17,11 @@ from tokenizers import Tokenizer
 
 from bench.environment import CORES, ROOT
 from bench.line_process import LINE_BYTES_MAX, LineProcess
+from bench.stored_models import models_root
 from models import calibration, packages
 from models.catalogue import E5_SMALL
 from models.progress import Progress
-from services.chassis.models import Model, default_root
+from services.chassis.models import Model
 
 BATCH_SIZES = (8, 4, 1, 16, 32)
 """Tried before anything counts, the first two in a quick run: each peer runs with the one that is fastest for it.
@@ -37,7 +38,7 @@ class FormError(Exception):
 
 def scratch(model: str) -> Path:
     """Return the folder beside the model store where the peers' forms of a model are kept."""
-    return Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)) / ".bench" / model
+    return models_root() / ".bench" / model
 
 
 class SentenceTransformers:

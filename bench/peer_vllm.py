@@ -13,10 +13,9 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
-from services.chassis.models import ModelStore, default_root
+from bench.stored_models import model_store
 from services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
 from services.generate.vllm_core import bind_to_parent
 from services.generate.vllm_engine import VllmOptions, engine_arguments
@@ -47,8 +46,7 @@ async def main(asked: dict[str, Any]) -> None:
 
 def arguments(settings: GenerateSettings, asked: dict[str, Any]) -> dict[str, Any]:
     """Return what vLLM is told: the service's own settings, or its own defaults, and what was asked for over them."""
-    root = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))
-    weights = locate(settings.model, store=ModelStore(root))
+    weights = locate(settings.model, store=model_store())
     base: dict[str, Any] = {"model": weights.location} if asked.get("defaults") else engine_arguments(
         weights.location,
         VllmOptions(dtype=settings.dtype, compile=settings.compile, context_tokens_max=settings.context_tokens_max,

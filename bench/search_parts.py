@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
 import statistics
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psycopg
 from psycopg.pq import Format, PipelineStatus
 
-from services.chassis.models import Model, ModelStore, default_root
+from bench.stored_models import model_store
+from services.chassis.models import Model
 from services.chassis.postgres import Connection, Database, DatabaseSettings
 from services.embed.encoder import Encoded, Encoder
 from services.embed.engines import open_engine
@@ -154,7 +153,7 @@ class BareSearch:
 @asynccontextmanager
 async def bare_search(url: str, *, tenant: str = "default") -> AsyncIterator[BareSearch]:
     """Yield the parts of a search on a database, with the model that the services take by default."""
-    store = ModelStore(Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)))
+    store = model_store()
     # Two connections from the start: what opens a further one would be recorded among a search's statements.
     async with Database(DatabaseSettings(url=url, connections_min=2)) as database:
         yield BareSearch(store.load(EmbedSettings.model_fields["model"].default), database, tenant=tenant)
