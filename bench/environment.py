@@ -8,7 +8,6 @@ import os
 import platform
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -19,25 +18,22 @@ from typing import Any
 
 import psutil
 
-from services.chassis.processor import cpu_flags, cpu_name
+from eval.provenance import commit, features
+from services.chassis.processor import cpu_name
 
 ROOT = Path(__file__).parents[1]
 CORES = len(os.sched_getaffinity(0))
-FLAGS = {"avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp"}
-"""What a processor can do that its speed here depends on."""
 
 
 def machine() -> dict[str, Any]:
     """Return processor, cores, memory, flags that matter, versions and commit."""
-    commit = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=10"], cwd=ROOT, capture_output=True,
-                            text=True, check=False).stdout.strip()
     return {
         "architecture": platform.machine(), "processor": cpu_name(), "cores": CORES,
         "memory_gib": round(psutil.virtual_memory().total / 2**30),
-        "flags": sorted(cpu_flags() & FLAGS),
+        "flags": features(),
         "versions": {"python": platform.python_version(),
                      **{name: metadata.version(name) for name in ("onnxruntime", "openvino", "grpcio")}},
-        "commit": commit or "unknown",
+        "commit": commit(),
     }
 
 

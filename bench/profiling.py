@@ -22,7 +22,7 @@ from bench.loads import LOADS
 from bench.measuring import percentile
 from bench.profile_figures import FILE_NAME, Figures
 from bench.profiles import Profile, profile
-from bench.publishing import DOCS, MAIN, PAGES
+from bench.publishing import DOCS, MAIN, PAGES, USUAL, place_of
 from bench.results import RESULTS, now
 from bench.sampling import shares
 from eval.blocks import markdown_table, write_block
@@ -51,6 +51,11 @@ def main() -> int:
         parser.error(f"--before: {arguments.before} is a profile of {before.kind}, not of {arguments.kind}")
     if not 2 <= arguments.seconds <= 600:
         parser.error(f"--seconds is {arguments.seconds:g}; use 2 to 600")
+    on = machine()
+    if arguments.publish and place_of(on) is not USUAL:
+        # The page's profiles are of processors that the targets are set for; the others' page has none.
+        parser.error(f"--publish: this processor ({', '.join(on['flags'])}) has no VNNI, and {MAIN} is of those that "
+                     "have; leave it out, and the profile is written to its folder alone")
     started = now()
     print(f"profiling {arguments.kind}: about {3 * arguments.seconds + 40:.0f} s", flush=True)
     try:
@@ -59,7 +64,7 @@ def main() -> int:
         print("interrupted; the stack is stopped", file=sys.stderr)
         return 130
     command = f"python -m bench.profiling {arguments.kind} --seconds {arguments.seconds:g}"
-    origin = f"{day(started)} · {described(machine())} · `{command}`"
+    origin = f"{day(started)} · {described(on)} · `{command}`"
     folder = RESULTS / f"profile-{arguments.kind}-{time.strftime('%Y-%m-%dT%H%M%S')}"
     page = folder / "profile.md"
     write_block(page, f"profile-{arguments.kind}", text(found, origin, _graphs(found, folder), before), title="Profile")

@@ -49,7 +49,7 @@ def publish(results: Sequence[Result], *, docs: Path = DOCS) -> list[Path]:
     written = []
     for place in (USUAL, WITHOUT_VNNI):
         ended = [result for result in results
-                 if result.outcome is not Outcome.INTERRUPTED and _place(result.run.machine) is place]
+                 if result.outcome is not Outcome.INTERRUPTED and place_of(result.run.machine) is place]
         for result in ended:
             page = docs / place.page(result.benchmark)
             write_block(page, f"bench-{result.benchmark}", _section(result, docs / place.plots, seen_from=page.parent),
@@ -66,7 +66,8 @@ def page_of(benchmark: str) -> str:
     return BENCHMARKS[benchmark].page if benchmark in BENCHMARKS else benchmark
 
 
-def _place(machine: Mapping[str, Any]) -> Place:
+def place_of(machine: Mapping[str, Any]) -> Place:
+    """Return where figures of such a machine (`bench.environment.machine`) are published."""
     without = without_int8_products(machine.get("flags", ()), architecture=machine.get("architecture", ""))
     return WITHOUT_VNNI if without else USUAL
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -15,12 +14,11 @@ from eval.blocks import markdown_table as markdown_table  # handed on: every eva
 from eval.blocks import write_block as write_block
 from eval.datasets import Dataset
 from eval.measures import MEASURES, Estimate, estimate, measure
+from eval.provenance import commit, features
 from eval.searching import MODES, Ranking
-from services.chassis.processor import cpu_flags
 
 COLUMNS = {"ndcg@10": "nDCG@10", "recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr@20": "MRR@20"}
 NAMES = {"dense": "dense", "lexical": "full text", "fused": "fused", "reranked": "re-ranked"}
-FEATURES = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8", "asimddp", "sve")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +66,7 @@ def table(run: RetrievalFigures) -> str:
 def provenance(*, system: str, command: str) -> str:
     """Return the line that says what was measured, where, when and how."""
     now = datetime.now(UTC)
-    return f"{now:%d %B %Y} · {system} · {_machine()} · commit {_commit()} · `{command}`"
+    return f"{now:%d %B %Y} · {system} · {_machine()} · commit {commit()} · `{command}`"
 
 
 def write_summary(path: Path, run: RetrievalFigures, *, system: str) -> None:
@@ -81,19 +79,5 @@ def _cell(value: Estimate) -> str:
 
 
 def _machine() -> str:
-    flags = cpu_flags()
-    cores = len(os.sched_getaffinity(0))
-    features = ", ".join(feature for feature in FEATURES if feature in flags)
-    return f"{platform.machine()}, {cores} cores{f' ({features})' if features else ''}"
-
-
-def _commit() -> str:
-    root = Path(__file__).parents[1]
-    try:
-        described = subprocess.run(
-            ("git", "describe", "--always", "--dirty", "--abbrev=10"), cwd=root, capture_output=True, text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return described.stdout.strip()
+    flags = ", ".join(features())
+    return f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores{f' ({flags})' if flags else ''}"

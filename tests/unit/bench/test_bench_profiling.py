@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import profiling
 from bench.loads import Done
 from bench.profile_figures import Figures
 from bench.profiles import Profile
@@ -44,3 +45,13 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     for path in (other, tmp_path / "absent.json"):
         with pytest.raises(ValueError, match="that an earlier profile wrote"):
             Figures.read(path)
+
+
+def test_a_processor_without_vnni_does_not_take_the_place_of_profiles_of_one_that_has_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(profiling, "machine", lambda: {"architecture": "x86_64", "flags": ["avx2"]})
+    monkeypatch.setattr("sys.argv", ["bench.profiling", "query", "--publish"])
+    with pytest.raises(SystemExit, match="2"):
+        profiling.main()
+    assert "--publish: this processor (avx2) has no VNNI" in capsys.readouterr().err
