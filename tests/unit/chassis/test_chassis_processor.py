@@ -1,4 +1,4 @@
-"""How many cores a process has: those it may run on, less where a control group bounds its time."""
+"""How many cores a process has, those it may run on, less where a control group bounds its time; and their name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.processor import usable_cores
+from services.chassis.processor import cpu_name, usable_cores
 
 pytestmark = pytest.mark.unit
 
@@ -52,3 +52,14 @@ def test_older_control_groups_are_read(tmp_path: Path) -> None:
 
 def test_a_system_without_control_groups_has_its_cores(tmp_path: Path) -> None:
     assert usable_cores(cgroups=tmp_path, own=tmp_path / "absent") == 16
+
+
+@pytest.mark.parametrize(("told", "name"), [
+    ("cpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nstepping\t: 1\n", "AMD EPYC, family 25 model 17"),
+    ("model name\t: Neoverse-N1\n", "Neoverse-N1"),
+    ("processor\t: 0\nBogoMIPS\t: 50.00\n", ""),
+])
+def test_a_processor_is_named_with_its_generation_where_the_system_tells(tmp_path: Path, told: str, name: str) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"{told}\n{told}")
+    assert cpu_name(cpuinfo) == name
