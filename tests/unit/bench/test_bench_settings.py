@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.catalogue import BENCHMARKS
 from bench.environment import asked_numbers
 from bench.harness import FOLDER_VARIABLE, corpus_folder
 
@@ -39,3 +40,14 @@ def test_two_that_search_the_grown_corpus_fill_it_once(monkeypatch: pytest.Monke
     monkeypatch.setenv(FOLDER_VARIABLE, "/srv/bench")
     with corpus_folder(("scale", "search-scale")) as variables:
         assert variables == {}
+
+
+@pytest.mark.parametrize(("asked", "more"), [("2400", 2_400), ("", 0), ("abc", 0), ("nan", 0), ("inf", 0)])
+def test_a_run_that_is_asked_to_take_longer_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, asked: str, more: int
+) -> None:
+    growth = BENCHMARKS["growth"]
+    monkeypatch.setenv("SOURCIER_BENCH_GROWTH_SECONDS", asked)
+    for quick, own in ((False, growth.seconds), (True, growth.quick_seconds)):
+        assert growth.expected_seconds(quick=quick) == own + more
+    assert growth.seconds_max(quick=False) == 6 * (growth.seconds + more)
