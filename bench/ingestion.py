@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench import ingestion_rows, metrics
 from bench.embed_client import compiles_for_lengths
-from bench.embedding import COSINE_MIN_DYNAMIC, MODEL, PRODUCTS
+from bench.embedding import COSINE_MIN_DYNAMIC
 from bench.environment import CORES, opened_together, running_stack
 from bench.ingestion_peers import (
     BATCHES,
@@ -30,10 +30,10 @@ from bench.ingestion_peers import (
     Round,
     Way,
     files_by_form,
+    packaged_model,
 )
 from bench.measuring import Table, interleave
-from bench.products import Products
-from bench.stored_models import model_store
+from bench.products import PRODUCTS, Products
 from bench.texts import sheets
 from sourcier.client import Client
 from sourcier.gateway.v1 import knowledge_pb2
@@ -53,7 +53,7 @@ async def run(*, quick: bool) -> list[Table]:
     if quick:
         files = files[:1]
     chunks, tokens = Table("ingestion, chunks", "chunks/s"), Table("ingestion, tokens", "tokens/s")
-    products = Products(model_store().load(MODEL), streams=CORES)
+    products = Products(packaged_model(), streams=CORES)
     async with _contestants(quick=quick) as (contestants, compared):
         count, rounds = 0, 1 if quick else 3
 
@@ -77,8 +77,7 @@ async def run(*, quick: bool) -> list[Table]:
     for ours, theirs, target in compared:
         for table in (chunks, tokens):
             table.ratio(ours, theirs, target=target)
-    products.note(tokens, PRODUCTS)
-    tokens.ratio(DEFAULT, PRODUCTS)
+    products.hold(DEFAULT, tokens)
     return [chunks, tokens]
 
 
