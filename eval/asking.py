@@ -19,7 +19,8 @@ from services.chassis.channels import Deadline
 from services.chassis.postgres import Database, DatabaseSettings
 from services.gateway.background import Backgrounds
 from services.gateway.peers import Limits, Peers
-from services.gateway.retrieval import Mode, Query, Retriever, Stopwatch
+from services.gateway.retrieval import Mode, Query, Retriever
+from services.gateway.stopwatch import Stopwatch
 from services.index.filters import Filters
 from services.index.question_terms import question_words
 from services.index.scope import find_scope

@@ -33,6 +33,7 @@ from nats.js import JetStreamContext
 from services.chassis import subjects, telemetry
 from services.chassis.errors import ResourceExhausted, ServiceError, Superseded, Unavailable
 from services.chassis.failpoints import failpoint
+from services.chassis.heartbeats import heartbeat
 from services.chassis.ids import new_id
 from services.chassis.jetstream import LETTER_BYTES_MAX, JetStream
 from services.chassis.subjects import Payload, Subject
@@ -51,8 +52,6 @@ CHECK_SECONDS = 15.0
 """A deleted durable leaves idle pullers waiting unaware (nats-server #3969), so its existence is asked for."""
 NAK_DELAY_SECONDS_MAX = 5.0
 """A delayed nak holds one of `max_ack_pending` places; longer delays belong in the outbox."""
-
-
 OUTAGE_SECONDS_MAX = 900.0
 """How long a message is kept going while something it needs cannot be reached."""
 REASON_CHARACTERS_MAX = 8_000
@@ -285,8 +284,8 @@ class Consumer(Generic[M]):
         telemetry.message_attempts.labels(self.name).observe(delivery.attempt)
         return await _acknowledge(message, decision.value)
 
-    def _heartbeat(self, message: Msg) -> _heartbeat:
-        return _heartbeat(message, every_seconds=self._jetstream.limits.ack_wait_seconds / 3)
+    def _heartbeat(self, message: Msg) -> heartbeat:
+        return heartbeat(message, every_seconds=self._jetstream.limits.ack_wait_seconds / 3)
 
     async def _renew(self, message: Msg, delivery: Delivery) -> None:
         """Publish the message once more; the copy's deliveries are counted from one."""
@@ -331,30 +330,6 @@ class _AttemptsSpent(ServiceError):
     """The work was begun several times and never finished; the worker may have crashed on it."""
 
     reason = "ATTEMPTS_SPENT"
-
-
-class _heartbeat:  # noqa: N801 - reads as a statement: `async with _heartbeat(message)`
-    """Tell the server that the work goes on; if the telling dies, the work is cancelled before the ack wait ends."""
-
-    def __init__(self, message: Msg, *, every_seconds: float) -> None:
-        self._message = message
-        self._every_seconds = every_seconds
-        self._group = asyncio.TaskGroup()
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> None:
-        await self._group.__aenter__()
-        self._task = self._group.create_task(self._beat(), name="heartbeat")
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        assert self._task is not None
-        self._task.cancel()
-        await self._group.__aexit__(kind, error, trace)  # type: ignore[arg-type]
-
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(self._every_seconds)
-            await self._message.in_progress()
 
 
 def _request_id(message: Msg, parsed: Payload) -> str:

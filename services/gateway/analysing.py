@@ -25,8 +25,9 @@ from services.gateway.chat import ChatMessage, ToolCall
 from services.gateway.events import Analysed, Degradation, Usage
 from services.gateway.marking import one_line
 from services.gateway.peers import Generation, SamplingOptions
-from services.gateway.retrieval import Query, Stopwatch
+from services.gateway.retrieval import Query
 from services.gateway.rewriting import Implausible, cleaned
+from services.gateway.stopwatch import Stopwatch
 from services.index import figures, names
 from services.index.facets import Facets, Fact, find_facets, matches_any, texts_of
 from services.index.filters import Filters

@@ -41,8 +41,9 @@ from services.gateway.neighbours import join, located
 from services.gateway.peers import Generation, Peers, SamplingOptions
 from services.gateway.prompt import build_prompt
 from services.gateway.quoting import quote
-from services.gateway.retrieval import Query, Retriever, Stopwatch
+from services.gateway.retrieval import Query, Retriever
 from services.gateway.second_opinion import Opinions
+from services.gateway.stopwatch import Stopwatch
 from services.gateway.support import SupportScorer
 
 logger = logging.getLogger(__name__)

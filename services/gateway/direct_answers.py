@@ -24,7 +24,8 @@ from services.gateway.events import Degradation, DirectAnswer
 from services.gateway.links import without_foreign_links
 from services.gateway.marking import one_line
 from services.gateway.peers import Peers
-from services.gateway.retrieval import Query, Stopwatch
+from services.gateway.retrieval import Query
+from services.gateway.stopwatch import Stopwatch
 from services.index.figures import stated
 from services.index.response_vectors import Nearest, NearResponse, nearest_responses
 from services.index.unit_search import NearPair, nearest_pairs

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeVar
@@ -28,6 +27,7 @@ from services.gateway.peers import Peers
 from services.gateway.question_vector import ComingEmbedding
 from services.gateway.ranking_order import ordered
 from services.gateway.reranking import RerankCandidate
+from services.gateway.stopwatch import Stopwatch
 from services.gateway.validated_sources import kept_with, read_validated
 from services.index import search
 from services.index.agents import MADE_METHODS
@@ -155,26 +155,6 @@ class Found:
     def steps(self) -> tuple[Event, ...]:
         """The same, and the passages."""
         return (*self.search_steps, Reranked(self.passages, self.not_reranked))
-
-
-class Stopwatch:
-    """Seconds by stage."""
-
-    def __init__(self) -> None:
-        self.durations: dict[str, float] = {}
-
-    @contextmanager
-    def measure(self, stage: str) -> Iterator[None]:
-        """Add the time of the block to a stage."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.add(stage, time.perf_counter() - started)
-
-    def add(self, stage: str, seconds: float) -> None:
-        """Add seconds that were measured elsewhere."""
-        self.durations[stage] = self.durations.get(stage, 0.0) + seconds
 
 
 class Retriever:

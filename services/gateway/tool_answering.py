@@ -38,9 +38,10 @@ from services.gateway.marking import Marking
 from services.gateway.messages import folded, messages_in
 from services.gateway.neighbours import join, located
 from services.gateway.peers import Generation, Peers
-from services.gateway.retrieval import Found, Query, Retriever, Stopwatch
+from services.gateway.retrieval import Found, Query, Retriever
 from services.gateway.search_tool import SearchArguments
 from services.gateway.second_opinion import Opinions
+from services.gateway.stopwatch import Stopwatch
 from services.gateway.tool_sources import taken_in
 
 logger = logging.getLogger(__name__)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from services.index.versions import VersionReference, WaitingVersion
+from services.index.releases import WaitingVersion
+from services.index.versions import VersionReference
 from services.ingest.chunking.configuration import ChunkingConfiguration
 from sourcier.events.v1 import events_pb2
 

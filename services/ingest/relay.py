@@ -19,9 +19,9 @@ from services.chassis.failpoints import failpoint
 from services.chassis.jetstream import JetStream
 from services.chassis.lifecycle import first_of
 from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index import brokers, outbox, versions
+from services.index import brokers, outbox, releases
 from services.index.outbox import OutboxMessage, PendingMessage
-from services.index.versions import WaitingVersion
+from services.index.releases import WaitingVersion
 from services.ingest.messages import received_message
 
 logger = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class Relay:
     async def _dispatch(self) -> int:
         # Not flushed: what a crash of the server undoes waits again as it did before, and is released again.
         async with self._database.transaction(tenant=ALL_TENANTS, flushed=False, by_key=True) as connection:
-            released = await versions.release(connection, in_flight_max=self._in_flight_max, limit=RELEASE_LIMIT)
+            released = await releases.release(connection, in_flight_max=self._in_flight_max, limit=RELEASE_LIMIT)
             await self._put(connection, released, attempt="")
         return len(released)
 
@@ -155,7 +155,7 @@ class Relay:
         for durable, depth in (await self._jetstream.queues.depths()).items():
             telemetry.queue_messages.labels(durable).set(depth)
         async with self._database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
-            waiting = await versions.oldest_under_way(connection)
+            waiting = await releases.oldest_under_way(connection)
         for lane in subjects.LANES:
             telemetry.queue_oldest_seconds.labels(lane).set(waiting.get(lane, 0.0))
 
@@ -169,7 +169,7 @@ class Relay:
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
             went_back, recorded_at = await brokers.lost_messages(connection, states, look=self._stream_states)
             while went_back:
-                page = await versions.stalled(
+                page = await releases.stalled(
                     connection, older_than_seconds=0, limit=RELEASE_LIMIT, before=recorded_at
                 )
                 await self._put(connection, page, attempt=f"-{time.time_ns()}")
@@ -188,7 +188,7 @@ class Relay:
         self._kept_house_at = time.monotonic()
         queued = await self._jetstream.queues.waiting(HOPS)
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
-            stalled = await versions.stalled(
+            stalled = await releases.stalled(
                 connection, older_than_seconds=self._stalled_seconds, limit=RELEASE_LIMIT, queued=queued
             )
             for version in stalled:

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import spaces, versions
+from services.index import releases, spaces
 from tests.integration.index.writer import Writer
 
 
@@ -18,7 +18,7 @@ async def loaded(database: Database, writer: Writer, monkeypatch: pytest.MonkeyP
     for number in range(3):
         await writer.accept(f"coming{number}.txt", str(number))
     async with database.transaction(tenant=ALL_TENANTS) as connection:
-        assert len(await versions.release(connection, in_flight_max=2, limit=10)) == 2
+        assert len(await releases.release(connection, in_flight_max=2, limit=10)) == 2
     async with database.autocommit(tenant="acme") as connection:
         await connection.execute("analyze")
 

@@ -11,18 +11,19 @@ import pytest
 
 from services.chassis.errors import InvalidArgument, NotFound, Superseded
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import dead_letters, documents, jobs, outbox, versions
+from services.index import dead_letters, documents, jobs, outbox, releases
 from services.index.dead_letters import Failure
 from services.index.jobs import StageReached
 from services.index.outbox import OutboxMessage
-from services.index.versions import VersionReference, WaitingVersion
+from services.index.releases import WaitingVersion
+from services.index.versions import VersionReference
 from tests.integration.index.writer import Writer
 
 
 async def release(database: Database, *, in_flight_max: int, limit: int = 100) -> list[WaitingVersion]:
     """Release what may be released, in a transaction of its own."""
     async with database.transaction(tenant=ALL_TENANTS) as connection:
-        return await versions.release(connection, in_flight_max=in_flight_max, limit=limit)
+        return await releases.release(connection, in_flight_max=in_flight_max, limit=limit)
 
 
 async def test_a_tenants_flood_is_released_a_few_at_a_time(database: Database, writer: Writer) -> None:
@@ -57,8 +58,8 @@ async def test_what_stalls_is_released_again(database: Database, writer: Writer)
     await writer.accept("a.txt", "a")
     await release(database, in_flight_max=1)
     async with database.transaction(tenant=ALL_TENANTS) as connection:
-        assert await versions.stalled(connection, older_than_seconds=3_600, limit=10) == []
-        again = await versions.stalled(connection, older_than_seconds=0, limit=10)
+        assert await releases.stalled(connection, older_than_seconds=3_600, limit=10) == []
+        again = await releases.stalled(connection, older_than_seconds=0, limit=10)
     assert [each.source for each in again] == ["a.txt"]
 
 

@@ -9,11 +9,12 @@ import pytest
 
 from services.chassis.errors import InvalidArgument, Superseded
 from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import collections, versions
+from services.index import collections, releases
 from services.index.batches import Cut, Staging
 from services.index.chunking_digest import chunking_digest
 from services.index.collections import Chunking
-from services.index.versions import VersionReference, WaitingVersion
+from services.index.releases import WaitingVersion
+from services.index.versions import VersionReference
 from tests.integration.index.test_index_pipeline import release
 from tests.integration.index.writer import CHUNKING, Writer
 
@@ -32,7 +33,7 @@ async def change(database: Database, chunking: Chunking) -> None:
 
 async def stalled(database: Database) -> list[WaitingVersion]:
     async with database.transaction(tenant=ALL_TENANTS) as connection:
-        return await versions.stalled(connection, older_than_seconds=0, limit=10)
+        return await releases.stalled(connection, older_than_seconds=0, limit=10)
 
 
 async def recorded(writer: Writer) -> str:

@@ -8,7 +8,7 @@ from services.chassis import subjects
 from services.chassis.consuming import Delivery
 from services.chassis.ids import new_id
 from services.chassis.postgres import ALL_TENANTS
-from services.index import versions
+from services.index import releases
 from services.ingest.messages import received_message
 from services.ingest.parse_stage import ParseStage
 from services.ingest.sandbox import ParserPool
@@ -73,7 +73,7 @@ async def test_where_others_cut_they_find_what_was_read(serve: Serve) -> None:
     async with serve(stages="") as service:
         await service.submit(TEXT, filename="charte.txt")
         async with service.database.transaction(tenant=ALL_TENANTS) as connection:
-            (waiting,) = await versions.release(connection, in_flight_max=1, limit=1)
+            (waiting,) = await releases.release(connection, in_flight_max=1, limit=1)
         pool = ParserPool()  # not open: nothing may be asked of it
         stage = ParseStage(
             service.jetstream, service.objects, pool, service.parts.progress, recent=service.parts.recent

@@ -14,7 +14,7 @@ from services.chassis import subjects, telemetry
 from services.chassis.errors import Unavailable
 from services.chassis.ids import new_id
 from services.chassis.postgres import ALL_TENANTS
-from services.index import outbox, versions
+from services.index import outbox, releases
 from services.ingest import relay
 from services.ingest.relay import Relay
 from sourcier.events.v1 import events_pb2
@@ -69,7 +69,7 @@ async def test_the_lag_is_that_of_the_oldest_of_each_lane(serve: Serve) -> None:
     async with serve(stages="", in_flight_max=1) as service:
         async def waiting() -> dict[str, float]:
             async with service.database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
-                return await versions.oldest_under_way(connection)
+                return await releases.oldest_under_way(connection)
 
         assert await waiting() == {}
         await upload(service, 2)
@@ -168,7 +168,7 @@ async def test_what_waits_in_a_queue_is_not_released_again_until_it_is_very_old(
         # Nobody has read them yet: copies would only be read after them, and each be embedded once more.
         assert await kept_house_after(61) == ["bulk-0.md", "bulk-1.md"]
         # One message of a queue that is never empty may be lost, too.
-        assert sorted(await kept_house_after(60 * versions.QUEUED_TIMES + 1)) == [
+        assert sorted(await kept_house_after(60 * releases.QUEUED_TIMES + 1)) == [
             "bulk-0.md", "bulk-0.md", "bulk-1.md", "bulk-1.md",
         ]
 

@@ -13,7 +13,7 @@ import pytest
 
 from services.chassis import consuming, jetstream
 from services.chassis.postgres import ALL_TENANTS, Connection
-from services.index import space_upkeep, spaces, versions
+from services.index import releases, space_upkeep, spaces
 from services.ingest import space_builder
 from sourcier.ingest.v1 import spaces_pb2
 from tests.integration.chassis.fix_jetstream import stream_messages
@@ -308,5 +308,5 @@ async def test_a_document_that_waits_goes_to_the_space_that_its_collection_was_s
         await call(pipeline, "BuildSpace", space=WIDE.space_id)
         await call(pipeline, "SwitchSpace", force=True)
         async with pipeline.database.transaction(tenant=ALL_TENANTS) as connection:
-            (released,) = await versions.release(connection, in_flight_max=10, limit=10)
+            (released,) = await releases.release(connection, in_flight_max=10, limit=10)
         assert released.space_id == WIDE.space_id

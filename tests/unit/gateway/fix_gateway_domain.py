@@ -22,7 +22,8 @@ from services.gateway.peers import Generation, SamplingOptions
 from services.gateway.prompt import Prompt
 from services.gateway.question_vector import ComingEmbedding
 from services.gateway.reranking import RerankCandidate
-from services.gateway.retrieval import Candidates, Mode, Query, Retriever, Stopwatch
+from services.gateway.retrieval import Candidates, Mode, Query, Retriever
+from services.gateway.stopwatch import Stopwatch
 from services.index.filters import Filters
 from services.index.passages import Passage
 from services.index.search import SearchResult

@@ -17,7 +17,7 @@ from services.gateway.approving import approved
 from services.gateway.direct_answers import DirectAnswers, choose, direct_answer, generated_answer
 from services.gateway.events import DirectAnswer, Usage
 from services.gateway.exchanges import Message, source_of_direct
-from services.gateway.retrieval import Stopwatch
+from services.gateway.stopwatch import Stopwatch
 from services.index.agents import Agent
 from services.index.response_vectors import Nearest, NearResponse
 from services.index.unit_search import NearPair

@@ -18,8 +18,9 @@ from services.gateway.modes import ToolLimits
 from services.gateway.neighbours import with_neighbours
 from services.gateway.peers import Generation, SamplingOptions
 from services.gateway.question_vector import ComingEmbedding
-from services.gateway.retrieval import Found, Query, Stopwatch
+from services.gateway.retrieval import Found, Query
 from services.gateway.search_tool import NAME
+from services.gateway.stopwatch import Stopwatch
 from services.gateway.tool_answering import ToolAnswerer
 from services.index.passages import Passage
 from services.index.search import SearchResult
