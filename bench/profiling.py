@@ -2,7 +2,8 @@
 
 Runs a stack, works it with one client and then with several, and writes a page with the time by stage, the processor
 time by process and what the processes were doing, with a flame graph for each service. `--before` names the
-`profile.json` of an earlier run to compare with, and `--publish` puts the page into docs/PERFORMANCE.md, too.
+`profile.json` of an earlier run to compare with, and `--publish` puts the page into the documentation, too: into
+docs/PERFORMANCE.md, or, on a processor without VNNI, into the page of those.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from bench.environment import machine
 from bench.figures import day, described, escaped, number
@@ -22,7 +24,7 @@ from bench.loads import LOADS
 from bench.measuring import percentile
 from bench.profile_figures import FILE_NAME, Figures
 from bench.profiles import Profile, profile
-from bench.publishing import DOCS, MAIN, PAGES, USUAL, place_of
+from bench.publishing import DOCS, place_of
 from bench.results import RESULTS, now
 from bench.sampling import shares
 from eval.blocks import markdown_table, write_block
@@ -40,7 +42,7 @@ def main() -> int:
     parser.add_argument("kind", choices=sorted(LOADS))
     parser.add_argument("--seconds", type=float, default=20.0,
                         help="how long each of three parts takes: one client, several, several watched")
-    parser.add_argument("--publish", action="store_true", help="put the profile into docs/PERFORMANCE.md, too")
+    parser.add_argument("--publish", action="store_true", help="put the profile into the documentation, too")
     parser.add_argument("--before", type=Path, metavar="FILE", help="an earlier run's profile.json, to compare with")
     arguments = parser.parse_args()
     try:
@@ -51,12 +53,7 @@ def main() -> int:
         parser.error(f"--before: {arguments.before} is a profile of {before.kind}, not of {arguments.kind}")
     if not 2 <= arguments.seconds <= 600:
         parser.error(f"--seconds is {arguments.seconds:g}; use 2 to 600")
-    on = machine()
-    if arguments.publish and place_of(on) is not USUAL:
-        # The page's profiles are of processors that the targets are set for; the others' page has none.
-        parser.error(f"--publish: this processor ({', '.join(on['flags'])}) has no VNNI, and {MAIN} is of those that "
-                     "have; leave it out, and the profile is written to its folder alone")
-    started = now()
+    on, started = machine(), now()
     print(f"profiling {arguments.kind}: about {3 * arguments.seconds + 40:.0f} s", flush=True)
     try:
         found = asyncio.run(profile(arguments.kind, seconds=arguments.seconds))
@@ -71,11 +68,20 @@ def main() -> int:
     Figures.of(found, origin).write(folder / FILE_NAME)
     print(page.read_text("utf-8") + f"\nwritten: {folder}")
     if arguments.publish:
-        graphs = {service: f"{PAGES}/{path}" for service, path in _graphs(found, DOCS / PAGES).items()}
-        write_block(DOCS / MAIN, f"profile-{arguments.kind}", text(found, origin, graphs, before),
-                    title="Performance")
-        print(f"published: {DOCS / MAIN}")
+        print(f"published: {publish(found, origin, before, on=on)}")
     return 0
+
+
+def publish(
+    found: Profile, origin: str, before: Figures | None = None, *, on: Mapping[str, Any], docs: Path = DOCS
+) -> Path:
+    """Put a profile on the page of such a machine (`bench.environment.machine`), beside its flame graphs; return it."""
+    place = place_of(on)
+    page, folder = docs / place.main, docs / place.plots
+    graphs = {service: str((folder / name).relative_to(page.parent))
+              for service, name in _graphs(found, folder).items()}
+    write_block(page, f"profile-{found.kind}", text(found, origin, graphs, before), title="Performance")
+    return page
 
 
 def text(found: Profile, origin: str, graphs: Mapping[str, str], before: Figures | None = None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,11 +49,17 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
             Figures.read(path)
 
 
-def test_a_processor_without_vnni_does_not_take_the_place_of_profiles_of_one_that_has_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("flags", "page", "graph"), [
+    (["avx2", "avx512_vnni"], "PERFORMANCE.md", "performance/profile-query-gateway.svg"),
+    (["avx2"], "performance/without-vnni.md", "without-vnni/profile-query-gateway.svg"),
+])
+def test_a_profile_is_published_with_the_figures_of_such_processors(
+    tmp_path: Path, flags: list[str], page: str, graph: str
 ) -> None:
-    monkeypatch.setattr(profiling, "machine", lambda: {"architecture": "x86_64", "flags": ["avx2"]})
-    monkeypatch.setattr("sys.argv", ["bench.profiling", "query", "--publish"])
-    with pytest.raises(SystemExit, match="2"):
-        profiling.main()
-    assert "--publish: this processor (avx2) has no VNNI" in capsys.readouterr().err
+    on = {"architecture": "x86_64", "flags": flags}
+    found = replace(profile(milliseconds=10.0), stacks={"gateway": Counter({("serve", "search"): 60})}, problem="")
+    assert profiling.publish(found, "today", on=on, docs=tmp_path) == tmp_path / page
+    written = (tmp_path / page).read_text("utf-8")
+    assert f"[gateway]({graph})" in written
+    assert (tmp_path / page).parent.joinpath(graph).is_file()
+    assert [file.name for file in tmp_path.rglob("*.md")] == [Path(page).name]
