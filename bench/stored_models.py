@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from services.chassis.models import ModelStore, default_root
+from services.chassis.models import ModelStore, root_of
 
 
 def models_root() -> Path:
-    """Return the folder of the model store, as `SOURCIER_MODELS_DIR` names it or as it is by default."""
-    return Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ)).expanduser()
+    """Return the folder of the model store."""
+    return root_of(os.environ)
 
 
 def model_store() -> ModelStore:

@@ -15,10 +15,8 @@ from models.exporting import EXPORT_PYTHON, ExportEnvironment
 from models.fetch import Fetcher
 from models.progress import Progress, size
 from services.chassis.errors import ModelInvalid, ServiceError
-from services.chassis.models import ModelKind, ModelStore, default_root
+from services.chassis.models import ROOT_VARIABLE, ModelKind, ModelStore, root_of
 from sourcier.cli import output
-
-ROOT_VARIABLE = "SOURCIER_MODELS_DIR"
 
 
 def main(arguments: list[str]) -> int:
@@ -42,7 +40,7 @@ def interrupt(signal_number: int, frame: FrameType | None) -> NoReturn:
 
 
 def parser() -> argparse.ArgumentParser:
-    root = Path(os.environ.get(ROOT_VARIABLE) or default_root(os.environ))
+    root = root_of(os.environ)
     top = argparse.ArgumentParser(prog="sourcier models", description=__doc__)
     top.add_argument("--root", type=Path, default=root, help=f"the store's folder ({ROOT_VARIABLE}; now %(default)s)")
     commands = top.add_subparsers(required=True, metavar="COMMAND")

@@ -17,7 +17,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from services.chassis.models import default_root
+from services.chassis.models import root_of
 from sourcier import errors
 from sourcier.client import Client
 
@@ -65,7 +65,7 @@ class RunningStack:
 
 def require_model(name: str) -> None:
     """Skip the test where the model store lacks a model: `make test` fetches them all first."""
-    root = Path(os.environ.get("SOURCIER_MODELS_DIR", "") or default_root(os.environ))
+    root = root_of(os.environ)
     if not (root / name / "manifest.json").is_file():
         pytest.skip(f"the model {name} is not in {root}; run `make models MODELS={name}`")
 

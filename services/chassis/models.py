@@ -22,6 +22,7 @@ MANIFEST_FILE = "manifest.json"
 MANIFEST_SCHEMA = 1
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 READ_BYTES = 1 << 20
+ROOT_VARIABLE = "SOURCIER_MODELS_DIR"
 PRECISION_SEPARATOR = "@"
 """`multilingual-e5-small@int8` is that model in this precision alone, a space of its own."""
 NULL_PRECISION = "null"
@@ -32,6 +33,11 @@ def default_root(environment: Mapping[str, str]) -> Path:
     """Return the store's usual place, `$XDG_CACHE_HOME/sourcier/models` or the same under `~/.cache`."""
     cache = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or Path.home()) / ".cache")
     return Path(cache) / "sourcier" / "models"
+
+
+def root_of(environment: Mapping[str, str]) -> Path:
+    """Return the store's folder: the one that `SOURCIER_MODELS_DIR` names, else its usual place."""
+    return Path(environment.get(ROOT_VARIABLE) or default_root(environment)).expanduser()
 
 
 @dataclass(frozen=True)

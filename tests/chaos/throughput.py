@@ -15,7 +15,7 @@ from collections import Counter
 from typing import Any
 
 from services.chassis.channels import open_channel
-from services.chassis.models import default_root
+from services.chassis.models import root_of
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import Cluster, Servers
@@ -38,7 +38,7 @@ async def run(servers: Servers, seed: int, good: int) -> Outcome:
     """Send, in turns, good documents alone and good ones with poison among them; compare the good ones' rates."""
     model = {
         "SOURCIER_EMBED_MODEL": MODEL,
-        "SOURCIER_MODELS_DIR": os.environ.get("SOURCIER_MODELS_DIR") or str(default_root(os.environ)),
+        "SOURCIER_MODELS_DIR": str(root_of(os.environ)),
     }
     limits = {
         "SOURCIER_INGEST_PARSE_SECONDS_MAX": "120",

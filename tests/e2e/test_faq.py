@@ -19,7 +19,7 @@ import pytest
 from eval import datasets
 from eval.near_misses import NearMiss, near_misses, rewritten
 from eval.system import running_system
-from services.chassis.models import ModelStore, default_root
+from services.chassis.models import ModelStore, root_of
 from services.embed.encoder import Encoder
 from services.embed.engines import open_engine
 from services.index.learned_responses import question_key
@@ -28,7 +28,7 @@ from sourcier.errors import AnswerFailed
 from sourcier.results import Answer
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "piaf-shared"
-ROOT = default_root(os.environ)
+ROOT = root_of(os.environ)
 SIMILARITY_MIN = 0.95
 CLOSE_MIN = 200
 """So many near misses are as close as a direct answer has to be: their numbers and names alone tell them apart."""

@@ -16,11 +16,11 @@ from eval.corpus import ingest
 from eval.datasets import Dataset
 from eval.searching import Ranking
 from eval.system import System, running_system
-from services.chassis.models import default_root
+from services.chassis.models import root_of
 from sourcier import Client
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "piaf-shared"
-MODEL = default_root(os.environ) / "multilingual-e5-small" / "manifest.json"
+MODEL = root_of(os.environ) / "multilingual-e5-small" / "manifest.json"
 PASSAGES, QUESTIONS = 240, 300
 
 pytestmark = [

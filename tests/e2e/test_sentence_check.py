@@ -17,10 +17,10 @@ import pytest
 from eval import datasets, handwritten, sentence_sets
 from eval.sentences import GATES, MARKED, check_sample, marked, reported, withheld
 from eval.system import running_system
-from services.chassis.models import default_root
+from services.chassis.models import root_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "piaf-shared"
-MODEL = default_root(os.environ) / "multilingual-e5-small" / "manifest.json"
+MODEL = root_of(os.environ) / "multilingual-e5-small" / "manifest.json"
 PER_KIND = 120
 STANDARD_ERRORS = 1.6
 SECONDS_MEDIAN_MAX = 0.25

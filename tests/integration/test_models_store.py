@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -11,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from services.chassis.errors import ModelInvalid
-from services.chassis.models import Model, ModelStore, default_root
+from services.chassis.models import Model, ModelStore, root_of
 
 pytestmark = pytest.mark.models
 
@@ -25,7 +24,7 @@ PASSAGES = (
 @pytest.fixture(scope="module")
 def model() -> Model:
     """Return the default embedding model, or skip where it has not been fetched."""
-    root = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))
+    root = root_of(os.environ)
     try:
         return ModelStore(root).load("multilingual-e5-small")
     except ModelInvalid as error:

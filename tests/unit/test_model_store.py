@@ -17,6 +17,7 @@ from services.chassis.models import (
     default_root,
     manifest_from_json,
     manifest_to_json,
+    root_of,
 )
 
 CONTENT = b"weights"
@@ -139,6 +140,14 @@ def test_other_kinds_have_no_space() -> None:
 def test_the_usual_place_follows_xdg() -> None:
     assert default_root({"XDG_CACHE_HOME": "/c"}) == Path("/c/sourcier/models")
     assert default_root({"HOME": "/h"}) == Path("/h/.cache/sourcier/models")
+
+
+def test_the_store_is_where_the_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/h")
+    assert root_of({"SOURCIER_MODELS_DIR": "/m", "XDG_CACHE_HOME": "/c"}) == Path("/m")
+    # A shell leaves it as it is between quotes, and so does a file of variables.
+    assert root_of({"SOURCIER_MODELS_DIR": "~/m"}) == Path("/h/m")
+    assert root_of({"SOURCIER_MODELS_DIR": "", "XDG_CACHE_HOME": "/c"}) == Path("/c/sourcier/models")
 
 
 def test_a_precision_by_name_is_a_space_of_its_own(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
 from services.chassis import word_tokens
-from services.chassis.models import default_root
+from services.chassis.models import root_of
 from services.chassis.word_tokens import WordTokens
 
-TOKENIZER = default_root(os.environ) / "multilingual-e5-small" / "tokenizer.json"
+TOKENIZER = root_of(os.environ) / "multilingual-e5-small" / "tokenizer.json"
 PIECES = [("<unk>", 0.0), ("▁", -2.0), *((piece, -3.0) for piece in "abcdefghijklmnopqrstuvwxyzé0123456789,.«»½’-"),
           ("▁le", -1.0), ("▁la", -1.0), ("jour", -1.5), ("▁jour", -1.0), ("née", -1.5)]
 SPACES = [" ", "\n", "\t", "\u00a0", "\u202f", "  ", "\n\n"]

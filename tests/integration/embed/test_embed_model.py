@@ -12,7 +12,7 @@ import openvino
 import pytest
 
 from services.chassis.errors import ModelInvalid
-from services.chassis.models import Model, ModelStore, default_root
+from services.chassis.models import Model, ModelStore, root_of
 from services.embed import lengths
 from services.embed.encoder import Encoder
 from services.embed.engines import open_engine
@@ -36,7 +36,7 @@ QUESTIONS = (
 @pytest.fixture(scope="module")
 def model() -> Model:
     try:
-        return ModelStore(default_root(os.environ)).load(NAME)
+        return ModelStore(root_of(os.environ)).load(NAME)
     except ModelInvalid as error:
         pytest.skip(f"the model store lacks {NAME}: {error.message}")
 

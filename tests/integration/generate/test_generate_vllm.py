@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
@@ -21,7 +20,7 @@ import psutil
 import pytest
 
 from services.chassis.channels import open_channel
-from services.chassis.models import MANIFEST_FILE, default_root
+from services.chassis.models import MANIFEST_FILE, root_of
 from services.chassis.serving import TENANT_KEY
 from services.stack.ports import free_ports
 from sourcier.generate.v1 import generate_pb2 as pb
@@ -30,7 +29,7 @@ from tests.integration.generate.fix_generate import answer, ask, failure
 from tests.integration.generate.fix_vllm import PYTHON, ROOT, needs_vllm
 
 MODEL = "smollm2-135m-instruct"
-MODELS = Path(os.environ.get("SOURCIER_MODELS_DIR") or default_root(os.environ))
+MODELS = root_of(os.environ)
 START_SECONDS = 400.0
 """A busy machine of two cores needs minutes; an idle one 45 s."""
 STORY = "Write a very long story about a dragon and a lighthouse."

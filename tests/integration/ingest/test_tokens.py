@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.chassis.errors import ModelInvalid
-from services.chassis.models import default_root
+from services.chassis.models import root_of
 from services.ingest.chunking.configuration import ChunkingConfiguration
 from services.ingest.chunking.cutting import cut
 from services.ingest.tokens import TokenCounter
 from tests.unit.ingest.fix_words import document_of
 
-TOKENIZER = default_root(os.environ) / "multilingual-e5-small" / "tokenizer.json"
+TOKENIZER = root_of(os.environ) / "multilingual-e5-small" / "tokenizer.json"
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from services.chassis.models import default_root
+from services.chassis.models import root_of
 from services.chassis.unigram import TextTokenizer, UnigramTokenizer, open_tokenizer
 
-REAL = default_root(os.environ) / "multilingual-e5-small" / "tokenizer.json"
+REAL = root_of(os.environ) / "multilingual-e5-small" / "tokenizer.json"
 PIECES = [
     ("<s>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0), *((piece, -3.0) for piece in "abcdeijlmnoru'\"\\é0½"),
     ("▁le", -1.0), ("ab", -6.0), ("cd", -6.0), ("abcd", -12.0), ("jour", -1.5), ("▁jour", -1.0), ("a\"b", -2.0),
