@@ -26,8 +26,8 @@ async def main(settings: EmbedSettings, stopping: Stopping) -> None:
     encoder = Encoder(model, engine)
     async with (
         Batcher(encoder, streams=encoder.streams, queue_tokens_max=settings.queue_tokens_max,
-                batch_tokens_max=settings.batch_tokens_max, batch_seconds_max=settings.batch_seconds_max,
-                stopping=stopping) as batcher,
+                batch_tokens_max=settings.batch_tokens_max or engine.batch_tokens,
+                batch_seconds_max=settings.batch_seconds_max, stopping=stopping) as batcher,
         JetStream(url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix,
                   replicas=settings.stream_replicas, limits=settings.queue_limits, name="embed") as jetstream,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,

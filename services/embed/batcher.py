@@ -31,7 +31,8 @@ from services.embed.encoder import Encoded, Encoder, Tokens
 
 logger = logging.getLogger(__name__)
 
-BATCH_TEXTS_MAX = 64
+TEXT_TOKENS_MIN = 16
+"""A batch has as many texts at most as if each had so many tokens: 64 of 1,024."""
 SHARE_TOKENS_MIN = 256
 """The least that a batch is cut down to so that all streams end together; smaller ones read the weights too often."""
 REST_SECONDS = 300.0
@@ -47,7 +48,8 @@ their questions together, are faster."""
 
 tokens_total = Counter("sourcier_embed_tokens_total", "Tokens embedded.", ["kind"])
 queue_tokens = Gauge("sourcier_embed_queue_tokens", "Tokens waiting to be embedded.")
-batch_texts = Histogram("sourcier_embed_batch_texts", "Texts per batch.", buckets=(1, 2, 4, 8, 16, 32, 64))
+batch_texts = Histogram("sourcier_embed_batch_texts", "Texts per batch.",
+                        buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024))
 overruns_total = Counter("sourcier_embed_overruns_total", "Batches over the time limit, which end the process.")
 
 
@@ -84,6 +86,7 @@ class Batcher:
         self._streams = streams
         self._queue_tokens_max = queue_tokens_max
         self._batch_tokens_max = max(batch_tokens_max, encoder.token_limit)
+        self._batch_texts_max = self._batch_tokens_max // TEXT_TOKENS_MIN
         self._batch_seconds_max = batch_seconds_max
         self._stopping = stopping
         self._waiting: dict[Priority, list[_Waiting]] = {priority: [] for priority in Priority}
@@ -268,7 +271,7 @@ class Batcher:
                 start, end = batch_of_oldest(
                     [self.encoder.padded_length(waiting.length) for waiting in queue],
                     [waiting.arrival for waiting in queue], streams=self._streams,
-                    tokens_max=self._batch_tokens_max, texts_max=BATCH_TEXTS_MAX,
+                    tokens_max=self._batch_tokens_max, texts_max=self._batch_texts_max,
                 )
                 batch, queue[start:end] = _together(queue[start:end])
                 self._count(-sum(waiting.length for waiting in batch))

@@ -22,6 +22,9 @@ from services.chassis.word_tokens import WordTokens
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
+CPU_BATCH_TOKENS = 1024
+"""What a batch of so many tokens computes stays in a processor's caches (docs/MODELS.md)."""
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -73,6 +76,8 @@ class InferenceEngine(Protocol):
     streams: int
     length_step: int
     """Batches are padded to a multiple of so many tokens; 1 for an engine to which one length is like another."""
+    batch_tokens: int
+    """Tokens of a batch, padding included, with which it is fastest."""
 
     def run(self, input_ids: IntArray, attention_mask: IntArray) -> FloatArray:
         """Return the last hidden state, shape (texts, tokens, dimension), of padded ids of shape (texts, tokens)."""

@@ -1,13 +1,12 @@
 """The engines that run the embedding model's graph, and the choice between them.
 
 OpenVINO runs the static int8 graph fastest on x86-64 with VNNI or AMX. Without them that is slower than fp32 and less
-exact, and onnxruntime runs the same file faster than either; so it does everywhere else, and on a GPU where its
-provider is installed (docs/performance/embedding.md has the figures).
+exact, and onnxruntime runs the same file faster than either; so it does everywhere else. On a GPU onnxruntime runs the
+fp32 file, where its provider is installed (docs/performance/embedding.md has the figures).
 """
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Collection
 from pathlib import Path
@@ -16,28 +15,28 @@ from typing import Any
 import numpy as np
 
 from services.chassis.errors import FailedPrecondition
+from services.chassis.gpu import gpu_present, open_session, runs_on_gpu, tell_unused
 from services.chassis.models import NULL_PRECISION, Model
 from services.chassis.processor import INT8_FLAGS, cpu_flags, usable_cores
-from services.chassis.telemetry import degradations_total
-from services.embed.encoder import FloatArray, InferenceEngine, IntArray
+from services.embed.encoder import CPU_BATCH_TOKENS, FloatArray, InferenceEngine, IntArray
 from services.embed.null_engine import open_null_engine
 from services.embed.openvino_engine import OpenVinoEngine
 
-logger = logging.getLogger(__name__)
-
-GPU_PROVIDER = "CUDAExecutionProvider"
-ENGINES = ("openvino-int8", "onnxruntime-int8", "onnxruntime-fp32")
+ON_GPU = "cuda-fp32"
+GPU_BATCH_TOKENS, GPU_STREAMS = 4096, 4
+"""While one batch is copied and its vectors are read, the GPU computes others; larger ones were no faster, and keep a
+question waiting for longer (docs/performance/embedding.md)."""
 
 
 def open_engine(
     model: Model, *, name: str, threads: int, streams: int, fixed_lengths_max: int | None = None
 ) -> InferenceEngine:
-    """Load the model's graph; `auto` takes the first engine of the table that the model and the machine have."""
+    """Load the model's graph; `auto` takes the fastest engine of the machine that the model has a file for."""
     cores = threads or usable_cores()
     if NULL_PRECISION in (name, model.manifest.precision):
         return open_null_engine(model, name=name, streams=streams or cores)
     if name == "auto":
-        on_gpu = _on_gpu(model, threads=cores, streams=streams or cores) if gpu_present() else None
+        on_gpu = _on_gpu(model, streams=streams) if gpu_present() else None
         if on_gpu is not None:
             return on_gpu
         name = choose(
@@ -56,6 +55,8 @@ def open_engine(
             f"`sourcier models fetch {model.manifest.name}` or choose another SOURCIER_EMBED_ENGINE"
         )
     path = model.variant(precision)
+    if engine == "cuda":
+        return _asked_on_gpu(path, streams=streams)
     if engine == "openvino":
         return OpenVinoEngine(
             path, name=name, threads=cores, streams=streams or cores, fixed_lengths_max=fixed_lengths_max
@@ -70,28 +71,31 @@ def choose(variants: Collection[str], *, precision: str, architecture: str, flag
     return "openvino-int8" if architecture == "x86_64" and INT8_FLAGS.intersection(flags) else "onnxruntime-int8"
 
 
-def gpu_present(device: Path = Path("/dev/nvidiactl")) -> bool:
-    """Return whether there is a GPU and an onnxruntime that may run on it.
-
-    The package alone says nothing: onnxruntime-gpu lists its provider on machines without a device, too.
-    """
-    if not device.exists():
-        return False
-    import onnxruntime
-
-    return GPU_PROVIDER in onnxruntime.get_available_providers()
-
-
-def _on_gpu(model: Model, *, threads: int, streams: int) -> InferenceEngine | None:
+def _on_gpu(model: Model, *, streams: int) -> InferenceEngine | None:
     """Return the fp32 file on the GPU, int8 being for processors; None, and a warning, where its provider fails."""
     if model.manifest.precision == "int8" or "fp32" not in model.manifest.variants:
         return None
-    engine = OnnxRuntimeEngine(model.variant("fp32"), name="onnxruntime-fp32", threads=threads, streams=streams)
-    if engine.provider == GPU_PROVIDER:
+    engine = OnnxRuntimeEngine(model.variant("fp32"), name=ON_GPU, threads=1, streams=streams or GPU_STREAMS)
+    if engine.on_gpu:
         return engine
-    degradations_total.labels("embed", "GPU").inc()
-    logger.warning("there is a GPU, and onnxruntime could not use it; the embedding model runs on the processor")
+    tell_unused("embed", "the embedding model")
     return None
+
+
+def _asked_on_gpu(path: Path, *, streams: int) -> InferenceEngine:
+    """Return the file on the GPU that was asked for by name; raise FailedPrecondition where it cannot be."""
+    if not gpu_present():
+        raise FailedPrecondition(
+            f"SOURCIER_EMBED_ENGINE={ON_GPU} needs an NVIDIA GPU and onnxruntime-gpu in the place of onnxruntime; "
+            "leave it out for the processor"
+        )
+    engine = OnnxRuntimeEngine(path, name=ON_GPU, threads=1, streams=streams or GPU_STREAMS)
+    if not engine.on_gpu:
+        raise FailedPrecondition(
+            f"onnxruntime could not use the GPU that SOURCIER_EMBED_ENGINE={ON_GPU} asks for, and said why above: "
+            "CUDA's libraries are missing, or of another version; leave it out for the processor"
+        )
+    return engine
 
 
 def session_options(*, precision: str, threads: int, arena: bool = False) -> Any:
@@ -111,23 +115,20 @@ def session_options(*, precision: str, threads: int, arena: bool = False) -> Any
 
 
 class OnnxRuntimeEngine:
-    """onnxruntime: one session; each stream runs on its share of the threads."""
+    """onnxruntime: one session; each stream runs on its share of the threads, or all on one GPU."""
 
     length_step: int = 1
 
     def __init__(self, path: Path, *, name: str, threads: int, streams: int, arena: bool = False) -> None:
-        import onnxruntime
 
         self.name = name
         self.streams = streams
         options = session_options(
             precision=name.partition("-")[2], threads=max(1, threads // streams), arena=arena
         )
-        providers = [provider for provider in (GPU_PROVIDER, "CPUExecutionProvider")
-                     if provider in onnxruntime.get_available_providers()]
-        self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
-        self.provider: str = self._session.get_providers()[0]
-        """What runs it: the first provider that started."""
+        self._session: Any = open_session(path, options, on_gpu=name == ON_GPU)
+        self.on_gpu: bool = runs_on_gpu(self._session)
+        self.batch_tokens: int = GPU_BATCH_TOKENS if self.on_gpu else CPU_BATCH_TOKENS
         self._inputs = {entry.name for entry in self._session.get_inputs()}
         self._output = self._session.get_outputs()[0].name
 

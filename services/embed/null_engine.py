@@ -13,7 +13,7 @@ import numpy as np
 
 from services.chassis.errors import FailedPrecondition
 from services.chassis.models import NULL_PRECISION, Model
-from services.embed.encoder import FloatArray, InferenceEngine, IntArray
+from services.embed.encoder import CPU_BATCH_TOKENS, FloatArray, InferenceEngine, IntArray
 
 TABLE_ROWS = 4096
 """Enough for texts to differ, little enough to stay in the processor's caches."""
@@ -39,6 +39,7 @@ class NullEngine:
 
     name = "null"
     length_step = 1
+    batch_tokens = CPU_BATCH_TOKENS
 
     def __init__(self, *, dimension: int, streams: int) -> None:
         self.streams = streams

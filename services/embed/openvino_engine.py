@@ -15,7 +15,7 @@ from prometheus_client import Gauge
 from services.chassis.memory import give_back, memory_bytes
 from services.chassis.processor import cpu_flags
 from services.chassis.telemetry import degradations_total
-from services.embed.encoder import FloatArray, IntArray
+from services.embed.encoder import CPU_BATCH_TOKENS, FloatArray, IntArray
 from services.embed.lengths import LengthCounter, lengths_max
 
 logger = logging.getLogger(__name__)
@@ -49,6 +49,7 @@ class OpenVinoEngine:
       come in (`lengths.py`), takes the place of the first, and gives it back when the load is over.
     """
 
+    batch_tokens: int = CPU_BATCH_TOKENS
     length_step: int = 16
     """OpenVINO compiles and keeps code for each shape that it meets. With every length a shape of its own, memory grew
     past 4 GB, and compiling cost a fifth of the speed (docs/MODELS.md); the batcher keeps the numbers of texts few."""

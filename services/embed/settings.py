@@ -16,16 +16,16 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
 
     model: str = "multilingual-e5-small"
     """The model's folder in the model store; with `@int8` or `@fp32`, that precision as a space of its own."""
-    engine: Literal["auto", "openvino-int8", "onnxruntime-int8", "onnxruntime-fp32", "null"] = "auto"
-    """How the model is run; `auto` chooses by the processor and by what the model store holds. `null` computes nothing,
+    engine: Literal["auto", "openvino-int8", "onnxruntime-int8", "onnxruntime-fp32", "cuda-fp32", "null"] = "auto"
+    """How the model is run; `auto` chooses by GPU, processor and what the model store holds. `null` computes nothing,
     for benchmarks and tests, and is refused but for the space of `model@null`."""
     threads: int = Field(default=0, ge=0, le=256)
     """Threads for inference, all streams together; 0 takes every core, or as many as a container's quota is worth."""
     streams: int = Field(default=0, ge=0, le=64)
     """Batches computed at the same time, each on its share of the threads; 0 chooses."""
-    batch_tokens_max: int = Field(default=1024, ge=512, le=65_536)
-    """Most tokens of one batch, padding included. Larger ones leave the processor's caches: with 4096 onnxruntime loses
-    a fifth of its speed, and OpenVINO gains nothing (docs/MODELS.md)."""
+    batch_tokens_max: int | None = Field(default=None, ge=512, le=65_536)
+    """Most tokens of one batch, padding included. Without it 1,024 on a processor, whose caches larger ones leave: with
+    4,096 onnxruntime loses a fifth of its speed, and OpenVINO gains nothing (docs/MODELS.md); 4,096 on a GPU."""
     batch_seconds_max: float = Field(default=90.0, ge=1, le=600)
     """Longest time for one batch. Since nothing stops an engine that hangs, the process then ends, non-zero, to be
     started again; the texts of the batch are tried again."""

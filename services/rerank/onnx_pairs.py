@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from services.chassis.errors import ModelInvalid
+from services.chassis.gpu import gpu_present, open_session, runs_on_gpu, tell_unused
 from services.chassis.models import Model
 
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
@@ -36,9 +37,12 @@ class PairModel:
         self._tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
         self._tokenizer.enable_truncation(self.token_limit, strategy=cut)
         self._tokenizer.enable_padding(pad_id=self._tokenizer.token_to_id("<pad>") or 0)
-        variant = "int8" if "int8" in manifest.variants else "fp32"
-        self.path = model.variant(variant)
-        self._session = _open_session(self.path, model=self.name, threads=threads)
+        # Int8 is for processors: on a GPU most of its nodes would be left to them.
+        on_gpu = "fp32" in manifest.variants and gpu_present()
+        self.path = model.variant("int8" if "int8" in manifest.variants and not on_gpu else "fp32")
+        self._session = _open_session(self.path, model=self.name, threads=threads, on_gpu=on_gpu)
+        if on_gpu and not runs_on_gpu(self._session):
+            tell_unused("rerank", self.name)
         self._inputs = {entry.name for entry in self._session.get_inputs()}
 
     @property
@@ -69,7 +73,7 @@ class PairModel:
         return encodings
 
 
-def _open_session(path: Path, *, model: str, threads: int) -> Any:
+def _open_session(path: Path, *, model: str, threads: int, on_gpu: bool) -> Any:
     """Load a graph; raise ModelInvalid unless it reads tokens and gives logits for each pair of texts."""
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as state
@@ -78,7 +82,7 @@ def _open_session(path: Path, *, model: str, threads: int) -> Any:
     options.intra_op_num_threads = threads
     options.enable_cpu_mem_arena = False
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=onnxruntime.get_available_providers())
+        session = open_session(path, options, on_gpu=on_gpu)
     except (state.Fail, state.InvalidProtobuf, state.InvalidGraph, state.NotImplemented) as error:
         raise ModelInvalid(f"{path} of {model} cannot be loaded: {error}", model=model) from error
     if unknown := {entry.name for entry in session.get_inputs()} - INPUTS:

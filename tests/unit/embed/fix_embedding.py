@@ -10,7 +10,7 @@ import numpy as np
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from services.chassis.models import Manifest, Model, ModelFile
-from services.embed.encoder import Encoder, FloatArray, IntArray
+from services.embed.encoder import CPU_BATCH_TOKENS, Encoder, FloatArray, IntArray
 
 DIMENSION = 16
 TOKEN_LIMIT = 32
@@ -29,6 +29,7 @@ class ArithmeticEngine:
         self.name = "arithmetic"
         self.streams = streams
         self.length_step = length_step
+        self.batch_tokens = CPU_BATCH_TOKENS
         self.shapes: list[tuple[int, int]] = []
         self.gate = threading.Event()
         """Cleared, it holds every batch."""

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from services.embed.engines import choose, gpu_present
+from services.chassis.gpu import gpu_present
+from services.embed.engines import choose
 from services.embed.openvino_engine import precision_hint
 
 
