@@ -23,6 +23,8 @@ SERVER_NAMES = ("nats", "postgres", "s3")
 DOCUMENTS_BUCKET = "documents"
 """The bucket for people's documents; the other one holds what the services keep."""
 WEBHOOK_PATH = "/v1/bucket-notifications"
+FURTHER_INGEST_STAGES = "parse,chunk,index"
+"""What an ingest service beside the first one does: what costs, and what any number may do at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ def compose(settings: StackSettings) -> Composition:
     service_ports = {
         name: book.port(name, fixed=settings.fixed_port(name)) for name in SERVICE_NAMES if name not in external
     }
-    further = _further_embeds(settings) if "embed" in service_ports else {}
+    further = {name: variables for name, variables in _further(settings).items() if _service_of(name) in service_ports}
     service_ports.update({name: book.port(name) for name in further})
 
     def environment() -> dict[str, str]:
@@ -72,7 +74,7 @@ def compose(settings: StackSettings) -> Composition:
         return _environment(settings, servers, service_ports, webhook)
 
     services = tuple(
-        _service(name, settings, port, environment, model=further.get(name, ""))
+        _service(name, settings, port, environment, variables=further.get(name, {}))
         for name, port in service_ports.items() if _service_of(name) in settings.services
     )
     return Composition(
@@ -80,13 +82,28 @@ def compose(settings: StackSettings) -> Composition:
     )
 
 
-def _further_embeds(settings: StackSettings) -> dict[str, str]:
-    """Return the models beside the first by the names of the services that serve them: embed-2, embed-3 …"""
-    return {f"embed-{number}": model for number, model in enumerate(settings.embed_model_names[1:], start=2)}
+def _further(settings: StackSettings) -> dict[str, Mapping[str, str]]:
+    """Return what the services beside the first of their kind are told, by name: embed-2, embed-3, ingest-2 …
+
+    The endpoint for metrics is the first one's: two cannot listen on one address.
+    """
+    embeds: dict[str, Mapping[str, str]] = {
+        f"embed-{number}": {"SOURCIER_EMBED_MODEL": model, "SOURCIER_EMBED_METRICS_LISTEN": ""}
+        for number, model in enumerate(settings.embed_model_names[1:], start=2)
+    }
+    return embeds | {
+        f"ingest-{number}": {"SOURCIER_INGEST_STAGES": FURTHER_INGEST_STAGES, "SOURCIER_INGEST_METRICS_LISTEN": ""}
+        for number in range(2, settings.stack_ingest_processes + 1)
+    }
 
 
 def _service_of(name: str) -> str:
     return name.partition("-")[0]
+
+
+def _is_called(name: str) -> bool:
+    """Return whether others call the service: an ingest service beside the first one has its work from the queues."""
+    return name == "ingest" or _service_of(name) != "ingest"
 
 
 def _webhook(settings: StackSettings, book: PortBook) -> Webhook:
@@ -104,7 +121,7 @@ def _environment(
     environment.update(_external_variables(settings))
     for name, port in service_ports.items():
         # Clients take the gateway's address for a promise that there is one.
-        if name != "gateway" or name in settings.services:
+        if _is_called(name) and (name != "gateway" or name in settings.services):
             variable = f"SOURCIER_{_service_of(name).upper()}_URL"
             environment[variable] = ",".join(filter(None, (environment.get(variable, ""), f"{HOST}:{port}")))
     if webhook is not None:
@@ -157,16 +174,15 @@ def _notifications(settings: StackSettings, webhook: Webhook | None) -> S3Notifi
 
 
 def _service(
-    name: str, settings: StackSettings, port: int, environment: Callable[[], Mapping[str, str]], *, model: str
+    name: str, settings: StackSettings, port: int, environment: Callable[[], Mapping[str, str]], *,
+    variables: Mapping[str, str],
 ) -> Service:
     loads_model = name == "generate" and settings.loads_model
     return Service(ServiceSettings(
         name=name, interpreter=_interpreter("generate" if loads_model else "services"),
         port=port, log=settings.folder / "logs" / f"{name}.log",
         arguments=("-m", f"services.{_service_of(name)}"), import_root=REPOSITORY, environment=environment,
-        service=_service_of(name),
-        # The endpoint for metrics is the first one's: two cannot listen on one address.
-        variables={"SOURCIER_EMBED_MODEL": model, "SOURCIER_EMBED_METRICS_LISTEN": ""} if model else {},
+        service=_service_of(name), variables=variables,
         start_seconds_max=MODEL_START_SECONDS_MAX if loads_model else 120.0,
     ))
 

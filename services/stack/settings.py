@@ -33,6 +33,9 @@ class StackSettings(BaseSettings):
     stack_services: str = ",".join(SERVICE_NAMES)
     """The services to run, by comma, or `none`: a stack without `generate` still ingests and searches."""
 
+    stack_ingest_processes: int = Field(default=1, ge=1, le=64)
+    """Ingest services: each computes on one core, and those beside the first parse, chunk and index alone."""
+
     nats_url: SecretStr = SecretStr("")
     """An external NATS server; none is started then. The same holds for the URLs below."""
     postgres_url: SecretStr = SecretStr("")

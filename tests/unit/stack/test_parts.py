@@ -340,6 +340,24 @@ def test_each_further_embedding_model_has_a_service_of_its_own(tmp_path: Path) -
     assert len({service.settings.port for service in embeds}) == 3
 
 
+def test_ingest_services_beside_the_first_take_from_the_queues_and_are_not_called(tmp_path: Path) -> None:
+    composition = compose(StackSettings(data_dir=tmp_path, stack_ingest_processes=3))
+    ingests = [service for service in composition.services if service.settings.service == "ingest"]
+    assert [service.name for service in ingests] == ["ingest", "ingest-2", "ingest-3"]
+    first, *others = (service.command().environment for service in ingests)
+    assert "SOURCIER_INGEST_STAGES" not in first
+    assert {each["SOURCIER_INGEST_STAGES"] for each in others} == {"parse,chunk,index"}
+    assert {each["SOURCIER_INGEST_URL"] for each in (first, *others)} == {f"127.0.0.1:{ingests[0].settings.port}"}
+    assert len({each["SOURCIER_INGEST_LISTEN"] for each in (first, *others)}) == 3
+
+
+def test_ingest_services_are_left_out_together(tmp_path: Path) -> None:
+    composition = compose(StackSettings(data_dir=tmp_path, stack_ingest_processes=2, stack_services="gateway"))
+    assert [service.name for service in composition.services] == ["gateway"]
+    composition = compose(StackSettings(data_dir=tmp_path, stack_ingest_processes=2, ingest_url="elsewhere:1"))
+    assert not [service for service in composition.services if service.settings.service == "ingest"]
+
+
 def test_embed_services_elsewhere_are_named_together(tmp_path: Path) -> None:
     composition = compose(StackSettings(data_dir=tmp_path, embed_models="large", embed_url="one:1,two:2"))
     assert not [service for service in composition.services if service.settings.service == "embed"]
