@@ -15,7 +15,7 @@ from bench import bare_encoder
 from bench.embed_client import EmbedClient, compiles_for_lengths, vectors_of
 from bench.environment import CORES, opened_together, running_stack
 from bench.measuring import Table, interleave
-from bench.peer_embedding import BATCH_SIZES, OnnxRuntimePeer, SentenceTransformers, built
+from bench.peer_embedding import BATCH_SIZES, OnnxRuntimePeer, SentenceTransformers, built, openvino_form, weights
 from bench.products import PRODUCTS, Products
 from bench.stored_models import model_store
 from bench.texts import long_tailed, passages, questions
@@ -99,11 +99,11 @@ class _Peers:
         # What `quantize_dynamic` makes of the model by default.
         graph = await built(model, "dynamic")
         assert graph is not None
-        transformers = {
-            name: await SentenceTransformers.start(lists, model=model, openvino=name == OPENVINO)
-            for name in (PEER, OPENVINO)
-        }
-        return cls(transformers, OnnxRuntimePeer(graph, tokenizer), OnnxRuntimePeer(model.variant("fp32"), tokenizer))
+        paths = {PEER: await weights(model.manifest.name), OPENVINO: await openvino_form(model)}
+        # Together: each mostly imports, on one processor.
+        started = await asyncio.gather(*(SentenceTransformers.start(lists, path=path) for path in paths.values()))
+        return cls(dict(zip(paths, started, strict=True)), OnnxRuntimePeer(graph, tokenizer),
+                   OnnxRuntimePeer(model.variant("fp32"), tokenizer))
 
     async def check(self, lists: Mapping[str, Sequence[str]], ours: Mapping[str, Sequence[FloatArray]]) -> None:
         """Assert that all embed alike, on every way that is timed, before anything is."""

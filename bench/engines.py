@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
@@ -94,19 +95,18 @@ async def run(*, quick: bool) -> list[Table]:
     model = model_store().load(MODEL)
     texts, origin = passages(4 if quick else 96)
     mixed, distribution = long_tailed(10 if quick else 256)
-    fp32 = _open(Candidate(form="fp32", properties=F32), model, model.variant("fp32"))
-    expected = {source: _vectors(fp32, chosen, Candidate())
+    encoder = Encoder(model, _open(Candidate(form="fp32", properties=F32), model.variant("fp32")))
+    expected = {source: _vectors(encoder, chosen, Candidate())
                 for chosen, source in ((texts, origin), (mixed, distribution))}
-    del fp32
     tables = []
     for name, candidates in GROUPS.items():
         chosen, source = (mixed, distribution) if name == "batches" else (texts, origin)
-        tables.append(await _measure(name, candidates, model, chosen, source, expected[source], quick=quick))
+        tables.append(await _measure(name, candidates, encoder, chosen, source, expected[source], quick=quick))
     return tables
 
 
 async def _measure(
-    name: str, candidates: Mapping[str, Candidate], model: Model, texts: list[str], source: str,
+    name: str, candidates: Mapping[str, Candidate], fp32: Encoder, texts: list[str], source: str,
     expected: FloatArray, *, quick: bool,
 ) -> Table:
     """Fill one group's table beside what fp32 makes of the texts; what makes something else is not timed.
@@ -120,13 +120,13 @@ async def _measure(
     opened: dict[Hashable, Encoder] = {}
     for title, candidate in candidates.items():
         try:
-            path = await _file(candidate.form, model, make=not quick) if candidate.in_quick or not quick else None
+            path = await _file(candidate.form, fp32.model, make=not quick) if candidate.in_quick or not quick else None
         except FormError as error:
             missing.append(f"{title} ({error})")
             continue
         if path is None:
             continue
-        encoder = opened.get(candidate.key) or _open(candidate, model, path)
+        encoder = opened.get(candidate.key) or _with(fp32, _open(candidate, path))
         opened[candidate.key] = encoder
         cosines = (expected * _vectors(encoder, texts, candidate)).sum(axis=1)
         if cosines.min() < COSINE_MIN:
@@ -151,15 +151,19 @@ async def _measure(
     return table
 
 
-def _open(candidate: Candidate, model: Model, path: Path) -> Encoder:
-    engine: InferenceEngine
+def _open(candidate: Candidate, path: Path) -> InferenceEngine:
     if candidate.engine == "openvino":
-        engine = OpenVinoEngine(path, name="openvino", threads=CORES, streams=candidate.streams,
-                                properties=candidate.properties, fixed_lengths_max=0)
-    else:
-        engine = OnnxRuntimeEngine(path, name=f"onnxruntime-{candidate.form}", threads=CORES,
-                                   streams=candidate.streams, arena=candidate.arena)
-    return Encoder(model, engine)
+        return OpenVinoEngine(path, name="openvino", threads=CORES, streams=candidate.streams,
+                              properties=candidate.properties, fixed_lengths_max=0)
+    return OnnxRuntimeEngine(path, name=f"onnxruntime-{candidate.form}", threads=CORES,
+                             streams=candidate.streams, arena=candidate.arena)
+
+
+def _with(encoder: Encoder, engine: InferenceEngine) -> Encoder:
+    """Return an encoder with another engine and the same tokenizer, which takes a second to open."""
+    other = copy.copy(encoder)
+    other.engine, other.streams = engine, engine.streams
+    return other
 
 
 async def _file(form: str, model: Model, *, make: bool) -> Path | None:

@@ -49,11 +49,8 @@ class SentenceTransformers:
         self.batch_sizes: dict[str, int] = {}
 
     @classmethod
-    async def start(
-        cls, lists: Mapping[str, Sequence[str]], *, model: Model, openvino: bool = False
-    ) -> SentenceTransformers:
-        """Start it with the texts, prefixes included."""
-        path = await openvino_form(model) if openvino else await _weights(model.manifest.name)
+    async def start(cls, lists: Mapping[str, Sequence[str]], *, path: Path) -> SentenceTransformers:
+        """Start it with the texts, prefixes included, on `weights` or on `openvino_form`."""
         process = await asyncio.create_subprocess_exec(
             str(PYTHON), "-m", "bench.peer_sentence_transformers", str(path), str(CORES), cwd=ROOT,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE_BYTES_MAX,
@@ -159,17 +156,17 @@ async def openvino_form(model: Model) -> Path:
     """
     target = scratch(model.manifest.name) / "sentence-transformers-openvino"
     if not target.is_dir():
-        weights = await _weights(model.manifest.name)
+        folder = await weights(model.manifest.name)
         texts = [model.manifest.passage_prefix + text for text in calibration.paragraphs()]
         with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
             json.dump(texts, file)
             file.flush()
-            await _made(PYTHON, "bench.peer_openvino_form", str(weights), file.name, str(target))
+            await _made(PYTHON, "bench.peer_openvino_form", str(folder), file.name, str(target))
     # As the library names what it quantises.
     return target / "openvino" / "openvino_model_qint8_quantized.xml"
 
 
-async def _weights(model: str) -> Path:
+async def weights(model: str) -> Path:
     """Return a folder with the model's weights in Hugging Face form, made once from the packaged ones."""
     folder = scratch(model)
     if not (folder / "model.safetensors").is_file():
