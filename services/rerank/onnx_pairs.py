@@ -37,12 +37,7 @@ class PairModel:
         self._tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
         self._tokenizer.enable_truncation(self.token_limit, strategy=cut)
         self._tokenizer.enable_padding(pad_id=self._tokenizer.token_to_id("<pad>") or 0)
-        # Int8 is for processors: on a GPU most of its nodes would be left to them.
-        on_gpu = "fp32" in manifest.variants and gpu_present()
-        self.path = model.variant("int8" if "int8" in manifest.variants and not on_gpu else "fp32")
-        self._session = _open_session(self.path, model=self.name, threads=threads, on_gpu=on_gpu)
-        if on_gpu and not runs_on_gpu(self._session):
-            tell_unused("rerank", self.name)
+        self.path, self._session = _open(model, threads=threads)
         self._inputs = {entry.name for entry in self._session.get_inputs()}
 
     @property
@@ -71,6 +66,20 @@ class PairModel:
                 raise
             raise ValueError("no room") from error
         return encodings
+
+
+def _open(model: Model, *, threads: int) -> tuple[Path, Any]:
+    """Return the file that is run and its session: fp32 on a GPU, else int8 where there is one."""
+    name, variants = model.manifest.name, model.manifest.variants
+    # On a GPU most nodes of int8 would be left to the processor.
+    if "fp32" in variants and gpu_present():
+        path = model.variant("fp32")
+        session = _open_session(path, model=name, threads=threads, on_gpu=True)
+        if runs_on_gpu(session):
+            return path, session
+        tell_unused("rerank", name)
+    path = model.variant("int8" if "int8" in variants else "fp32")
+    return path, _open_session(path, model=name, threads=threads, on_gpu=False)
 
 
 def _open_session(path: Path, *, model: str, threads: int, on_gpu: bool) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import onnxruntime
 import pytest
 import pytest_asyncio
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -15,10 +16,14 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from services.chassis import channels
 from services.chassis.channels import Deadline, open_channel
 from services.chassis.errors import FailedPrecondition, InvalidArgument, ModelInvalid
-from services.chassis.models import Manifest, ModelFile, file_sha256, manifest_to_json
+from services.chassis.gpu import GPU_PROVIDER
+from services.chassis.models import Manifest, Model, ModelFile, ModelStore, file_sha256, manifest_to_json
 from services.chassis.serving import Server
+from services.chassis.telemetry import degradations_total
+from services.rerank import onnx_pairs
 from services.rerank.__main__ import open_ranker
 from services.rerank.executor import RankExecutor
+from services.rerank.onnx_pairs import PairModel
 from services.rerank.server import RerankServer
 from services.rerank.settings import RerankSettings
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
@@ -172,3 +177,22 @@ def test_a_damaged_file_and_a_model_of_another_kind_are_refused(tmp_path: Path) 
         open_ranker(damaged, threads=1)
     with pytest.raises(FailedPrecondition, match="SOURCIER_RERANK_MODEL"):
         open_ranker(store_model(tmp_path / "other", kind="embedding"), threads=1)
+
+
+@pytest.mark.filterwarnings("ignore:Specified provider 'CUDAExecutionProvider' is not in available")
+def test_a_gpu_that_cannot_be_used_leaves_the_processor_its_own_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if GPU_PROVIDER in onnxruntime.get_available_providers():
+        pytest.skip("this onnxruntime is made for GPUs; that it fails cannot be shown")
+    stored = ModelStore(store_model(tmp_path).models_root).load(NAME)
+    (tmp_path / NAME / "model.int8.onnx").write_bytes(GRAPH)
+    variants = {**stored.manifest.variants, "int8": "model.int8.onnx"}
+    monkeypatch.setattr(onnx_pairs, "gpu_present", lambda: True)
+    told = degradations_total.labels("rerank", "GPU")
+    before = told._value.get()
+    model = PairModel(Model(stored.path, replace(stored.manifest, variants=variants)), threads=1, cut="only_second")
+    assert model.path.name == "model.int8.onnx"
+    assert told._value.get() == before + 1
+    # Two words, and the end of a text, which both have.
+    assert model.logits([(QUESTION, "le pont")]).tolist() == [[3.0]]
