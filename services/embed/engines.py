@@ -36,9 +36,12 @@ def open_engine(
     if NULL_PRECISION in (name, model.manifest.precision):
         return open_null_engine(model, name=name, streams=streams or cores)
     if name == "auto":
-        on_gpu = _on_gpu(model, streams=streams) if gpu_present() else None
-        if on_gpu is not None:
-            return on_gpu
+        # Int8 is for processors.
+        if model.manifest.precision != "int8" and "fp32" in model.manifest.variants and gpu_present():
+            on_gpu = _on_gpu(model.variant("fp32"), streams=streams)
+            if on_gpu is not None:
+                return on_gpu
+            tell_unused("embed", "the embedding model")
         name = choose(
             model.manifest.variants, precision=model.manifest.precision, architecture=os.uname().machine,
             flags=cpu_flags(),
@@ -71,17 +74,6 @@ def choose(variants: Collection[str], *, precision: str, architecture: str, flag
     return "openvino-int8" if architecture == "x86_64" and INT8_FLAGS.intersection(flags) else "onnxruntime-int8"
 
 
-def _on_gpu(model: Model, *, streams: int) -> InferenceEngine | None:
-    """Return the fp32 file on the GPU, int8 being for processors; None, and a warning, where its provider fails."""
-    if model.manifest.precision == "int8" or "fp32" not in model.manifest.variants:
-        return None
-    engine = OnnxRuntimeEngine(model.variant("fp32"), name=ON_GPU, threads=1, streams=streams or GPU_STREAMS)
-    if engine.on_gpu:
-        return engine
-    tell_unused("embed", "the embedding model")
-    return None
-
-
 def _asked_on_gpu(path: Path, *, streams: int) -> InferenceEngine:
     """Return the file on the GPU that was asked for by name; raise FailedPrecondition where it cannot be."""
     if not gpu_present():
@@ -89,13 +81,19 @@ def _asked_on_gpu(path: Path, *, streams: int) -> InferenceEngine:
             f"SOURCIER_EMBED_ENGINE={ON_GPU} needs an NVIDIA GPU and onnxruntime-gpu in the place of onnxruntime; "
             "leave it out for the processor"
         )
-    engine = OnnxRuntimeEngine(path, name=ON_GPU, threads=1, streams=streams or GPU_STREAMS)
-    if not engine.on_gpu:
+    engine = _on_gpu(path, streams=streams)
+    if engine is None:
         raise FailedPrecondition(
             f"onnxruntime could not use the GPU that SOURCIER_EMBED_ENGINE={ON_GPU} asks for, and said why above: "
             "CUDA's libraries are missing, or of another version; leave it out for the processor"
         )
     return engine
+
+
+def _on_gpu(path: Path, *, streams: int) -> InferenceEngine | None:
+    """Return the file on the GPU; None where its provider does not start."""
+    engine = OnnxRuntimeEngine(path, name=ON_GPU, threads=1, streams=streams or GPU_STREAMS)
+    return engine if engine.on_gpu else None
 
 
 def session_options(*, precision: str, threads: int, arena: bool = False) -> Any:
@@ -120,7 +118,6 @@ class OnnxRuntimeEngine:
     length_step: int = 1
 
     def __init__(self, path: Path, *, name: str, threads: int, streams: int, arena: bool = False) -> None:
-
         self.name = name
         self.streams = streams
         options = session_options(
