@@ -14,6 +14,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.chassis.addresses import checked_address, split_address
+from services.chassis.models import default_root
 
 if TYPE_CHECKING:
     from services.chassis.subjects import QueueLimits
@@ -108,9 +109,7 @@ class ObjectStoreSettings(BaseSettings):
 class ModelSettings(BaseSettings):
     """Where the models are."""
 
-    models_dir: Path = shared(
-        "MODELS_DIR", Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "sourcier" / "models"
-    )
+    models_dir: Path = shared("MODELS_DIR", default_root(os.environ))
 
     @property
     def models_root(self) -> Path:
