@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.stored_models import model_store
 from services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
-from services.generate.vllm_core import bind_to_parent
+from services.generate.vllm_core import start
 from services.generate.vllm_engine import VllmOptions, engine_arguments
 from services.generate.weights import locate
 
@@ -28,13 +28,12 @@ async def main(asked: dict[str, Any]) -> None:
     environment = engine_environment(settings, from_hub=False)
     if asked.get("defaults"):
         environment.pop(RESERVED_CORES, None)
-    else:
-        bind_to_parent()
     os.environ.update(environment)
     from vllm import AsyncEngineArgs
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments(settings, asked)))
+    started = AsyncLLM.from_engine_args if asked.get("defaults") else start
+    engine = started(AsyncEngineArgs(**arguments(settings, asked)))
     await _generate(engine, {"messages": [{"role": "user", "content": "Bonjour"}], "tokens_max": 8}, number=0)
     tell({"ready": True})
     number = 0

@@ -209,7 +209,7 @@ def _threads(bind: str, environment: Mapping[str, str], *, cores: int, usable: i
     """Return what vLLM is told of the model's threads; what the environment says itself is left alone.
 
     On a small machine `auto` takes every core. vLLM's own choice leaves one to a process that would be busy all the
-    time, and that sleeps here (`vllm_waiting`): of two cores that is half of the model's speed, of many it is worth
+    time, and that is not there (`vllm_core`): of two cores that is half of the model's speed, of many it is worth
     having for everything else. In a container whose quota is less than its machine, threads are as many as that is
     worth, and bound to no cores, which are other containers' as well.
     """

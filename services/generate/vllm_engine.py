@@ -1,4 +1,4 @@
-"""vLLM's asynchronous engine in this process; its core and its workers are child processes.
+"""vLLM's asynchronous engine in this process; its core is a child process, which computes.
 
 Written for vLLM 0.32. Whatever it raises is translated here. Its modules are imported when the engine opens, after the
 environment that they read at import has been set.
@@ -35,7 +35,7 @@ from services.generate.engine import (
 from services.generate.processor import cpu_flags, cpu_vendor, fastest_dtype
 from services.generate.prompt import PromptEncoder
 from services.generate.tool_calls import ToolCallReader
-from services.generate.vllm_core import bind_to_parent
+from services.generate.vllm_core import IN_CORE, start
 from services.generate.weights import Weights
 
 logger = logging.getLogger(__name__)
@@ -240,14 +240,12 @@ class VllmEngine:
     def _load(self) -> Any:
         from vllm import AsyncEngineArgs
         from vllm.platforms import current_platform
-        from vllm.v1.engine.async_llm import AsyncLLM
 
-        bind_to_parent()
         arguments = AsyncEngineArgs(**engine_arguments(
             self._weights.location, self._options, context_tokens_max=self._context_tokens_max,
             on_cpu=current_platform.is_cpu(),
         ))
-        return AsyncLLM.from_engine_args(arguments, stat_loggers=[self._progress.logger_of])
+        return start(arguments, stat_loggers=[self._progress.logger_of])
 
 
 def engine_arguments(
@@ -265,6 +263,7 @@ def engine_arguments(
         "block_size": CPU_BLOCK_TOKENS if on_cpu else None,
         "kv_cache_memory_bytes": int(options.kv_cache_gib * GIB) or None,
         "speculative_config": _prompt_lookup(options.speculative_tokens),
+        "distributed_executor_backend": IN_CORE if on_cpu else None,
         "worker_extension_cls": "services.generate.vllm_worker.Extension" if on_cpu else "",
         "trust_remote_code": False,
         # Only our own statistics: vLLM's would cost time at each step, and their names are not ours.
@@ -316,6 +315,6 @@ def _log_sum(log_probabilities: list[float]) -> float:
 
 
 def _kill_children() -> None:
-    # A stopped or hanging child ignores SIGTERM; its own workers leave when it is gone.
+    # A stopped or hanging child ignores SIGTERM.
     for child in multiprocessing.active_children():
         child.kill()
