@@ -14,13 +14,14 @@ from sourcier.errors import AnswerFailed
 TARGET_MS = 60.0
 ENTRIES_MAX = 20_000
 """The gateway's own limit for an agent."""
-ASKED = 200
+SIZES, SIZES_QUICK = (200, ENTRIES_MAX), (50, 400)
+ASKED, ASKED_QUICK = 200, 50
 CONCURRENCY = 8
 
 
 async def run(*, quick: bool) -> list[Table]:
     """Ask questions in other writings than the FAQ has them, one at a time, of a small FAQ and of a large one."""
-    sizes = (200, 400 if quick else ENTRIES_MAX)
+    sizes, count = (SIZES_QUICK, ASKED_QUICK) if quick else (SIZES, ASKED)
     table = Table("direct answer, whole call", "ms", higher_is_better=False)
     lookup = Table("direct answer, embedding and look-up", "ms", higher_is_better=False)
     async with (
@@ -33,8 +34,7 @@ async def run(*, quick: bool) -> list[Table]:
             await client.create_agent(agent, collection="direct")
             known = _questions(size)
             await _fill(client, agent, known)
-            step = len(known) // ASKED
-            for question in known[::step][:ASKED]:
+            for question in known[:: len(known) // count][:count]:
                 # A writing of its own for each size: the cache of embeddings would answer what was embedded before.
                 asked = f"{'Bonjour' if size == sizes[0] else 'Bonsoir'}, {question}"
                 started = time.perf_counter()
@@ -47,7 +47,7 @@ async def run(*, quick: bool) -> list[Table]:
                     lookup.add(agent, 1000 * answer.durations["direct"])
             table.limit(agent, at_most=TARGET_MS)
             samples = table.samples[agent]
-            table.notes[agent] = f"p95 {percentile(samples, 0.95):.1f}; {len(samples)} of {ASKED} answered directly"
+            table.notes[agent] = f"p95 {percentile(samples, 0.95):.1f}; {len(samples)} of {count} answered directly"
     return [table, lookup]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -58,15 +59,15 @@ async def run(*, quick: bool) -> list[Table]:
     bare = Encoder(model, open_engine(model, name=f"onnxruntime-{precision}", threads=CORES, streams=CORES))
     products = Products(model, streams=CORES)
     async with AsyncExitStack() as opened:
-        stacks = await opened_together(
+        *stacks, peers = await opened_together(
             opened,
             running_stack(SOURCIER_STACK_SERVICES="embed", SOURCIER_EMBED_ENGINE=f"onnxruntime-{precision}"),
             running_stack(SOURCIER_STACK_SERVICES="embed"),
+            _Peers.started(lists, model=model),
         )
         same, default = [await opened.enter_async_context(EmbedClient(addresses, model)) for addresses in stacks]
         passes = LOAD_PASSES if not quick and await compiles_for_lengths(stacks[1]) else 0
-        peers = await _Peers.start(lists, model=model)
-        opened.push_async_callback(peers.stop)
+        effort = _Effort(rounds=rounds, passes=passes, warmed=quick)
         await peers.check(lists, {
             "piaf": [await same.by_grpc(piaf), vectors_of(piaf, await same.by_jetstream(piaf)),
                      vectors_of(piaf, await default.by_jetstream(piaf)),
@@ -76,10 +77,21 @@ async def run(*, quick: bool) -> list[Table]:
         })
         await peers.choose_batch_sizes(lists, quick=quick)
         return [
-            await _passages(piaf, origin, bare, products, same, default, peers, rounds=rounds, passes=passes),
-            await _mixed(mixed, distribution, bare, default, peers, rounds=rounds, passes=passes),
+            await _passages(piaf, origin, bare, products, same, default, peers, effort),
+            await _mixed(mixed, distribution, bare, default, peers, effort),
             await _short(_parts(asked), default, peers, lists, rounds=2 * rounds),
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Effort:
+    """How long tokens a second are measured."""
+
+    rounds: int
+    passes: int
+    """Of the texts through the service, before anything counts."""
+    warmed: bool
+    """Whether comparing the vectors, and choosing sizes, is all that goes before the rounds that count."""
 
 
 class _Peers:
@@ -94,16 +106,20 @@ class _Peers:
         self._dynamic_sizes: dict[str, int] = {}
 
     @classmethod
-    async def start(cls, lists: Mapping[str, Sequence[str]], *, model: Model) -> _Peers:
+    @asynccontextmanager
+    async def started(cls, lists: Mapping[str, Sequence[str]], *, model: Model) -> AsyncIterator[_Peers]:
         tokenizer = model.file("tokenizer.json")
         # What `quantize_dynamic` makes of the model by default.
         graph = await built(model, "dynamic")
         assert graph is not None
         paths = {PEER: await weights(model.manifest.name), OPENVINO: await openvino_form(model)}
-        # Together: each mostly imports, on one processor.
-        started = await asyncio.gather(*(SentenceTransformers.start(lists, path=path) for path in paths.values()))
-        return cls(dict(zip(paths, started, strict=True)), OnnxRuntimePeer(graph, tokenizer),
-                   OnnxRuntimePeer(model.variant("fp32"), tokenizer))
+        async with AsyncExitStack() as opened:
+            # Each mostly imports, on one processor.
+            started = await opened_together(
+                opened, *(SentenceTransformers.started(lists, path=path) for path in paths.values())
+            )
+            yield cls(dict(zip(paths, started, strict=True)), OnnxRuntimePeer(graph, tokenizer),
+                      OnnxRuntimePeer(model.variant("fp32"), tokenizer))
 
     async def check(self, lists: Mapping[str, Sequence[str]], ours: Mapping[str, Sequence[FloatArray]]) -> None:
         """Assert that all embed alike, on every way that is timed, before anything is."""
@@ -125,10 +141,6 @@ class _Peers:
             self._dynamic_sizes[name] = await asyncio.to_thread(
                 self.dynamic.fastest_batch_size, lists[f"{name}, sample"], sizes=sizes
             )
-
-    async def stop(self) -> None:
-        for transformers in self.transformers.values():
-            await transformers.stop()
 
     def contestants(self, name: str, prefixed: Sequence[str], tokens: int) -> Contestants:
         """Return the peers' turns on a list of texts, in tokens a second."""
@@ -155,18 +167,18 @@ class _Peers:
 
 
 async def _passages(texts: list[str], origin: str, bare: Encoder, products: Products, same: EmbedClient,
-                    default: EmbedClient, peers: _Peers, *, rounds: int, passes: int) -> Table:
+                    default: EmbedClient, peers: _Peers, effort: _Effort) -> Table:
     table = Table("embedding", "tokens/s")
     tokens = sum(item.count for item in bare_encoder.tokenised(bare, texts))
     prefixed = [bare.model.manifest.passage_prefix + text for text in texts]
-    await _under_load(default, texts, passes=passes)
+    await _under_load(default, texts, passes=effort.passes)
     await interleave(table, {
         BARE: _rate(tokens, lambda: asyncio.to_thread(bare_encoder.encode, bare, texts)),
         "service by gRPC": _rate(tokens, lambda: same.by_grpc(texts)),
         "service by JetStream": _rate(tokens, lambda: same.by_jetstream(texts)),
         DEFAULT: _rate(tokens, lambda: default.by_jetstream(texts)),
         PRODUCTS: lambda: asyncio.to_thread(products.rate, tokens),
-    } | peers.contestants("piaf", prefixed, tokens), rounds=rounds)
+    } | peers.contestants("piaf", prefixed, tokens), rounds=effort.rounds, warmed=effort.warmed)
     table.notes[BARE] = f"{bare.engine.name}, {CORES} threads, {len(texts)} passages of {origin}, {tokens} tokens"
     table.ratio("service by gRPC", BARE, target=0.9)
     table.ratio("service by JetStream", BARE, target=0.95)
@@ -175,14 +187,14 @@ async def _passages(texts: list[str], origin: str, bare: Encoder, products: Prod
     return table
 
 
-async def _mixed(texts: list[str], distribution: str, bare: Encoder, default: EmbedClient, peers: _Peers, *,
-                 rounds: int, passes: int) -> Table:
+async def _mixed(texts: list[str], distribution: str, bare: Encoder, default: EmbedClient, peers: _Peers,
+                 effort: _Effort) -> Table:
     table = Table("embedding, lengths with a long tail", "tokens/s")
     counts = sorted(item.count for item in bare_encoder.tokenised(bare, texts))
     prefixed = [bare.model.manifest.passage_prefix + text for text in texts]
-    await _under_load(default, texts, passes=passes)
+    await _under_load(default, texts, passes=effort.passes)
     await interleave(table, {DEFAULT: _rate(sum(counts), lambda: default.by_jetstream(texts))}
-                     | peers.contestants("mixed", prefixed, sum(counts)), rounds=rounds)
+                     | peers.contestants("mixed", prefixed, sum(counts)), rounds=effort.rounds, warmed=effort.warmed)
     shares = ", ".join(f"p{share} {counts[len(counts) * share // 100]}" for share in (10, 50, 90, 99))
     table.notes[DEFAULT] = f"{len(texts)} texts, {sum(counts)} tokens, {distribution}; tokens a text: {shares}"
     peers.note(table, "mixed")

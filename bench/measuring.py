@@ -89,10 +89,10 @@ class Table:
 
 
 async def interleave(
-    table: Table, contestants: Mapping[str, Callable[[], Awaitable[float]]], *, rounds: int
+    table: Table, contestants: Mapping[str, Callable[[], Awaitable[float]]], *, rounds: int, warmed: bool = False
 ) -> None:
-    """Run each contestant once a round, in turn, after one round that does not count."""
-    for number in range(rounds + 1):
+    """Run each contestant once a round, in turn, after one round that does not count where none was `warmed` before."""
+    for number in range(1 if warmed else 0, rounds + 1):
         # Who goes first changes, so that nobody always runs on caches that another has warmed or cooled.
         names = list(contestants)
         names = names[number % len(names):] + names[: number % len(names)]

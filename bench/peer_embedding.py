@@ -7,7 +7,8 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +50,20 @@ class SentenceTransformers:
         self.batch_sizes: dict[str, int] = {}
 
     @classmethod
-    async def start(cls, lists: Mapping[str, Sequence[str]], *, path: Path) -> SentenceTransformers:
-        """Start it with the texts, prefixes included, on `weights` or on `openvino_form`."""
+    @asynccontextmanager
+    async def started(cls, lists: Mapping[str, Sequence[str]], *, path: Path) -> AsyncIterator[SentenceTransformers]:
+        """Run it with the texts, prefixes included, on `weights` or on `openvino_form`."""
         process = await asyncio.create_subprocess_exec(
             str(PYTHON), "-m", "bench.peer_sentence_transformers", str(path), str(CORES), cwd=ROOT,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE_BYTES_MAX,
             env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true", "PYTHONPATH": str(ROOT)},
         )
         peer = cls(LineProcess(process, ended="sentence-transformers ended; its error is above"))
-        await peer._say(dict(lists))
-        return peer
+        try:
+            await peer._say(dict(lists))
+            yield peer
+        finally:
+            await peer._process.stop()
 
     async def choose_batch_size(self, texts: str, *, sample: str, sizes: Sequence[int]) -> None:
         """Try the batch sizes on a sample of a list, and keep the fastest for it."""
@@ -83,10 +88,6 @@ class SentenceTransformers:
             await self._say({"texts": texts, "batch_size": BATCH_SIZES[0], "save": str(path)})
             vectors: FloatArray = np.load(path)
         return vectors
-
-    async def stop(self) -> None:
-        """End the process."""
-        await self._process.stop()
 
     async def _say(self, line: Mapping[str, Any]) -> list[float]:
         seconds: list[float] = (await self._process.ask(line))["seconds"]

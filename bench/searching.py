@@ -26,7 +26,7 @@ async def run(*, quick: bool) -> list[Table]:
         running_stack(SOURCIER_STACK_SERVICES="ingest,embed,rerank,gateway") as addresses,
         Client(addresses["SOURCIER_GATEWAY_URL"]) as client,
     ):
-        chunks = await load(client, files[:12] if quick else files, collection="default")
+        chunks = await load(client, files[:4] if quick else files, collection="default")
         modes = await _modes(client, asked, note=f"{chunks} chunks of {origin}")
         return [*modes, await _against_parts(client, addresses, asked)]
 

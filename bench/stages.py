@@ -44,6 +44,8 @@ async def run(*, quick: bool) -> list[Table]:
     stages = Table("time in hand by stage", "ms a chunk", higher_is_better=False)
     listening = metrics.endpoints()
     files, origin = sheets()
+    if quick:
+        files = files[::2]
     async with running_stack(**NULL_STACK, **listening) as addresses:
         async with Client(addresses["SOURCIER_GATEWAY_URL"]) as client:
             for number in range(3 if quick else 8):
