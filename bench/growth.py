@@ -51,7 +51,7 @@ class Bounds:
     """Documents that are sent once the index is there."""
 
 
-QUICK, FULL = Bounds(window=80, seconds=8, live_documents=150), Bounds(window=1000, seconds=240, live_documents=2000)
+QUICK, FULL = Bounds(window=60, seconds=6, live_documents=120), Bounds(window=1000, seconds=240, live_documents=2000)
 DOCUMENTS_MAX = 100_000
 OURS = ("ingest", "parsing", "embed", "gateway", "rerank")
 """Parts of the stack whose memory is ours to keep flat; the servers' caches have limits of their own."""

@@ -50,7 +50,7 @@ def run_all(names: Sequence[str], path: Path, run: Run) -> bool:
             _say(f"\n[{number}/{len(names)}] {name}: {benchmark.about}; takes about {_minutes(expected)}")
             began = time.monotonic()
             try:
-                preparation.make(benchmark)
+                preparation.make(benchmark, quick=run.quick)
                 _run_child(name, path, run, folder if benchmark.corpus else {})
             except PreparationError as error:
                 _fail(path, name, run, began, str(error))
@@ -78,10 +78,10 @@ class Preparation:
     def __init__(self) -> None:
         self._done: set[tuple[str, str]] = set()
 
-    def make(self, benchmark: Benchmark) -> None:
+    def make(self, benchmark: Benchmark, *, quick: bool) -> None:
         """Make the environments and models that a benchmark needs, and no others; raise `PreparationError`."""
         self._make("environment", benchmark.environments, str(INSTALL))
-        self._make("model", benchmark.models, "-m", "models", "fetch")
+        self._make("model", benchmark.wanted_models(quick=quick), "-m", "models", "fetch")
 
     def _make(self, kind: str, wanted: Sequence[str], *command: str) -> None:
         if missing := [name for name in wanted if (kind, name) not in self._done]:

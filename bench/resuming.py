@@ -29,7 +29,7 @@ from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
 
 TOKENS_PER_SECOND = 50
 STREAMS = 20
-SECONDS, SECONDS_QUICK = 4.0, 2.0
+SECONDS, SECONDS_QUICK = 4.0, 1.0
 ROUNDS = 7
 
 

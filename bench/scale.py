@@ -15,7 +15,7 @@ from bench.scale_search import CLIENTS, FILTERS, Searches, by_size, timed_under_
 from bench.scale_server import asked_sizes, scale_server
 from bench.scale_variants import Comparison
 
-SIZES = (10_000, 100_000, 1_000_000)
+SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (4_000,)
 RECALL_MIN = 0.95
 DENSE_P95_MS, LEXICAL_P95_MS = 25.0, 60.0
 TARGET_SIZE = 1_000_000
@@ -66,7 +66,7 @@ class Tables:
 
 async def run(*, quick: bool) -> list[Table]:
     """Fill the product's schema at each size and search it; `SOURCIER_BENCH_SCALE_DIR` keeps what was filled."""
-    sizes = asked_sizes(SIZES[:1] if quick else SIZES)
+    sizes = asked_sizes(QUICK_SIZES if quick else SIZES)
     effort = QUICK if quick else FULL
     tables = Tables()
     variants: list[Table] = []

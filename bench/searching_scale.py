@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.environment import running_stack
 from bench.measuring import Curve, Table, percentile
+from bench.scale import QUICK_SIZES, SIZES
 from bench.scale_load import TENANT, loaded_index
 from bench.scale_passages import RealTexts, real_texts
 from bench.scale_search import CLIENTS, by_size, timed_under_load, under_load
@@ -11,7 +12,6 @@ from bench.scale_server import asked_sizes, scale_server
 from bench.search_parts import bare_search, in_turn
 from sourcier.client import Client
 
-SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (2_000,)
 PARTS_RATIO_MAX = 1.2
 PASSAGES, QUICK_PASSAGES = 100_000, 100
 """Real ones that the corpus is grown from."""

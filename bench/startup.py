@@ -23,7 +23,7 @@ SERVICES = "ingest,embed,rerank,gateway"
 READY_SECONDS_MAX, IDLE_MEGABYTES_MAX = 12.0, 1200.0
 HELP_MS_MAX, CALL_MS_MAX = 150.0, 400.0
 LATER = "later start"
-SETTLE_SECONDS, SETTLE_SECONDS_QUICK = 5.0, 2.0
+SETTLE_SECONDS, SETTLE_SECONDS_QUICK = 5.0, 1.0
 MEGABYTE = 1e6
 
 
@@ -59,7 +59,7 @@ async def run(*, quick: bool) -> list[Table]:
                         await _command(environment, "ingest", str(ROOT / "demo" / "documents"), "--wait")
                         await asyncio.sleep(settle_seconds)
                         _weigh(used, environment)
-                        await _commands(commands, environment, rounds=3 if quick else 20)
+                        await _commands(commands, environment, rounds=2 if quick else 20)
     for name in ready.samples:
         ready.limit(name, at_most=READY_SECONDS_MAX)
     for table in (idle, used):

@@ -19,6 +19,7 @@ from typing import Any
 import grpc.aio
 import psutil
 
+from bench.environment import opened_together
 from bench.measuring import Curve, Table, percentile
 from bench.streams import Processes, Reading, read_all, running, scripted_generate
 from services.chassis.channels import open_channel
@@ -139,8 +140,10 @@ async def run(*, quick: bool) -> list[Table]:
     rounds = 1 if quick else 3
     with tempfile.TemporaryDirectory(prefix="sourcier-bench-") as name:
         folder = Path(name)
-        async with bare() as peer, relayed(folder, tokens=tokens, log=False) as held, \
-                relayed(folder, tokens=tokens) as copied:
+        async with AsyncExitStack() as opened:
+            peer, held, copied = await opened_together(
+                opened, bare(), relayed(folder, tokens=tokens, log=False), relayed(folder, tokens=tokens)
+            )
             ways = {"bare grpc.aio": peer, "Sourcier without log": held, "Sourcier": copied}
             tables = await _paced(ways, tokens=tokens, rounds=rounds)
             if not quick:

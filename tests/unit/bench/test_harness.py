@@ -13,7 +13,7 @@ import pytest
 
 from bench import __main__ as command
 from bench import harness
-from bench.catalogue import BENCHMARKS, Benchmark
+from bench.catalogue import BENCHMARKS, QWEN, SMOLLM2, Benchmark
 from bench.results import Outcome, Run, read
 
 ROOT = Path(__file__).parents[3]
@@ -57,6 +57,15 @@ def test_what_several_need_is_made_once(tmp_path: Path, monkeypatch: pytest.Monk
     })
     assert harness.run_all(["first", "second", "third"], tmp_path / "results.jsonl", RUN)
     assert asked.read_text().splitlines() == ["a b", "c"]
+
+
+def test_a_quick_run_fetches_no_model_that_it_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[tuple[str, ...]] = []
+    monkeypatch.setattr(harness, "_succeed", lambda command: commands.append(tuple(command)))
+    settings = BENCHMARKS["generation-settings"]
+    for quick in (True, False):
+        harness.Preparation().make(settings, quick=quick)
+    assert [command[-1] for command in commands if "fetch" in command] == [SMOLLM2, QWEN]
 
 
 def test_an_endless_one_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
