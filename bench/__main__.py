@@ -65,8 +65,9 @@ def _names(text: str) -> list[str]:
 
 def _print_list(*, quick: bool) -> None:
     width = max(map(len, BENCHMARKS))
-    for name, benchmark in BENCHMARKS.items():
-        print(f"{name:{width}}  {benchmark.expected_seconds(quick=quick):5d} s  {benchmark.about}")
+    # At once: who reads the first lines alone has closed the pipe by the next.
+    print("\n".join(f"{name:{width}}  {benchmark.expected_seconds(quick=quick):5d} s  {benchmark.about}"
+                    for name, benchmark in BENCHMARKS.items()))
 
 
 if __name__ == "__main__":
