@@ -8,6 +8,7 @@ has to be told its cores before PyTorch is imported. Here the core is told them,
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import signal
 from collections.abc import Sequence
@@ -30,6 +31,8 @@ def start(arguments: Any, *, stat_loggers: Sequence[Any] = ()) -> Any:
     EngineCoreProc.run_engine_core = staticmethod(run_engine_core)
     context = UsageContext.ENGINE_CONTEXT
     config = arguments.create_engine_config(context)
+    # It would warn that a core has to be left to the scheduler, whose process waits for the model alone here.
+    logging.getLogger("vllm.utils.ompmultiprocessing").setLevel(logging.ERROR)
     # In the environment while the core starts, and no longer: this process tokenizes, on whatever cores it is given.
     with OMPProcessManager(config).configure_omp_envs(rank=0, local_rank=0):
         return AsyncLLM.from_vllm_config(
