@@ -143,12 +143,8 @@ async def _measure(
             await asyncio.to_thread(_compile_lengths, encoder, texts, candidate)
         table.notes[title] = f"cosine with fp32: mean {cosines.mean():.4f}, least {cosines.min():.4f}"
         contestants[title] = _rate(encoder, texts, candidate)
-    if quick:
-        # The comparison with fp32 was the round that does not count.
-        for title, rate in contestants.items():
-            table.add(title, await rate())
-    else:
-        await interleave(table, contestants, rounds=5)
+    # In a quick run the comparison with fp32 was the round that does not count.
+    await interleave(table, contestants, rounds=1 if quick else 5, warmed=quick)
     first = next(iter(contestants))
     table.notes[first] += f"; {len(texts)} texts, {source}, {CORES} threads"
     if broken:
