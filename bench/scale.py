@@ -15,7 +15,6 @@ from bench.scale_search import CLIENTS, FILTERS, Searches, by_size, timed_under_
 from bench.scale_server import asked_sizes, scale_server
 from bench.scale_variants import Comparison
 
-SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (4_000,)
 RECALL_MIN = 0.95
 DENSE_P95_MS, LEXICAL_P95_MS = 25.0, 60.0
 TARGET_SIZE = 1_000_000
@@ -27,6 +26,8 @@ VARIANTS_SIZE = 100_000
 class Effort:
     """How long a run is at it."""
 
+    sizes: tuple[int, ...]
+    """Chunks."""
     passages: int
     """Real ones that are embedded."""
     questions: int
@@ -38,8 +39,10 @@ class Effort:
     commits: int
 
 
-FULL = Effort(passages=100_000, questions=200, calls=400, seconds=8.0, commits=100)
-QUICK = Effort(passages=100, questions=30, calls=100, seconds=0.1, commits=10)
+FULL = Effort(
+    sizes=(10_000, 100_000, 1_000_000), passages=100_000, questions=200, calls=400, seconds=8.0, commits=100
+)
+QUICK = Effort(sizes=(4_000,), passages=100, questions=30, calls=100, seconds=0.1, commits=10)
 
 
 @dataclass
@@ -66,8 +69,8 @@ class Tables:
 
 async def run(*, quick: bool) -> list[Table]:
     """Fill the product's schema at each size and search it; `SOURCIER_BENCH_SCALE_DIR` keeps what was filled."""
-    sizes = asked_sizes(QUICK_SIZES if quick else SIZES)
     effort = QUICK if quick else FULL
+    sizes = asked_sizes(effort.sizes)
     tables = Tables()
     variants: list[Table] = []
     async with scale_server() as (server, kept):

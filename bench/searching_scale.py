@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.environment import running_stack
 from bench.measuring import Curve, Table, percentile
-from bench.scale import QUICK_SIZES, SIZES
+from bench.scale import FULL, QUICK
 from bench.scale_load import TENANT, loaded_index
 from bench.scale_passages import RealTexts, real_texts
 from bench.scale_search import CLIENTS, by_size, timed_under_load, under_load
@@ -13,17 +13,17 @@ from bench.search_parts import bare_search, in_turn
 from sourcier.client import Client
 
 PARTS_RATIO_MAX = 1.2
-PASSAGES, QUICK_PASSAGES = 100_000, 100
-"""Real ones that the corpus is grown from."""
 
 
 async def run(*, quick: bool) -> list[Table]:
     """Fill the product's schema at each size, let the services search it; `SOURCIER_BENCH_SCALE_DIR` keeps it."""
     calls = Table("search as the collection grows, whole call", "ms", higher_is_better=False)
     parts = Table("search as the collection grows, against the sum of its parts", "ms", higher_is_better=False)
+    # Of the same corpus as `scale`, which has filled it in the same run.
+    effort = QUICK if quick else FULL
     async with scale_server() as (server, kept):
-        real = real_texts(limit=QUICK_PASSAGES if quick else PASSAGES, kept=kept)
-        for size in asked_sizes(QUICK_SIZES if quick else SIZES):
+        real = real_texts(limit=effort.passages, kept=kept)
+        for size in asked_sizes(effort.sizes):
             async with loaded_index(server, real, size=size, kept=kept) as index:
                 url = index.url
             await _measure(calls, parts, real, url=url, name=f"{size:,} chunks", quick=quick)
