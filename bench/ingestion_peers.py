@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,7 +13,7 @@ from tokenizers import Tokenizer
 
 from bench.embedding import MODEL
 from bench.environment import CORES, ROOT
-from bench.line_process import LINE_BYTES_MAX, LineProcess
+from bench.line_process import LineProcess, line_process
 from bench.peer_embedding import built, openvino_form
 from bench.stored_models import model_store
 from bench.texts import sheets
@@ -72,20 +71,15 @@ class Peer:
     @asynccontextmanager
     async def started(cls, name: str, url: str, files: Mapping[str, Path]) -> AsyncIterator[Peer]:
         """Run the peer on a database, with the files of the model by form."""
-        process = await asyncio.create_subprocess_exec(
-            str(ROOT / ".venv" / name / "bin" / "python"), "-m", f"bench.peer_{name}", cwd=ROOT, limit=LINE_BYTES_MAX,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-            env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(ROOT),
-                 "TOKENIZERS_PARALLELISM": "true", "HAYSTACK_TELEMETRY_ENABLED": "false"},
-        )
-        ended = f"{name} ended; run `.venv/{name}/bin/python -m bench.peer_{name}` to see why"
-        peer = cls(name, LineProcess(process, ended=ended), files)
-        try:
+        async with line_process(
+            str(ROOT / ".venv" / name / "bin" / "python"), "-m", f"bench.peer_{name}", quiet=True,
+            environment={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(ROOT),
+                         "TOKENIZERS_PARALLELISM": "true", "HAYSTACK_TELEMETRY_ENABLED": "false"},
+            ended=f"{name} ended; run `.venv/{name}/bin/python -m bench.peer_{name}` to see why",
+        ) as process:
             # Not among its arguments: the address holds a password.
-            await peer._process.ask(_options(url))
-            yield peer
-        finally:
-            await peer._process.stop()
+            await process.ask(_options(url))
+            yield cls(name, process, files)
 
     async def ways(self, files: list[Path]) -> tuple[Way, list[Way]]:
         """Return the fastest way here with the file that we run, and the fastest of each runtime."""

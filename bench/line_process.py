@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
+
+from bench.environment import ROOT
 
 LINE_BYTES_MAX = 2**26
 """The longest line that is read: the limit of the process's streams."""
@@ -47,3 +50,19 @@ class LineProcess:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()
+
+
+@asynccontextmanager
+async def line_process(
+    *command: str, environment: Mapping[str, str], ended: str, quiet: bool = False
+) -> AsyncIterator[LineProcess]:
+    """Run a command for as long as the block; `ended` is said where it ends before, and `quiet` drops its errors."""
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=ROOT, env=dict(environment), limit=LINE_BYTES_MAX, stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL if quiet else None,
+    )
+    lines = LineProcess(process, ended=ended)
+    try:
+        yield lines
+    finally:
+        await lines.stop()

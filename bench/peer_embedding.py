@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from bench.environment import CORES, ROOT
-from bench.line_process import LINE_BYTES_MAX, LineProcess
+from bench.line_process import LineProcess, line_process
 from bench.stored_models import models_root
 from models import calibration, packages
 from models.catalogue import E5_SMALL
@@ -53,17 +53,15 @@ class SentenceTransformers:
     @asynccontextmanager
     async def started(cls, lists: Mapping[str, Sequence[str]], *, path: Path) -> AsyncIterator[SentenceTransformers]:
         """Run it with the texts, prefixes included, on `weights` or on `openvino_form`."""
-        process = await asyncio.create_subprocess_exec(
-            str(PYTHON), "-m", "bench.peer_sentence_transformers", str(path), str(CORES), cwd=ROOT,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE_BYTES_MAX,
-            env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true", "PYTHONPATH": str(ROOT)},
-        )
-        peer = cls(LineProcess(process, ended="sentence-transformers ended; its error is above"))
-        try:
+        async with line_process(
+            str(PYTHON), "-m", "bench.peer_sentence_transformers", str(path), str(CORES),
+            environment={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true",
+                         "PYTHONPATH": str(ROOT)},
+            ended="sentence-transformers ended; its error is above",
+        ) as process:
+            peer = cls(process)
             await peer._say(dict(lists))
             yield peer
-        finally:
-            await peer._process.stop()
 
     async def choose_batch_size(self, texts: str, *, sample: str, sizes: Sequence[int]) -> None:
         """Try the batch sizes on a sample of a list, and keep the fastest for it."""

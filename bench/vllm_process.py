@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bench.environment import ROOT
-from bench.line_process import LINE_BYTES_MAX, LineProcess
+from bench.line_process import LineProcess, line_process
 
 
 class VllmProcess:
@@ -35,14 +34,10 @@ async def vllm(
 ) -> AsyncIterator[VllmProcess]:
     """Run an engine with the service's settings, or with vLLM's defaults, and `arguments` over them."""
     asked = {"model": model, "defaults": defaults, "arguments": dict(arguments or {})}
-    process = await asyncio.create_subprocess_exec(
+    async with line_process(
         str(ROOT / ".venv" / "generate" / "bin" / "python"), str(ROOT / "bench" / "peer_vllm.py"), json.dumps(asked),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE_BYTES_MAX,
-        env={**os.environ, **(environment or {}), "PYTHONPATH": str(ROOT)}, cwd=ROOT,
-    )
-    lines = LineProcess(process, ended="vLLM ended; its log is above")
-    try:
+        environment={**os.environ, **(environment or {}), "PYTHONPATH": str(ROOT)},
+        ended="vLLM ended; its log is above",
+    ) as lines:
         assert await lines.answer() == {"ready": True}
         yield VllmProcess(lines)
-    finally:
-        await lines.stop()
