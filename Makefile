@@ -21,12 +21,12 @@ demo: export DEMO_DOCS := $(value DOCS)
 demo: export DEMO_QUESTION := $(value QUESTION)
 demo: ## Set up all it needs and answer questions about a small company handbook: make demo [DOCS=path] [QUESTION="…"].
 	@$(INSTALL) services export generate
-	@$(RUN) -m models fetch $$($(RUN) -m services.stack models)
+	@$(RUN) -m sourcier.models fetch $$($(RUN) -m sourcier.services.stack models)
 	@$(RUN) demo/run.py $(if $(value DOCS),--documents "$${DEMO_DOCS}") $(if $(value QUESTION),--question "$${DEMO_QUESTION}")
 
 test: ## Set up and run every test, real servers and real models included.
 	@$(INSTALL) services dev export generate
-	@$(RUN) -m models fetch multilingual-e5-small smollm2-135m-instruct
+	@$(RUN) -m sourcier.models fetch multilingual-e5-small smollm2-135m-instruct
 	@# A lost worker ends the run: its files handed out anew can keep pytest-xdist 3.8 waiting for ever (its issue 1378).
 	@$(RUN) -m pytest -n 2 --dist loadfile --max-worker-restart=0 $(TESTS)
 
@@ -37,7 +37,7 @@ unit: ## Run the unit tests alone: seconds.
 lint: ## Check style, types, the direction of imports and the contracts.
 	@$(INSTALL) services dev
 	@$(RUN) -m ruff check .
-	@$(RUN) -m mypy services sourcier models eval bench demo requirements/install.py requirements/stubs.py
+	@$(RUN) -m mypy sourcier eval bench demo requirements/install.py requirements/stubs.py
 	@$(ENVIRONMENT)/lint-imports
 	@$(ENVIRONMENT)/buf lint
 
@@ -65,12 +65,12 @@ breaking: ## Prove that the contracts still serve clients of the commit before: 
 
 models: ## Fill the model store: make models [MODELS="name …"].
 	@$(INSTALL) services export
-	@$(RUN) -m models fetch $(or $(MODELS),$$($(RUN) -m services.stack models))
+	@$(RUN) -m sourcier.models fetch $(or $(MODELS),$$($(RUN) -m sourcier.services.stack models))
 
 eval: ## Measure quality through the running services: make eval [DATA=folder] [QUESTIONS=n], or ONLY=name,… or ONLY=all; LIST=1 shows the names.
 	$(if $(and $(ONLY),$(QUESTIONS)),$(error QUESTIONS=$(QUESTIONS) bounds retrieval alone, which is make eval without ONLY; leave one of them out))
 	@$(INSTALL) services dev export
-	@$(RUN) -m models fetch multilingual-e5-small
+	@$(RUN) -m sourcier.models fetch multilingual-e5-small
 	@$(RUN) -m eval $(if $(call said,$(LIST))$(ONLY),several $(if $(call said,$(LIST)),--list,--only "$(ONLY)" $(if $(DATA),--data-root "$(DATA)") $(if $(call said,$(PUBLISH)),--report)),\
 	  retrieval --data "$(or $(DATA),../shared/data/retrieval/piaf-shared)" $(if $(QUESTIONS),--questions $(QUESTIONS)))
 

@@ -6,10 +6,10 @@ import argparse
 import sys
 import time
 
-from bench import report
 from bench.catalogue import BENCHMARKS
-from bench.figures import described
 from bench.harness import run_all
+from bench.publishing import report
+from bench.publishing.figures import described
 from bench.results import RESULTS, Outcome, Run, now, read
 
 EXIT_MISSED, EXIT_FAILED, EXIT_INTERRUPTED = 1, 3, 130

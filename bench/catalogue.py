@@ -52,44 +52,46 @@ class Benchmark:
 
 BENCHMARKS = {
     "embedding": Benchmark(
-        module="bench.embedding", about="tokens embedded a second, beside sentence-transformers and bare onnxruntime",
-        page="embedding", environments=("export", "bench"), quick_seconds=40, seconds=1_000,
+        module="bench.embedding.embedding", page="embedding",
+        about="tokens embedded a second, beside sentence-transformers and bare onnxruntime",
+        environments=("export", "bench"), quick_seconds=40, seconds=1_000,
     ),
     "embedding-quality": Benchmark(
-        module="bench.embedding_quality", about="what int8 costs in retrieval, beside fp32", page="embedding",
+        module="bench.embedding.quality", about="what int8 costs in retrieval, beside fp32", page="embedding",
         environments=("export",), quick_seconds=20, seconds=150,
     ),
     "ingestion": Benchmark(
-        module="bench.ingestion", about="files to rows that can be found, beside LlamaIndex and Haystack",
+        module="bench.ingestion.ingestion", about="files to rows that can be found, beside LlamaIndex and Haystack",
         page="ingestion", environments=("export", "bench", "llamaindex", "haystack"), quick_seconds=55, seconds=2_200,
     ),
     "stages": Benchmark(
-        module="bench.stages", about="what a chunk costs beside the model, by stage", page="ingestion",
+        module="bench.ingestion.stages", about="what a chunk costs beside the model, by stage", page="ingestion",
         environments=("export",), quick_seconds=20, seconds=60,
     ),
     "growth": Benchmark(
-        module="bench.growth", about="ingestion without a model as the index grows, and each service's memory",
-        page="ingestion", environments=("export",), quick_seconds=20, seconds=330,
+        module="bench.ingestion.growth", page="ingestion",
+        about="ingestion without a model as the index grows, and each service's memory",
+        environments=("export",), quick_seconds=20, seconds=330,
         time_variable="SOURCIER_BENCH_GROWTH_SECONDS",
     ),
     "freshness": Benchmark(
-        module="bench.freshness", about="from a changed object to its text being found", page="freshness",
+        module="bench.ingestion.freshness", about="from a changed object to its text being found", page="freshness",
         environments=("export",), quick_seconds=14, seconds=40,
     ),
     "search": Benchmark(
-        module="bench.searching", about="`Search` by stage", page="search-path", environments=("export",),
+        module="bench.search.searching", about="`Search` by stage", page="search-path", environments=("export",),
         quick_seconds=20,
     ),
     "generate": Benchmark(
-        module="bench.generating", about="the first token, beside vLLM called directly", page="generation",
+        module="bench.generation.generating", about="the first token, beside vLLM called directly", page="generation",
         environments=("export", "generate"), models=(SMOLLM2,), quick_seconds=40, seconds=190,
     ),
     "resume": Benchmark(
-        module="bench.resuming", about="what it costs that an answer outlives its connection", page="answers",
+        module="bench.streaming.resuming", about="what it costs that an answer outlives its connection", page="answers",
         models=(), quick_seconds=8, seconds=110,
     ),
     "direct": Benchmark(
-        module="bench.direct", about="answers from an agent's FAQ, without a language model", page="answers",
+        module="bench.search.direct", about="answers from an agent's FAQ, without a language model", page="answers",
         environments=("export",), quick_seconds=16, seconds=210,
     ),
     "startup": Benchmark(
@@ -97,31 +99,33 @@ BENCHMARKS = {
         page="startup", environments=("export",), quick_seconds=25,
     ),
     "streaming": Benchmark(
-        module="bench.streaming", about="what the way of a token to the client adds, beside a bare relay",
+        module="bench.streaming.streaming", about="what the way of a token to the client adds, beside a bare relay",
         page="streaming", models=(), quick_seconds=31, seconds=300,
     ),
     "streaming-ask": Benchmark(
-        module="bench.streaming_ask", about="what `Ask` adds to the tokens of an answer, its check included",
+        module="bench.streaming.asking", about="what `Ask` adds to the tokens of an answer, its check included",
         page="streaming", environments=("export",), quick_seconds=36, seconds=340,
     ),
     "cancelled": Benchmark(
-        module="bench.cancelled", about="memory over many streams that their clients cancel", page="streaming",
+        module="bench.streaming.cancelled", page="streaming",
+        about="memory over many streams that their clients cancel",
         models=(), quick_seconds=13, seconds=520,
     ),
     "scale": Benchmark(
-        module="bench.scale", about="search at 10,000, 100,000 and 1,000,000 chunks", page="scale",
+        module="bench.scale.scale", about="search at 10,000, 100,000 and 1,000,000 chunks", page="scale",
         environments=("export",), corpus=True, quick_seconds=27, seconds=4_000,
     ),
     "search-scale": Benchmark(
-        module="bench.searching_scale", about="`Search` over gRPC at the same sizes", page="scale",
+        module="bench.scale.over_grpc", about="`Search` over gRPC at the same sizes", page="scale",
         environments=("export",), corpus=True, quick_seconds=20, seconds=600,
     ),
     "engines": Benchmark(
-        module="bench.engines", about="ways to run the embedding model, one changed at a time", page="embedding",
+        module="bench.embedding.engines", page="embedding",
+        about="ways to run the embedding model, one changed at a time",
         environments=("export",), quick_seconds=21, seconds=390,
     ),
     "generation-settings": Benchmark(
-        module="bench.generation_settings", about="the service's settings of vLLM beside vLLM's defaults",
+        module="bench.generation.settings", about="the service's settings of vLLM beside vLLM's defaults",
         page="generation", environments=("export", "generate"), models=(SMOLLM2,), whole_models=(QWEN,),
         quick_seconds=70, seconds=700,
     ),

@@ -18,8 +18,8 @@ from typing import Any
 
 import psutil
 
-from eval.provenance import commit, features
-from services.chassis.processor import cpu_name
+from eval.reporting.provenance import commit, features
+from sourcier.services.chassis.models.processor import cpu_name
 
 ROOT = Path(__file__).parents[1]
 CORES = len(os.sched_getaffinity(0))
@@ -93,7 +93,7 @@ async def opened_together(opened: AsyncExitStack, *contexts: AbstractAsyncContex
 
 async def _stack(*arguments: str, environment: Mapping[str, str]) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "services.stack", *arguments, cwd=ROOT, env=dict(environment),
+        sys.executable, "-m", "sourcier.services.stack", *arguments, cwd=ROOT, env=dict(environment),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )
     try:

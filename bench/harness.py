@@ -81,7 +81,7 @@ class Preparation:
     def make(self, benchmark: Benchmark, *, quick: bool) -> None:
         """Make the environments and models that a benchmark needs, and no others; raise `PreparationError`."""
         self._make("environment", benchmark.environments, str(INSTALL))
-        self._make("model", benchmark.wanted_models(quick=quick), "-m", "models", "fetch")
+        self._make("model", benchmark.wanted_models(quick=quick), "-m", "sourcier.models", "fetch")
 
     def _make(self, kind: str, wanted: Sequence[str], *command: str) -> None:
         if missing := [name for name in wanted if (kind, name) not in self._done]:

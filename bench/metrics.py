@@ -8,7 +8,7 @@ import httpx
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from services.stack.ports import HOST, free_ports
+from sourcier.services.stack.processes.ports import HOST, free_ports
 
 INGESTING = ("ingest", "embed")
 """The services whose metrics a benchmark of ingestion reads."""

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 
 PARTS = {
-    "services.ingest.parsing.zygote": "parsing", "services.ingest": "ingest", "services.embed": "embed",
-    "services.rerank": "rerank", "services.gateway": "gateway", "nats-server": "NATS", "weed": "S3 store",
-    "postgres": "PostgreSQL",
+    "sourcier.services.ingest.parsing.zygote": "parsing", "sourcier.services.ingest": "ingest",
+    "sourcier.services.embed": "embed", "sourcier.services.rerank": "rerank", "sourcier.services.gateway": "gateway",
+    "nats-server": "NATS", "weed": "S3 store", "postgres": "PostgreSQL",
 }
 MEBIBYTE = 2**20
 

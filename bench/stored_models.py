@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from services.chassis.models import ModelStore, root_of
+from sourcier.services.chassis.models.store import ModelStore, root_of
 
 
 def models_root() -> Path:

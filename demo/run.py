@@ -32,18 +32,18 @@ warnings.filterwarnings("ignore", message="Protobuf gencode version")
 
 import click  # noqa: E402 the path comes first
 
-from services.stack.settings import StackSettings  # noqa: E402
-from services.stack.standing import running  # noqa: E402
 from sourcier.cli import output  # noqa: E402
-from sourcier.cli.ask import AnswerWriter  # noqa: E402
+from sourcier.cli.answers.ask import AnswerWriter  # noqa: E402
+from sourcier.cli.documents.files import Selection, select  # noqa: E402
+from sourcier.cli.documents.ingest import ensure_collection, shown, summarise, tell_left_out  # noqa: E402
+from sourcier.cli.documents.ingestion import Ingestion  # noqa: E402
 from sourcier.cli.failure import Failure, explain, root  # noqa: E402
-from sourcier.cli.files import Selection, select  # noqa: E402
-from sourcier.cli.ingest import ensure_collection, shown, summarise, tell_left_out  # noqa: E402
-from sourcier.cli.ingestion import Ingestion  # noqa: E402
 from sourcier.cli.inputs import NOT_UTF8, is_utf8  # noqa: E402
 from sourcier.cli.interrupts import run_interruptible  # noqa: E402
 from sourcier.client import Client  # noqa: E402
 from sourcier.errors import SourcierError  # noqa: E402
+from sourcier.services.stack.settings import StackSettings  # noqa: E402
+from sourcier.services.stack.standing import running  # noqa: E402
 
 HANDBOOK = DEMO / "documents"
 COLLECTION = "demo"
@@ -152,7 +152,7 @@ def stack(*, keep: bool) -> Iterator[tuple[str, bool]]:
 def stack_command(*arguments: str) -> int:
     """Run a command of the stack in front of the person; on Ctrl-C it ends by itself, and is waited for."""
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    process = subprocess.Popen((sys.executable, "-P", "-m", "services.stack", *arguments), env=environment)
+    process = subprocess.Popen((sys.executable, "-P", "-m", "sourcier.services.stack", *arguments), env=environment)
     try:
         return process.wait()
     except KeyboardInterrupt:

@@ -9,26 +9,27 @@ from typing import Any
 
 import click
 
-from eval import datasets, gates
-from eval.analyses import measure_analyses
-from eval.answerability import measure_answerability
-from eval.answers import PARTS, AnswerRun, measure_answers
-from eval.attack_runs import measure_attacks
+from eval import gates
+from eval.answers.analyses import measure_analyses
+from eval.answers.answers import PARTS, AnswerRun, measure_answers
+from eval.answers.faq_closeness import measure_closeness
+from eval.answers.tool_calls import measure_tool_calls
+from eval.attacks.runs import measure_attacks
 from eval.catalogue import EVALUATIONS, EVERYTHING
-from eval.codes import measure_codes
 from eval.enriching import measure_enriching
-from eval.faq_closeness import measure_closeness
-from eval.judging import measure_opinions
-from eval.latency import measure_latency
-from eval.parts import measure_parts
-from eval.refusal_situations import RefusalSets
-from eval.refusals import RefusalRun, measure_offline, measure_through
-from eval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
-from eval.retrieval_plot import plot_retrieval
-from eval.sentences import measure_sentences
+from eval.refusals.answerability import measure_answerability
+from eval.refusals.refusals import RefusalRun, measure_offline, measure_through
+from eval.refusals.situations import RefusalSets
+from eval.retrieval.codes import measure_codes
+from eval.retrieval.latency import measure_latency
+from eval.retrieval.parts import measure_parts
+from eval.retrieval.plot import plot_retrieval
+from eval.retrieval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
+from eval.sentences.judging import measure_opinions
+from eval.sentences.sentences import measure_sentences
+from eval.sets import datasets
 from eval.several import list_all, run_all
 from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
-from eval.tool_calls import measure_tool_calls
 from sourcier import SourcierError
 
 SHARED_DATA = Path("..") / "shared" / "data"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import click
 
-from eval import report
-from eval.corpus import ingest_files
-from eval.retrieval import Progress
+from eval.reporting import report
+from eval.retrieval.retrieval import Progress
+from eval.sets.corpus import ingest_files
 from eval.system import System
 from sourcier import Client
 from sourcier.errors import AlreadyExists

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import click
 
-from eval import report
-from eval.measures import Estimate
+from eval.reporting import report
+from eval.retrieval.measures import Estimate
 
 BASELINE = Path(__file__).parent / "baseline.json"
 FIGURES = Path(__file__).parent / "results" / "figures.json"

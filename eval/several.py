@@ -60,14 +60,15 @@ def _prepare(evaluation: Evaluation) -> bool:
         subprocess.run(command, cwd=ROOT, env=_environment(), check=False).returncode == 0
         for command in (
             (sys.executable, str(INSTALL), "generate"),
-            (sys.executable, "-m", "models", "fetch", *_stack_models()),
+            (sys.executable, "-m", "sourcier.models", "fetch", *_stack_models()),
         )
     )
 
 
 def _stack_models() -> list[str]:
     listed = subprocess.run(
-        (sys.executable, "-m", "services.stack", "models"), cwd=ROOT, env=_environment(), text=True, check=True,
+        (sys.executable, "-m", "sourcier.services.stack", "models"),
+        cwd=ROOT, env=_environment(), text=True, check=True,
         stdout=subprocess.PIPE,
     )
     return listed.stdout.split()

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import grpc.aio
 
-from services.stack import statefile
-from services.stack.settings import REPOSITORY
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
+from sourcier.services.stack import statefile
+from sourcier.services.stack.settings import REPOSITORY
 
 SERVICES = "ingest,embed,rerank,gateway"
 NO_MODEL = "127.0.0.1:9"
@@ -92,7 +92,7 @@ def _stack(command: str, data_dir: Path, *options: str, engine: str, generate: s
     }
     if address := os.environ.get("SOURCIER_GENERATE_URL", generate):
         environment["SOURCIER_GENERATE_URL"] = address
-    arguments = (sys.executable, "-m", "services.stack", command, "--data-dir", str(data_dir), *options)
+    arguments = (sys.executable, "-m", "sourcier.services.stack", command, "--data-dir", str(data_dir), *options)
     return subprocess.run(arguments, env=environment, check=False).returncode
 
 

@@ -7,21 +7,21 @@ from typing import Self
 
 import grpc
 
-from sourcier.agents import AgentCalls
-from sourcier.answers import AnswerCalls
-from sourcier.channel import Channel
-from sourcier.collection import CollectionCalls
-from sourcier.conversations import ConversationCalls
-from sourcier.documents import DocumentCalls
-from sourcier.failures import FailureCalls
-from sourcier.faq import FaqCalls
-from sourcier.jobs import JobCalls
-from sourcier.points import PointCalls
-from sourcier.spaces import SpaceCalls
-from sourcier.targets import Target, checked_tenant, has_scheme, read_target
-from sourcier.transfer import TransferCalls
-from sourcier.units import UnitCalls
-from sourcier.upkeep import UpkeepCalls
+from sourcier.calls.agents import AgentCalls
+from sourcier.calls.answers import AnswerCalls
+from sourcier.calls.collections import CollectionCalls
+from sourcier.calls.conversations import ConversationCalls
+from sourcier.calls.documents import DocumentCalls
+from sourcier.calls.failures import FailureCalls
+from sourcier.calls.faq import FaqCalls
+from sourcier.calls.jobs import JobCalls
+from sourcier.calls.points import PointCalls
+from sourcier.calls.spaces import SpaceCalls
+from sourcier.calls.transfer import TransferCalls
+from sourcier.calls.units import UnitCalls
+from sourcier.calls.upkeep import UpkeepCalls
+from sourcier.connection.channel import Channel
+from sourcier.connection.targets import Target, checked_tenant, has_scheme, read_target
 
 
 class Client(

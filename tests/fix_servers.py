@@ -17,18 +17,18 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.chassis.postgres import migrate
-from services.stack.servers.nats import NatsServer, NatsServerSettings
-from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
-from services.stack.servers.s3 import REGION, S3Server, S3ServerSettings
+from sourcier.services.chassis.postgres.database import migrate
+from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
+from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
+from sourcier.services.stack.servers.s3 import REGION, S3Server, S3ServerSettings
 
-MIGRATIONS = Path(__file__).parents[1] / "services" / "index" / "migrations"
+MIGRATIONS = Path(__file__).parents[1] / "sourcier" / "services" / "index" / "migrations"
 TEMPLATE = "sourcier_template"
 
 
 @dataclass(frozen=True, slots=True)
 class S3Bucket:
-    """A bucket of the test's own: what `services.chassis.objects.ObjectStore.open` asks for."""
+    """A bucket of the test's own: what `sourcier.services.chassis.objects.ObjectStore.open` asks for."""
 
     url: str
     bucket: str

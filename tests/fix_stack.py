@@ -17,9 +17,9 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from services.chassis.models import root_of
 from sourcier import errors
 from sourcier.client import Client
+from sourcier.services.chassis.models.store import root_of
 
 REPOSITORY = Path(__file__).parents[1]
 EMBEDDING_MODEL, LANGUAGE_MODEL = "multilingual-e5-small", "smollm2-135m-instruct"
@@ -81,7 +81,7 @@ def _environment(folder: Path, **variables: str) -> dict[str, str]:
 
 def _up(environment: dict[str, str]) -> None:
     started = subprocess.run(
-        [sys.executable, "-m", "services.stack", "up", "--detach"], cwd=REPOSITORY, env=environment, text=True,
+        [sys.executable, "-m", "sourcier.services.stack", "up", "--detach"], cwd=REPOSITORY, env=environment, text=True,
         capture_output=True, timeout=START_SECONDS_MAX, check=False,
     )
     assert started.returncode == 0, started.stdout + started.stderr
@@ -89,7 +89,8 @@ def _up(environment: dict[str, str]) -> None:
 
 def _down(environment: dict[str, str]) -> None:
     subprocess.run(
-        [sys.executable, "-m", "services.stack", "down"], cwd=REPOSITORY, env=environment, timeout=120, check=False,
+        [sys.executable, "-m", "sourcier.services.stack", "down"],
+        cwd=REPOSITORY, env=environment, timeout=120, check=False,
         capture_output=True,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from services.embed.encoder import Encoded, Encoder, Tokens
+from sourcier.services.embed.encoder import Encoded, Encoder, Tokens
 
 BATCH_TOKENS = 1024
 """The service's own default."""

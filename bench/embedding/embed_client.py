@@ -11,13 +11,14 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from services.chassis import channels, subjects
-from services.chassis.channels import Deadline
-from services.chassis.ids import new_id
-from services.chassis.jetstream import JetStream
-from services.chassis.models import Model
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.models.store import Model
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
 
 REQUEST_TEXTS, REQUESTS_AT_ONCE, BATCH_CHUNKS = 32, 12, 24
 FloatArray = npt.NDArray[np.float32]

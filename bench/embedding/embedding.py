@@ -12,17 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bench import bare_encoder
-from bench.embed_client import EmbedClient, compiles_for_lengths, vectors_of
+from bench.embedding import bare_encoder
+from bench.embedding.embed_client import EmbedClient, compiles_for_lengths, vectors_of
+from bench.embedding.products import PRODUCTS, Products
 from bench.environment import CORES, opened_together, running_stack
 from bench.measuring import Table, interleave
-from bench.peer_embedding import BATCH_SIZES, OnnxRuntimePeer, SentenceTransformers, built, openvino_form, weights
-from bench.products import PRODUCTS, Products
+from bench.peers.embedding import BATCH_SIZES, OnnxRuntimePeer, SentenceTransformers, built, openvino_form, weights
 from bench.stored_models import model_store
 from bench.texts import long_tailed, passages, questions
-from services.chassis.models import Model
-from services.embed.encoder import Encoder
-from services.embed.engines import open_engine
+from sourcier.services.chassis.models.store import Model
+from sourcier.services.embed.encoder import Encoder
+from sourcier.services.embed.engines import open_engine
 
 MODEL = "multilingual-e5-small"
 PEER, DYNAMIC, DEFAULT = "sentence-transformers", "onnxruntime, dynamic int8", "service, default engine, by JetStream"
@@ -33,7 +33,7 @@ SHORT_TEXTS = 20
 SAMPLED = 4
 """Of so many texts one is tried in batches of each size, before any size is chosen."""
 LOAD_PASSES = 56
-"""After so many the commonest lengths of the texts have been compiled for (`services/embed/lengths.py`)."""
+"""After so many the commonest lengths of the texts have been compiled for (`sourcier/services/embed/lengths.py`)."""
 COSINE_MIN, COSINE_MIN_DYNAMIC = 0.95, 0.85
 """Least cosine with fp32 that counts as the same vector; the dynamic form loses more, and is timed all the same."""
 FloatArray = npt.NDArray[np.float32]

@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench import bare_encoder
+from bench.embedding import bare_encoder
 from bench.environment import CORES
 from bench.measuring import Table, interleave
-from bench.peer_embedding import FormError, built
+from bench.peers.embedding import FormError, built
 from bench.stored_models import model_store
 from bench.texts import long_tailed, passages
-from services.chassis.models import Model
-from services.embed.encoder import Encoder, InferenceEngine
-from services.embed.engines import OnnxRuntimeEngine
-from services.embed.null_engine import NullEngine
-from services.embed.openvino_engine import OpenVinoEngine
+from sourcier.services.chassis.models.store import Model
+from sourcier.services.embed.encoder import Encoder, InferenceEngine
+from sourcier.services.embed.engines import OnnxRuntimeEngine
+from sourcier.services.embed.null_engine import NullEngine
+from sourcier.services.embed.openvino_engine import OpenVinoEngine
 
 MODEL = "multilingual-e5-small"
 COSINE_MIN = 0.85
@@ -36,7 +36,7 @@ class Candidate:
     """One way to run the model."""
 
     form: str = "int8"
-    """`fp32` or `int8` of the model store, or a form of `bench.peer_graphs`."""
+    """`fp32` or `int8` of the model store, or a form of `bench.peers.graphs`."""
     engine: str = "openvino"
     streams: int = CORES
     batch_tokens: int = bare_encoder.BATCH_TOKENS

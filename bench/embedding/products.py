@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bench.measuring import Table
-from services.chassis.models import Model
+from sourcier.services.chassis.models.store import Model
 
 PRODUCTS = "the model's products alone, OpenVINO int8"
 """The name in tables."""

@@ -15,18 +15,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench import bare_encoder
+from bench.embedding import bare_encoder
 from bench.environment import CORES
-from bench.generation_settings import holds_facts
+from bench.generation.settings import holds_facts
 from bench.measuring import Table
-from bench.peer_embedding import built
+from bench.peers.embedding import built
 from bench.stored_models import model_store
 from bench.texts import ROOT, SHARED
-from eval.datasets import Dataset, Passage, Question, load
-from eval.measures import ndcg
-from services.chassis.models import Model
-from services.embed.encoder import Encoder, InferenceEngine
-from services.embed.engines import OnnxRuntimeEngine, open_engine
+from eval.retrieval.measures import ndcg
+from eval.sets.datasets import Dataset, Passage, Question, load
+from sourcier.services.chassis.models.store import Model
+from sourcier.services.embed.encoder import Encoder, InferenceEngine
+from sourcier.services.embed.engines import OnnxRuntimeEngine, open_engine
 
 MODEL = "multilingual-e5-small"
 FP32, DEFAULT, DYNAMIC = "fp32", "default engine", "onnxruntime, dynamic int8"

@@ -1,4 +1,6 @@
-"""The prompts that the demo's questions become: `python -m bench.demo_prompts` makes `demo_prompts.json` again.
+"""The prompts that the demo's questions become.
+
+`python -m bench.generation.demo_prompts` writes `demo_prompts.json` again.
 
 Kept in a file, so that a comparison of engines needs no index, and reads the same prompts on every machine.
 """
@@ -10,12 +12,12 @@ import json
 from pathlib import Path
 
 from bench.environment import ROOT, running_stack
-from services.gateway.marking import Marking
-from services.gateway.messages import FRENCH
-from services.gateway.prompt import build_prompt
-from services.index.passages import Passage
 from sourcier.client import Client
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.gateway.phrases import FRENCH
+from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.prompting.prompt import build_prompt
+from sourcier.services.index.search.passages import Passage
 
 FILE = Path(__file__).with_name("demo_prompts.json")
 PASSAGES = 5

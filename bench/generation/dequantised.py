@@ -1,6 +1,6 @@
 """Write an int8 language model of the model store as bfloat16, for peers that run without quantisation.
 
-Runs in the export environment: `python -m bench.dequantised SOURCE TARGET`.
+Runs in the export environment: `python -m bench.generation.dequantised SOURCE TARGET`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from models.language import HEAD, ShardWriter, copy_settings, folder_tensors
+from sourcier.models.exports.language import HEAD, ShardWriter, copy_settings, folder_tensors
 
 
 def main(source: Path, target: Path) -> None:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from bench.environment import opened_together, running_stack
+from bench.generation.vllm_process import vllm
 from bench.measuring import Table, interleave
 from bench.texts import passages
-from bench.vllm_process import vllm
-from services.chassis import channels
-from services.chassis.channels import Deadline
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
 
 MODEL = os.environ.get("SOURCIER_BENCH_LANGUAGE_MODEL", "smollm2-135m-instruct")
 SYSTEM = "Tu réponds uniquement à partir des extraits."

@@ -13,12 +13,12 @@ from typing import Any
 
 import psutil
 
-from bench.demo_prompts import prompts
 from bench.environment import ROOT, opened_together
+from bench.generation.demo_prompts import prompts
+from bench.generation.vllm_process import VllmProcess, vllm
 from bench.measuring import Table
 from bench.stored_models import model_store, models_root
-from bench.vllm_process import VllmProcess, vllm
-from services.generate.settings import RESERVED_CORES
+from sourcier.services.generate.settings import RESERVED_CORES
 
 OURS, THEIRS = "Sourcier's settings", "vLLM, float32, its defaults"
 THREADED = "vLLM, float32, a thread on each core"
@@ -31,7 +31,7 @@ SHARED_WORDS_MIN = 0.2
 GIB = 1 << 30
 BOUNDS = {"max_model_len": 4096, "kv_cache_memory_bytes": GIB, "disable_log_stats": True}
 """What keeps the peer's memory as small as ours; its own would take most of the machine's."""
-LOADING = {"worker_extension_cls": "bench.peer_vllm_loading.Extension"}
+LOADING = {"worker_extension_cls": "bench.peers.vllm_loading.Extension"}
 """So that the peer is compiled once, and not at each start: a minute less."""
 PAUSE_SECONDS = 1.2
 """Before each turn: vLLM's own processes go on looking for messages for a second, on the cores that both have."""
@@ -134,7 +134,7 @@ async def unquantised(model: str) -> Path:
     folder = models_root() / ".bench" / f"{model}-bf16"
     if not (folder / "config.json").is_file():
         process = await asyncio.create_subprocess_exec(
-            str(ROOT / ".venv" / "export" / "bin" / "python"), "-m", "bench.dequantised", str(stored.path),
+            str(ROOT / ".venv" / "export" / "bin" / "python"), "-m", "bench.generation.dequantised", str(stored.path),
             str(folder), cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
         if await process.wait():

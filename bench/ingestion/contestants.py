@@ -11,13 +11,13 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from bench.embedding import MODEL
+from bench.embedding.embedding import MODEL
 from bench.environment import CORES, ROOT
 from bench.line_process import LineProcess, line_process
-from bench.peer_embedding import built, openvino_form
+from bench.peers.embedding import built, openvino_form
 from bench.stored_models import model_store
 from bench.texts import sheets
-from services.chassis.models import Model
+from sourcier.services.chassis.models.store import Model
 
 CHUNK_TOKENS, OVERLAP_TOKENS = 384, 32
 BATCHES = {"llamaindex": (10, 1), "haystack": (32, 1)}

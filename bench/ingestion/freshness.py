@@ -13,9 +13,9 @@ from obstore.store import S3Store
 from bench.environment import running_stack
 from bench.measuring import Table
 from bench.texts import passages
-from services.stack.servers.s3 import REGION
 from sourcier.client import Client
 from sourcier.errors import SourcierError
+from sourcier.services.stack.servers.s3 import REGION
 
 DOCUMENTS = 100
 P95_SECONDS_MAX = 3.0

@@ -17,15 +17,15 @@ from statistics import fmean
 import psycopg
 
 from bench import metrics
-from bench.embedding import MODEL
+from bench.embedding.embedding import MODEL
 from bench.environment import asked_numbers, running_stack
 from bench.generated import documents
 from bench.measuring import Curve, Table
 from bench.processes import usage
-from services.chassis.models import NULL_PRECISION
-from services.chassis.postgres import Connection, Database, DatabaseSettings
-from services.index import spaces
 from sourcier.client import Client
+from sourcier.services.chassis.models.store import NULL_PRECISION
+from sourcier.services.chassis.postgres.database import Connection, Database, DatabaseSettings
+from sourcier.services.index.spaces import spaces
 
 COMMITTED = "sourcier_freshness_seconds_count{bulk}"
 SENDERS = 8

@@ -15,11 +15,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from bench import ingestion_rows, metrics
-from bench.embed_client import compiles_for_lengths
-from bench.embedding import COSINE_MIN_DYNAMIC
+from bench import metrics
+from bench.embedding.embed_client import compiles_for_lengths
+from bench.embedding.embedding import COSINE_MIN_DYNAMIC
+from bench.embedding.products import PRODUCTS, Products
 from bench.environment import CORES, opened_together, running_stack
-from bench.ingestion_peers import (
+from bench.ingestion import rows as ingestion_rows
+from bench.ingestion.contestants import (
     BATCHES,
     CHUNK_TOKENS,
     LABELS,
@@ -33,7 +35,6 @@ from bench.ingestion_peers import (
     packaged_model,
 )
 from bench.measuring import Table, interleave
-from bench.products import PRODUCTS, Products
 from bench.texts import sheets
 from sourcier.client import Client
 from sourcier.gateway.v1 import knowledge_pb2

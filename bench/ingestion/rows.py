@@ -8,10 +8,10 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from bench.embedding import FloatArray
-from services.chassis import channels
-from services.chassis.channels import Deadline
+from bench.embedding.embedding import FloatArray
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
 
 COSINE_MIN = 0.97
 """Dynamic int8 rounds by what else is in a batch, and the default engine runs another int8 file."""

@@ -13,24 +13,24 @@ from typing import TypeVar
 
 from bench import metrics
 from bench.environment import running_stack
-from bench.growth import NULL_STACK
-from bench.ingestion import edition, load
-from bench.ingestion_peers import packaged_model
+from bench.ingestion.contestants import packaged_model
+from bench.ingestion.growth import NULL_STACK
+from bench.ingestion.ingestion import edition, load
 from bench.measuring import Table
 from bench.processes import usage
 from bench.texts import sheets
-from services.chassis.models import NULL_PRECISION, ModelStore
-from services.embed.encoder import Encoder
-from services.embed.engines import open_engine
-from services.index.analyser import analyse_passage
-from services.index.language import detect
-from services.index.lexical_entries import lexical_entry
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.chunking.cutting import cut
-from services.ingest.parsing.plain import parse_text
-from services.ingest.parsing.source import Source
-from services.ingest.tokens import TokenCounter
 from sourcier.client import Client
+from sourcier.services.chassis.models.store import NULL_PRECISION, ModelStore
+from sourcier.services.embed.encoder import Encoder
+from sourcier.services.embed.engines import open_engine
+from sourcier.services.index.language.analyser import analyse_passage
+from sourcier.services.index.language.recognition import detect
+from sourcier.services.index.lexical.entries import lexical_entry
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.chunking.cutting import cut
+from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.text.plain import parse_text
+from sourcier.services.ingest.tokens import TokenCounter
 
 STAGES = ("parse", "chunk", "embed", "index")
 BATCH_TEXTS = 4

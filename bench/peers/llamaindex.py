@@ -17,7 +17,7 @@ from llama_index.core.node_parser import SentenceSplitter  # type: ignore[import
 from llama_index.core.schema import MetadataMode  # type: ignore[import-not-found]
 from llama_index.vector_stores.postgres import PGVectorStore  # type: ignore[import-not-found]
 
-from bench.peer_onnx import OnnxEmbedder, serve
+from bench.peers.onnx import OnnxEmbedder, serve
 
 
 class OnnxEmbedding(BaseEmbedding):  # type: ignore[misc]

@@ -1,6 +1,6 @@
 """The model in int8 as sentence-transformers' documentation makes it for OpenVINO, calibrated with our own texts.
 
-Runs in the peers' environment: `python -m bench.peer_openvino_form WEIGHTS TEXTS TARGET`, the texts a JSON list.
+Runs in the peers' environment: `python -m bench.peers.openvino_form WEIGHTS TEXTS TARGET`, the texts a JSON list.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sentence_transformers import export_static_quantized_openvino_model  # type: ignore[import-not-found]
 
-from bench.peer_sentence_transformers import pooled
+from bench.peers.sentence_transformers import pooled
 
 
 def main(weights: str, texts: str, target: str) -> None:

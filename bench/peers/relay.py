@@ -1,4 +1,4 @@
-"""The peer: an engine and a relay of bare grpc.aio, one message a token: `python -m bench.peer_relay engine|relay …`.
+"""The peer: an engine and a relay of bare grpc.aio, one message a token: `python -m bench.peers.relay engine|relay …`.
 
 What a programmer writes first, and what streams cost without a service around them; on uvloop where it can be
 imported, as the services are. Each prints its port and serves until it is stopped.

@@ -3,7 +3,7 @@
 It takes its own time, so that a process's start and its pipes are not counted against it. A line is JSON: `texts`, a
 list's name; `batch_size`; `one_by_one` for a call a text; `save`, where the vectors are to go.
 
-A folder of weights is run by torch, in float32; a file that `bench.peer_openvino_form` made by OpenVINO, in int8.
+A folder of weights is run by torch, in float32; a file that `bench.peers.openvino_form` made by OpenVINO, in int8.
 """
 
 import json

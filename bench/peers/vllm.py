@@ -16,10 +16,10 @@ import time
 from typing import Any
 
 from bench.stored_models import model_store
-from services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
-from services.generate.vllm_core import start
-from services.generate.vllm_engine import VllmOptions, engine_arguments
-from services.generate.weights import locate
+from sourcier.services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
+from sourcier.services.generate.vllm.core import start
+from sourcier.services.generate.vllm.engine import VllmOptions, engine_arguments
+from sourcier.services.generate.vllm.weights import locate
 
 
 async def main(asked: dict[str, Any]) -> None:

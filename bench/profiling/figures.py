@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.figures import number
-from bench.profiles import Profile
+from bench.profiling.profiles import Profile
+from bench.publishing.figures import number
 
 FILE_NAME = "profile.json"
 

@@ -6,7 +6,7 @@ import zlib
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from bench.sampling import Stacks, owner
+from bench.profiling.sampling import Stacks, owner
 
 WIDTH, ROW, TOP = 1200, 17, 40
 SHARE_MIN = 0.004

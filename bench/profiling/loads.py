@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from bench.embedding import MODEL
+from bench.embedding.embedding import MODEL
 from bench.generated import documents
 from bench.texts import questions, sheets
-from services.chassis.models import NULL_PRECISION
 from sourcier.client import Client
+from sourcier.services.chassis.models.store import NULL_PRECISION
 
 UPLOADS_AT_ONCE = 8
 ROUND_FILES = 12

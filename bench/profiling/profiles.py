@@ -11,10 +11,11 @@ from pathlib import Path
 
 import psutil
 
-from bench import metrics, sampling
+from bench import metrics
 from bench.environment import running_stack
-from bench.loads import STACKS, Done, opened
-from bench.sampling import NoSamples, Stacks
+from bench.profiling import sampling
+from bench.profiling.loads import STACKS, Done, opened
+from bench.profiling.sampling import NoSamples, Stacks
 
 SERVICES = ("gateway", "embed", "rerank", "ingest")
 CLIENTS = 4

@@ -1,4 +1,6 @@
-"""Say where the time goes: `python -m bench.profiling query|ingest [--seconds N] [--before FILE] [--publish]`.
+"""Say where the time goes.
+
+`python -m bench.profiling.profiling query|ingest [--seconds N] [--before FILE] [--publish]`
 
 Runs a stack, works it with one client and then with several, and writes a page with the time by stage, the processor
 time by process and what the processes were doing, with a flame graph for each service. `--before` names the
@@ -18,16 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from bench.environment import machine
-from bench.figures import day, described, escaped, number
-from bench.flames import flame_graph
-from bench.loads import LOADS
 from bench.measuring import percentile
-from bench.profile_figures import FILE_NAME, Figures
-from bench.profiles import Profile, profile
-from bench.publishing import DOCS, place_of
+from bench.profiling.figures import FILE_NAME, Figures
+from bench.profiling.flames import flame_graph
+from bench.profiling.loads import LOADS
+from bench.profiling.profiles import Profile, profile
+from bench.profiling.sampling import shares
+from bench.publishing.figures import day, described, escaped, number
+from bench.publishing.publishing import DOCS, place_of
 from bench.results import RESULTS, now
-from bench.sampling import shares
-from eval.blocks import markdown_table, write_block
+from eval.reporting.blocks import markdown_table, write_block
 
 ROWS_MAX = 14
 SHARE_MIN = 0.01
@@ -37,7 +39,7 @@ SAMPLES_MIN = 50
 
 def main() -> int:
     """Measure and write the page."""
-    parser = argparse.ArgumentParser(prog="bench.profiling", description=__doc__,
+    parser = argparse.ArgumentParser(prog="bench.profiling.profiling", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=sorted(LOADS))
     parser.add_argument("--seconds", type=float, default=20.0,
@@ -60,7 +62,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted; the stack is stopped", file=sys.stderr)
         return 130
-    command = f"python -m bench.profiling {arguments.kind} --seconds {arguments.seconds:g}"
+    command = f"python -m bench.profiling.profiling {arguments.kind} --seconds {arguments.seconds:g}"
     origin = f"{day(started)} · {described(on)} · `{command}`"
     folder = RESULTS / f"profile-{arguments.kind}-{time.strftime('%Y-%m-%dT%H%M%S')}"
     page = folder / "profile.md"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PY_SPY = ROOT / ".venv" / "profile" / "bin" / "py-spy"
 SAMPLES_A_SECOND = 100
 START_SECONDS_MAX = 60.0
@@ -114,7 +114,7 @@ def owner(frame: str) -> str:
         return "native"
     file = found["file"].removesuffix(".py")
     parts = file.split("/")
-    if parts[0] in {"services", "sourcier"}:
+    if parts[0] == "sourcier":
         return ".".join(parts)
     return "standard library" if len(parts) == 1 or parts[0] in STANDARD else parts[0]
 

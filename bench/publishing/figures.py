@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.measuring import Table, percentile
 from bench.results import Outcome, Result
-from eval.blocks import markdown_table
+from eval.reporting.blocks import markdown_table
 
 REACHED, MISSED = "reached", "**missed**"
 

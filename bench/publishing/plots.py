@@ -14,7 +14,7 @@ from typing import Any
 from bench.measuring import Curve, Table
 from bench.results import Result
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv" / "report" / "bin" / "python"
 DRAW_SECONDS_MAX = 300.0
 CONTESTANTS_MAX = 14
@@ -50,9 +50,9 @@ def draw(plots: Sequence[dict[str, Any]], folder: Path) -> None:
         drawn = subprocess.run((str(PYTHON), str(ROOT / "bench" / "drawing.py"), str(folder)), input=json.dumps(plots),
                                capture_output=True, text=True, timeout=DRAW_SECONDS_MAX, check=False)
     except subprocess.TimeoutExpired as error:
-        raise NoPlots(f"bench/drawing.py had not ended after {DRAW_SECONDS_MAX:.0f} s") from error
+        raise NoPlots(f"bench/publishing/drawing.py had not ended after {DRAW_SECONDS_MAX:.0f} s") from error
     if drawn.returncode:
-        raise NoPlots(f"bench/drawing.py failed: {drawn.stderr.strip()[-400:]}")
+        raise NoPlots(f"bench/publishing/drawing.py failed: {drawn.stderr.strip()[-400:]}")
 
 
 def slug(*parts: str) -> str:

@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import figures
 from bench.catalogue import BENCHMARKS
-from bench.plots import NoPlots, draw, plots_of
+from bench.publishing import figures
+from bench.publishing.plots import NoPlots, draw, plots_of
 from bench.results import Outcome, Result
-from eval.blocks import markdown_table, write_block
-from services.chassis.processor import without_int8_products
+from eval.reporting.blocks import markdown_table, write_block
+from sourcier.services.chassis.models.processor import without_int8_products
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 MAIN, PAGES, KEPT = "PERFORMANCE.md", "performance", "targets.json"
 
 

@@ -1,4 +1,4 @@
-"""Tables and plots of result files: `python -m bench.report RESULTS.jsonl [MORE.jsonl …] [--publish]`.
+"""Tables and plots of result files: `python -m bench.publishing.report RESULTS.jsonl [MORE.jsonl …] [--publish]`.
 
 Of several files, the latest result of each benchmark counts. The report is written beside the first file; `--publish`
 also puts each benchmark's tables into its page of docs/performance, and all targets into docs/PERFORMANCE.md.
@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import figures, publishing
 from bench.catalogue import BENCHMARKS
-from bench.plots import NoPlots, draw, plots_of
+from bench.publishing import figures, publishing
+from bench.publishing.plots import NoPlots, draw, plots_of
 from bench.results import Outcome, Result, in_order, read
 
 
 def main() -> int:
     """Write the report; 2 where a file cannot be read."""
-    parser = argparse.ArgumentParser(prog="bench.report", description=__doc__)
+    parser = argparse.ArgumentParser(prog="bench.publishing.report", description=__doc__)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS.jsonl")
     parser.add_argument("--publish", action="store_true", help="put the figures into the documentation, too")
     arguments = parser.parse_args()

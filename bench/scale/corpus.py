@@ -20,10 +20,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from bench.scale_passages import FloatArray, RealTexts
-from services.index.analyser import Analysis, analyse_passage, passage_stems
-from services.index.stop_words import STOP_WORDS
-from services.index.words import split_words
+from bench.scale.passages import FloatArray, RealTexts
+from sourcier.services.index.language.analyser import Analysis, analyse_passage, passage_stems
+from sourcier.services.index.language.stop_words import STOP_WORDS
+from sourcier.services.index.language.words import split_words
 
 BLOCK = 2_000
 """Chunks made at once; the same numbers give the same chunks, whatever the size of the corpus."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import time
 
-from bench.scale_corpus import DOCUMENT, GrownCorpus
-from bench.scale_load import CHUNKING, TENANT, LoadedIndex
-from services.chassis.ids import new_id
-from services.chassis.postgres import ALL_TENANTS
-from services.index import batches, collection_deletions, collections, frequencies, versions
-from services.index.batches import Batch, IndexedChunk
-from services.index.versions import NewVersion
+from bench.scale.corpus import DOCUMENT, GrownCorpus
+from bench.scale.loading import CHUNKING, TENANT, LoadedIndex
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.index.collections import collections, versions
+from sourcier.services.index.collections.versions import NewVersion
+from sourcier.services.index.documents import deletions as collection_deletions
+from sourcier.services.index.lexical import frequencies
+from sourcier.services.index.pipeline import batches
+from sourcier.services.index.pipeline.batches import Batch, IndexedChunk
 
 INSERTED = "inserted"
 """A collection of their own, so that what is searched stays as it is; the tables and indexes are the same."""

@@ -17,16 +17,17 @@ import numpy as np
 import numpy.typing as npt
 from psycopg import sql
 
-from bench import scale_rows
-from bench.scale_corpus import BLOCK
-from bench.scale_passages import RealTexts
+from bench.scale import rows as scale_rows
+from bench.scale.corpus import BLOCK
+from bench.scale.passages import RealTexts
 from bench.texts import ROOT
-from services.chassis.ids import new_id
-from services.chassis.postgres import ALL_TENANTS, Connection, Database, DatabaseSettings, migrate
-from services.index import collections, spaces
-from services.index.collections import Chunking, Collection
-from services.index.spaces import EmbeddingSpace, StoredSpace
-from services.stack.servers.postgres import PostgresServer
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database, DatabaseSettings, migrate
+from sourcier.services.index.collections import collections
+from sourcier.services.index.collections.collections import Chunking, Collection
+from sourcier.services.index.spaces import spaces
+from sourcier.services.index.spaces.spaces import EmbeddingSpace, StoredSpace
+from sourcier.services.stack.servers.postgres import PostgresServer
 
 TENANT, COLLECTION = "bench", "default"
 CHUNKING = Chunking(method="hybrid", unit="tokens", target=300, overlap=0, maximum=480)
@@ -71,7 +72,7 @@ class LoadedIndex:
 async def loaded_index(server: PostgresServer, real: RealTexts, *, size: int, kept: Path) -> AsyncIterator[LoadedIndex]:
     """Yield a database with `size` chunks; one that a run before has filled is taken as it is."""
     url = await server.create_database(f"grown_{size}")
-    await migrate(url, ROOT / "services" / "index" / "migrations")
+    await migrate(url, ROOT / "sourcier" / "services" / "index" / "migrations")
     vectors_file, figures = kept / f"grown-{size}-vectors.npy", kept / f"grown-{size}-loading.json"
     settings = DatabaseSettings(
         url=url, connections_max=CONNECTIONS_MAX, statement_timeout_seconds=600, idle_transaction_timeout_seconds=600

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bench.environment import running_stack
 from bench.measuring import Curve, Table, percentile
-from bench.scale import FULL, QUICK
-from bench.scale_load import TENANT, loaded_index
-from bench.scale_passages import RealTexts, real_texts
-from bench.scale_search import CLIENTS, by_size, timed_under_load, under_load
-from bench.scale_server import asked_sizes, scale_server
-from bench.search_parts import bare_search, in_turn
+from bench.scale.loading import TENANT, loaded_index
+from bench.scale.passages import RealTexts, real_texts
+from bench.scale.scale import FULL, QUICK
+from bench.scale.searching import CLIENTS, by_size, timed_under_load, under_load
+from bench.scale.server import asked_sizes, scale_server
+from bench.search.parts import bare_search, in_turn
 from sourcier.client import Client
 
 PARTS_RATIO_MAX = 1.2

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench.embedding import MODEL
+from bench.embedding.embedding import MODEL
 from bench.texts import ROOT, SEED, SHARED, questions
-from eval.encoding import OfflineEncoder, TokenRows
+from eval.retrieval.encoding import OfflineEncoder, TokenRows
 
 FloatArray = npt.NDArray[np.float32]
 

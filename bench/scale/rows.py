@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from bench.scale_corpus import BLOCK, DOCUMENT, Block, GrownCorpus, VectorBlock, identifier
-from bench.scale_passages import RealTexts
-from services.chassis.postgres_types import half_vector
-from services.index.lexical_entries import lexeme, lexical_entry
+from bench.scale.corpus import BLOCK, DOCUMENT, Block, GrownCorpus, VectorBlock, identifier
+from bench.scale.passages import RealTexts
+from sourcier.services.chassis.postgres.types import half_vector
+from sourcier.services.index.lexical.entries import lexeme, lexical_entry
 
 SHARES = {"0.1 %": 1_000, "1 %": 100, "10 %": 10, "100 %": 1}
 """Filters by a document's metadata: one document in so many has the key."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from bench.measuring import Curve, Table, percentile
-from bench.scale_corpus import GrownCorpus
-from bench.scale_insert import insert
-from bench.scale_load import LoadedIndex, loaded_index
-from bench.scale_passages import RealTexts, real_texts
-from bench.scale_search import CLIENTS, FILTERS, Searches, by_size, timed_under_load, under_load
-from bench.scale_server import asked_sizes, scale_server
-from bench.scale_variants import Comparison
+from bench.scale.corpus import GrownCorpus
+from bench.scale.inserting import insert
+from bench.scale.loading import LoadedIndex, loaded_index
+from bench.scale.passages import RealTexts, real_texts
+from bench.scale.searching import CLIENTS, FILTERS, Searches, by_size, timed_under_load, under_load
+from bench.scale.server import asked_sizes, scale_server
+from bench.scale.variants import Comparison
 
 RECALL_MIN = 0.95
 DENSE_P95_MS, LEXICAL_P95_MS = 25.0, 60.0

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.measuring import Table, percentile
-from bench.scale_corpus import DOCUMENT, identifier
-from bench.scale_load import COLLECTION, TENANT, LoadedIndex
-from bench.scale_passages import RealTexts
-from bench.scale_rows import SHARES, has_share
-from services.index import lexical, search
-from services.index.filters import Filters
-from services.index.search import QuestionVector, SearchRequest
+from bench.scale.corpus import DOCUMENT, identifier
+from bench.scale.loading import COLLECTION, TENANT, LoadedIndex
+from bench.scale.passages import RealTexts
+from bench.scale.rows import SHARES, has_share
+from sourcier.services.index.search import lexical, search
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.search import QuestionVector, SearchRequest
 
 LIMIT = 10
 CLIENTS = (1, 4, 16)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bench.environment import asked_numbers
 from bench.harness import FOLDER_VARIABLE
-from bench.scale_corpus import DOCUMENT
-from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
+from bench.scale.corpus import DOCUMENT
+from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 
 
 def asked_sizes(default: Sequence[int]) -> tuple[int, ...]:

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.measuring import Curve, Table, percentile
-from bench.scale_corpus import GrownCorpus
-from bench.scale_insert import BLOCK_NUMBER
-from bench.scale_load import TENANT, LoadedIndex
-from bench.scale_search import LIMIT, nearest
-from services.chassis.postgres import Connection
-from services.chassis.postgres_types import half_vector
+from bench.scale.corpus import GrownCorpus
+from bench.scale.inserting import BLOCK_NUMBER
+from bench.scale.loading import TENANT, LoadedIndex
+from bench.scale.searching import LIMIT, nearest
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.types import half_vector
 
 BREADTHS = (40, 100, 200, 400)
 """`hnsw.ef_search`."""

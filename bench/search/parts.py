@@ -16,18 +16,18 @@ import psycopg
 from psycopg.pq import Format, PipelineStatus
 
 from bench.stored_models import model_store
-from services.chassis.models import Model
-from services.chassis.postgres import Connection, Database, DatabaseSettings
-from services.embed.encoder import Encoded, Encoder
-from services.embed.engines import open_engine
-from services.embed.settings import EmbedSettings
-from services.gateway.retrieval import CANDIDATE_HEADS
-from services.index import search
-from services.index.collections import DEFAULT_COLLECTION
-from services.index.search import QuestionVector, SearchRequest, SearchResult
-from services.rerank.late_interaction import LateInteractionRanker
-from services.rerank.ranker import Candidate, Question
 from sourcier.client import Client
+from sourcier.services.chassis.models.store import Model
+from sourcier.services.chassis.postgres.database import Connection, Database, DatabaseSettings
+from sourcier.services.embed.encoder import Encoded, Encoder
+from sourcier.services.embed.engines import open_engine
+from sourcier.services.embed.settings import EmbedSettings
+from sourcier.services.gateway.retrieval.retriever import CANDIDATE_HEADS
+from sourcier.services.index.collections.collections import DEFAULT_COLLECTION
+from sourcier.services.index.search import search
+from sourcier.services.index.search.search import QuestionVector, SearchRequest, SearchResult
+from sourcier.services.rerank.late_interaction import LateInteractionRanker
+from sourcier.services.rerank.ranker import Candidate, Question
 
 CANDIDATES = 20
 WARM = 10

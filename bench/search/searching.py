@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping
 
 from bench.environment import running_stack
-from bench.ingestion import load
+from bench.ingestion.ingestion import load
 from bench.measuring import Table, percentile
-from bench.search_parts import CANDIDATES, WARM, bare_search, in_turn
+from bench.search.parts import CANDIDATES, WARM, bare_search, in_turn
 from bench.texts import questions, sheets
 from sourcier.client import Client
 from sourcier.options import SearchModeName

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.environment import ROOT, running_stack
-from bench.ingestion import load
+from bench.ingestion.ingestion import load
 from bench.measuring import Table, percentile
-from bench.streams import SCRIPTED_LIMITS, Processes, Reading, read_all
-from services.chassis.channels import open_channel
+from bench.streaming.streams import SCRIPTED_LIMITS, Processes, Reading, read_all
 from sourcier.client import Client
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
 
 TOKENS_PER_SECOND = 50
 TOKENS = 256

@@ -1,7 +1,8 @@
 """Memory over many streams that their clients cancel: before the first token and in the middle, in turn; then as many
 while the engine has no room for them.
 
-gRPC's Python leaks both (grpc #43360, #43462) where they are not ended as `services/chassis/unbroken.py` says. A client
+gRPC's Python leaks both (grpc #43360, #43462) where they are not ended as
+`sourcier/services/chassis/grpc/unbroken.py` says. A client
 that cancels looks like one whose line broke, so that each answer goes on for a second without a reader, is then
 stopped, and its generation aborted.
 """
@@ -20,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.measuring import Curve, Table
-from bench.streaming import Way, relayed
-from services.stack.ports import free_ports
+from bench.streaming.streaming import Way, relayed
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.stack.processes.ports import free_ports
 
 STREAMS, STREAMS_QUICK = 100_000, 1_000
 SECONDS_MAX = 330.0

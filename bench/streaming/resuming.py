@@ -18,14 +18,14 @@ from typing import Any
 import psutil
 
 from bench.measuring import Table, interleave, percentile
-from services.chassis.channels import open_channel
-from services.chassis.serving import Server
-from services.gateway.answer_log import AnswerLog
-from services.gateway.answer_messages import EventStream
-from services.gateway.answers import Answers
-from services.gateway.events import Event, Finished, Outcome, Token
-from services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.gateway.contract.answers import EventStream
+from sourcier.services.gateway.events import Event, Finished, Outcome, Token
+from sourcier.services.gateway.live.answers import Answers
+from sourcier.services.gateway.live.log import AnswerLog
+from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 
 TOKENS_PER_SECOND = 50
 STREAMS = 20

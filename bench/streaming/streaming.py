@@ -1,8 +1,9 @@
 """What the way from the language model's tokens to a client adds: delay, CPU, and how much passes at all.
 
 A scripted engine in a process of its own says when it began, so that each token is known to be due. Its tokens go
-through the gateway's own server, client, ownership and copy (`bench/token_relay.py`), beside an engine and a relay of
-bare grpc.aio (`bench/peer_relay.py`). The sentence check is not on this way: `bench/streaming_ask.py` has it.
+through the gateway's own server, client, ownership and copy (`bench/streaming/token_relay.py`), beside an engine and
+a relay of bare grpc.aio (`bench/peers/relay.py`). The sentence check is not on this way:
+`bench/streaming/asking.py` has it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ import psutil
 
 from bench.environment import opened_together
 from bench.measuring import Curve, Table, percentile
-from bench.streams import Processes, Reading, read_all, running, scripted_generate
-from services.chassis.channels import open_channel
-from services.stack.servers.nats import NatsServer, NatsServerSettings
+from bench.streaming.streams import Processes, Reading, read_all, running, scripted_generate
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 
 TOKENS_PER_SECOND = 50
 TOKENS, TOKENS_QUICK, TOKENS_SLOW = 256, 64, 96
@@ -41,7 +42,7 @@ SLOW_ROUNDS, SLOW_ROUNDS_QUICK = 9, 1
 """Of each kind, shorter than the others: one pause of the machine decides the p99 of the round that it falls into, and
 the median of two rounds is their mean."""
 OLDER_POLLER = {"GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener"}
-"""What our services set for themselves (services/chassis/__init__.py); the bare relay is as it comes."""
+"""What our services set for themselves (sourcier/services/chassis/__init__.py); the bare relay is as it comes."""
 GATHERED = (1_000_000, 11_000, 8_000, 6_500, 5_000)
 """Messages a second from which on the generate service gathers tokens; the first is never reached."""
 
@@ -107,7 +108,7 @@ async def relayed(
                 (child for child in children if "nats-server" in child.name()), key=psutil.Process.create_time
             ).pid
         processes["gateway"], port = await opened.enter_async_context(
-            running("bench.token_relay", *arguments, uvloop=uvloop, variables=variables)
+            running("bench.streaming.token_relay", *arguments, uvloop=uvloop, variables=variables)
         )
         channel = open_channel(f"127.0.0.1:{port}")
         opened.push_async_callback(channel.close)
@@ -121,10 +122,10 @@ async def bare(*, uvloop: bool = True, variables: Mapping[str, str] | None = Non
     """Open the peer's way."""
     async with AsyncExitStack() as opened:
         engine, engine_port = await opened.enter_async_context(running(
-            "bench.peer_relay", "engine", uvloop=uvloop, variables=variables
+            "bench.peers.relay", "engine", uvloop=uvloop, variables=variables
         ))
         relay, port = await opened.enter_async_context(
-            running("bench.peer_relay", "relay", f"127.0.0.1:{engine_port}", uvloop=uvloop, variables=variables)
+            running("bench.peers.relay", "relay", f"127.0.0.1:{engine_port}", uvloop=uvloop, variables=variables)
         )
         channel = open_channel(f"127.0.0.1:{port}")
         opened.push_async_callback(channel.close)

@@ -18,12 +18,12 @@ from typing import Any
 import psutil
 
 from bench.environment import ROOT
-from services.chassis.channels import open_channel
-from services.stack.ports import free_ports
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.stack.processes.ports import free_ports
 
 STREAM_SECONDS_MAX = 300.0
 START_SECONDS_MAX = 60.0
-LAUNCH = ROOT / "services" / "stack" / "launch.py"
+LAUNCH = ROOT / "sourcier" / "services" / "stack" / "processes" / "launch.py"
 WITHOUT_UVLOOP = (
     "import runpy, sys; sys.modules['uvloop'] = None; sys.argv = sys.argv[1:]; "
     "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
@@ -111,7 +111,7 @@ async def scripted_generate(
     file = folder / f"script-{port}.json"
     file.write_text(json.dumps(script, ensure_ascii=False), encoding="utf-8")
     address = f"127.0.0.1:{port}"
-    async with running("services.generate", uvloop=uvloop, prints_port=False, variables={
+    async with running("sourcier.services.generate", uvloop=uvloop, prints_port=False, variables={
         "SOURCIER_GENERATE_ENGINE": "scripted", "SOURCIER_GENERATE_SCRIPT_FILE": str(file),
         "SOURCIER_GENERATE_LISTEN": address, **SCRIPTED_LIMITS, **(variables or {}),
     }) as (pid, _):

@@ -1,7 +1,7 @@
 """The gateway's way of an answer without search and check: `Generate` → answer in the making → client, token by token.
 
 Everything is the gateway's own but what makes the answer: server, client of the generate service, ownership, copy in
-NATS. `python -m bench.token_relay GENERATE [NATS]` prints its port and serves until it is stopped.
+NATS. `python -m bench.streaming.token_relay GENERATE [NATS]` prints its port and serves until it is stopped.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from typing import Any
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.lifecycle import freeze_start_up, loop_factory
-from services.chassis.serving import Server, tenant_of
-from services.gateway.answer_log import AnswerLog
-from services.gateway.answers import Answers
-from services.gateway.events import Event, Finished, Outcome, Token
-from services.gateway.peers import Generation, Limits, Peers, SamplingOptions
-from services.gateway.prompt import Prompt
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.serving import Server, tenant_of
+from sourcier.services.chassis.lifecycle import freeze_start_up, loop_factory
+from sourcier.services.gateway.events import Event, Finished, Outcome, Token
+from sourcier.services.gateway.live.answers import Answers
+from sourcier.services.gateway.live.log import AnswerLog
+from sourcier.services.gateway.peers.services import Generation, Limits, Peers, SamplingOptions
+from sourcier.services.gateway.prompting.prompt import Prompt
 
 CALLS_MAX = 5_000
 TOKENS_MAX = 100_000

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import click
 
-from eval import handbook, report
-from eval.answers import ANSWER_SECONDS_MAX, Wanted, handbook_questions
-from eval.corpus import ingest_files
+from eval.answers.answers import ANSWER_SECONDS_MAX, Wanted, handbook_questions
 from eval.kept import Kept
-from eval.retrieval import RESULTS, Progress
+from eval.reporting import report
+from eval.retrieval.retrieval import RESULTS, Progress
+from eval.sets import handbook
+from eval.sets.corpus import ingest_files
 from eval.system import System
 from sourcier import Client
 from sourcier.errors import SourcierError

@@ -13,14 +13,17 @@ from pathlib import Path
 
 import click
 
-from eval import corpus, direct, gates, handbook, report
-from eval.datasets import Dataset, Question
-from eval.direct import Looked
+from eval import gates
+from eval.answers import direct
+from eval.answers.direct import Looked
 from eval.gates import Figure
-from eval.json_lines import read_rows
 from eval.kept import Kept
-from eval.measures import estimate
-from eval.retrieval import RESULTS, Progress
+from eval.reporting import report
+from eval.retrieval.measures import estimate
+from eval.retrieval.retrieval import RESULTS, Progress
+from eval.sets import corpus, handbook
+from eval.sets.datasets import Dataset, Question
+from eval.sets.json_lines import read_rows
 from eval.system import System
 from sourcier import Client
 from sourcier.errors import SourcierError
@@ -30,7 +33,7 @@ COLLECTION = "eval-answers"
 PASSAGES = 160
 REMOVED_EVERY = 8
 """Of the passages, one in so many is left out of the collection, and its questions are to be refused."""
-FOLLOW_UPS = Path(__file__).parent / "data" / "follow_ups.jsonl"
+FOLLOW_UPS = Path(__file__).parents[1] / "data" / "follow_ups.jsonl"
 ANSWER_SECONDS_MAX = 300.0
 DIRECT_ENTRIES = 40
 """Of the FAQ; each is asked in four other writings, and as what only looks like it."""

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from eval import report
-from eval.datasets import Question
-from eval.near_misses import near_misses, rewritten
-from services.index.learned_responses import question_key
+from eval.reporting import report
+from eval.sets.datasets import Question
+from eval.sets.near_misses import near_misses, rewritten
 from sourcier import Client
 from sourcier.errors import AlreadyExists, SourcierError
+from sourcier.services.index.curation.learned_responses import question_key
 
 AGENT = "eval-answers"
 AGAIN, NEAR_MISS = "asked again", "another number or name"

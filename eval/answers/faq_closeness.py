@@ -13,11 +13,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from eval import report
-from eval.datasets import Dataset, Question
-from eval.encoding import FloatArray, OfflineEncoder
-from eval.near_misses import near_misses
-from eval.retrieval import RESULTS, Progress
+from eval.reporting import report
+from eval.retrieval.encoding import FloatArray, OfflineEncoder
+from eval.retrieval.retrieval import RESULTS, Progress
+from eval.sets.datasets import Dataset, Question
+from eval.sets.near_misses import near_misses
 
 SIMILARITIES = (0.88, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95)
 

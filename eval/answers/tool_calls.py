@@ -13,22 +13,32 @@ from pathlib import Path
 
 import click
 
-from eval import handbook, report
-from eval.answers import ANSWER_SECONDS_MAX, FAILED, Judged, Wanted, answers_table, failure, handbook_questions, judge
+from eval.answers.answers import (
+    ANSWER_SECONDS_MAX,
+    FAILED,
+    Judged,
+    Wanted,
+    answers_table,
+    failure,
+    handbook_questions,
+    judge,
+)
 from eval.kept import Kept
-from eval.retrieval import RESULTS, Progress
+from eval.reporting import report
+from eval.retrieval.retrieval import RESULTS, Progress
+from eval.sets import handbook
 from eval.system import System
-from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError
-from services.gateway import search_tool
-from services.gateway.chat import ChatMessage, ToolCall
-from services.gateway.history import language_of
-from services.gateway.messages import messages_in
-from services.gateway.peers import Generation, Limits, Peers, SamplingOptions
-from services.gateway.settings import GatewaySettings
-from services.gateway.tool_answering import CALL_TOKENS_MAX, IDLE_CHARACTERS_MAX, NO_SEARCH
 from sourcier import Client
 from sourcier.errors import SourcierError
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering import search_tool
+from sourcier.services.gateway.answering.tools import CALL_TOKENS_MAX, IDLE_CHARACTERS_MAX, NO_SEARCH
+from sourcier.services.gateway.chat import ChatMessage, ToolCall
+from sourcier.services.gateway.history import language_of
+from sourcier.services.gateway.peers.services import Generation, Limits, Peers, SamplingOptions
+from sourcier.services.gateway.phrases import messages_in
+from sourcier.services.gateway.settings import GatewaySettings
 
 TENANT = "default"
 SEED = 0

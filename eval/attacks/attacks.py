@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.json_lines import read_rows
+from eval.sets.json_lines import read_rows
 
-DATA = Path(__file__).parent / "data" / "attacks.jsonl"
+DATA = Path(__file__).parents[1] / "data" / "attacks.jsonl"
 PLACES = ("text", "title", "heading", "file_name", "metadata", "category", "question")
 
 

@@ -10,19 +10,21 @@ from pathlib import Path
 
 import click
 
-from eval import attacks, gates, report
-from eval.attacks import SETTINGS, Attack, Shown
+from eval import gates
+from eval.attacks import attacks
+from eval.attacks.attacks import SETTINGS, Attack, Shown
+from eval.attacks.scripted_model import ScriptedModel, serving
 from eval.gates import Figure
 from eval.kept import Kept
-from eval.measures import estimate
-from eval.retrieval import RESULTS, Progress
-from eval.scripted_model import ScriptedModel, serving
+from eval.reporting import report
+from eval.retrieval.measures import estimate
+from eval.retrieval.retrieval import RESULTS, Progress
 from eval.system import OWN_MODEL, System, running_system
-from services.gateway.orders import orders
 from sourcier import Client
 from sourcier.errors import AlreadyExists, SourcierError
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.results import Answer
+from sourcier.services.gateway.prompting.orders import orders
 
 COLLECTION = "eval-attacks"
 ANSWER_SECONDS_MAX = 300.0

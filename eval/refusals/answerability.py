@@ -17,32 +17,32 @@ import grpc.aio
 import numpy as np
 import numpy.typing as npt
 
-from eval import report
-from eval.calibration import is_reported
-from eval.datasets import Dataset, Passage, Question
-from eval.encoding import OfflineEncoder
-from eval.judging import MARKING, YES_NO, indexed
-from eval.logistic import fit
-from eval.measures import auroc
-from eval.offline_asking import OfflineAsker
-from eval.opinions import logit
-from eval.refusal_situations import own_situations
-from eval.refusals import MODEL
-from eval.retrieval import RESULTS, Progress
-from eval.sentences import TENANT
-from eval.situations import PASSAGE_REMOVED, PRESENT
+from eval.refusals.logistic import fit
+from eval.refusals.refusals import MODEL
+from eval.refusals.situations import own_situations
+from eval.reporting import report
+from eval.retrieval.encoding import OfflineEncoder
+from eval.retrieval.measures import auroc
+from eval.retrieval.offline_asking import OfflineAsker
+from eval.retrieval.retrieval import RESULTS, Progress
+from eval.sentences.judging import MARKING, YES_NO, indexed
+from eval.sentences.opinions import logit
+from eval.sentences.sentences import TENANT
+from eval.sets.calibration import is_reported
+from eval.sets.datasets import Dataset, Passage, Question
+from eval.sets.situations import PASSAGE_REMOVED, PRESENT
 from eval.system import System
-from services.chassis.channels import Deadline
-from services.gateway.answerability import answerability
-from services.gateway.answering import DOUBTFUL_MIN
-from services.gateway.judge import log_odds, question_prompt, yes_probability
-from services.gateway.messages import FRENCH
-from services.gateway.peers import Limits, Peers
-from services.gateway.prompt import build_prompt
-from services.gateway.reranking import RerankCandidate
-from services.gateway.second_opinion import SIGNS_WEIGHT, are_answered
-from services.gateway.settings import GatewaySettings
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering.answerability import answerability
+from sourcier.services.gateway.answering.answerer import DOUBTFUL_MIN
+from sourcier.services.gateway.evidence.judge import log_odds, question_prompt, yes_probability
+from sourcier.services.gateway.evidence.second_opinion import SIGNS_WEIGHT, are_answered
+from sourcier.services.gateway.peers.reranking import RerankCandidate
+from sourcier.services.gateway.peers.services import Limits, Peers
+from sourcier.services.gateway.phrases import FRENCH
+from sourcier.services.gateway.prompting.prompt import build_prompt
+from sourcier.services.gateway.settings import GatewaySettings
 
 CALL_SECONDS_MAX = 300.0
 CANDIDATES = 20

@@ -1,6 +1,7 @@
 """How well questions without an answer are told from the others before the language model is called.
 
-The weights of `services.gateway.answerability` are fitted on half of the articles and questions; the figures are of the
+The weights of `sourcier.services.gateway.answering.answerability` are fitted on half of the articles
+and questions; the figures are of the
 other halves, and of sets of their own, none of which had a part in them.
 """
 
@@ -15,28 +16,21 @@ from typing import Any
 
 import click
 
-from eval import gates, report
-from eval.asking import Asking, open_asker
-from eval.calibration import is_reported
-from eval.encoding import OfflineEncoder
-from eval.json_lines import read_rows
-from eval.offline_asking import OfflineAsker
-from eval.refusal_sample import figures, sample_figures, write_sample
-from eval.refusal_situations import DEMO_NAME, REWORDED, RefusalSets, collect
-from eval.refusal_tables import (
-    cost,
-    costs,
-    elsewhere_table,
-    off_topic_table,
-    own_table,
-    signals_table,
-    write_curve,
-)
-from eval.refusal_weights import fitted, sets_weights
-from eval.retrieval import RESULTS, Progress
-from eval.situations import OFF_TOPIC, PRESENT, Situation
+from eval import gates
+from eval.refusals.sample import figures, sample_figures, write_sample
+from eval.refusals.situations import DEMO_NAME, REWORDED, RefusalSets, collect
+from eval.refusals.tables import cost, costs, elsewhere_table, off_topic_table, own_table, signals_table, write_curve
+from eval.refusals.weights import fitted, sets_weights
+from eval.reporting import report
+from eval.retrieval.asking import Asking, open_asker
+from eval.retrieval.encoding import OfflineEncoder
+from eval.retrieval.offline_asking import OfflineAsker
+from eval.retrieval.retrieval import RESULTS, Progress
+from eval.sets.calibration import is_reported
+from eval.sets.json_lines import read_rows
+from eval.sets.situations import OFF_TOPIC, PRESENT, Situation
 from eval.system import System
-from services.gateway.answerability import Signs
+from sourcier.services.gateway.answering.answerability import Signs
 
 MODEL = "multilingual-e5-small"
 

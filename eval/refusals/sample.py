@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from eval.calibration import is_reported
 from eval.gates import Figure
-from eval.measures import auroc, estimate
-from eval.refusal_tables import SIGNALS, STATES, default_threshold, reported_scores
-from eval.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT, Situation
-from services.gateway.answerability import Signs, answerability
+from eval.refusals.tables import SIGNALS, STATES, default_threshold, reported_scores
+from eval.retrieval.measures import auroc, estimate
+from eval.sets.calibration import is_reported
+from eval.sets.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT, Situation
+from sourcier.services.gateway.answering.answerability import Signs, answerability
 
-SAMPLE = Path(__file__).parent / "data" / "signs.csv"
+SAMPLE = Path(__file__).parents[1] / "data" / "signs.csv"
 NATURAL = "asked in other words"
 """Answered questions as people ask them who have not read the documents, as a state of their own."""
 SAMPLED_PER_STATE = 300

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval import handbook, sheets
-from eval.asking import Asking
-from eval.datasets import Dataset
-from eval.json_lines import read_rows
-from eval.retrieval import Progress
-from eval.situations import OFF_TOPIC, PRESENT, Corpus, Situation, across, ask_all, off_topic, situations_of
+from eval.retrieval.asking import Asking
+from eval.retrieval.retrieval import Progress
+from eval.sets import handbook, sheets
+from eval.sets.datasets import Dataset
+from eval.sets.json_lines import read_rows
+from eval.sets.situations import OFF_TOPIC, PRESENT, Corpus, Situation, across, ask_all, off_topic, situations_of
 
 OFF_TOPIC_QUESTIONS_MAX, OWN_QUESTIONS_MAX = 225, 400
 ELSEWHERE_QUESTIONS_MAX = 100
 """Of a set, asked of each collection that is not the first set's."""
-EVERYDAY = Path(__file__).parent / "data" / "offtopic.jsonl"
+EVERYDAY = Path(__file__).parents[1] / "data" / "offtopic.jsonl"
 EVERYDAY_NAME = "everyday questions"
 DEMO_NAME, SHEETS_NAME, REWORDED = "the demo", "the sheets", "in other words"
 LANGUAGES = {"de": "German", "en": "English", "es": "Spanish"}

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from eval import plots, report
-from eval.calibration import is_reported
-from eval.measures import auroc
-from eval.plots import Axis
-from eval.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT, Situation
-from services.gateway.answerability import COMPARABLE_MIN, answerability
-from services.gateway.settings import GatewaySettings
+from eval.reporting import plots, report
+from eval.reporting.plots import Axis
+from eval.retrieval.measures import auroc
+from eval.sets.calibration import is_reported
+from eval.sets.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT, Situation
+from sourcier.services.gateway.answering.answerability import COMPARABLE_MIN, answerability
+from sourcier.services.gateway.settings import GatewaySettings
 
 LOST_MAX = 0.05
 """Share of answerable questions that may be refused."""

@@ -1,4 +1,6 @@
-"""Fits the weights of `services.gateway.answerability`, on the halves of articles and questions that set them.
+"""Fits the weights of `sourcier.services.gateway.answering.answerability`.
+
+Fitted on the halves of articles and questions that set them.
 
 For each kind of question one regression tells what is off topic from what is answered, and another one what is answered
 from what has lost its passage or its article. Collections count as such, however many questions they were asked, for a
@@ -15,11 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from eval.calibration import is_reported
-from eval.fitting import FloatArray, fit
-from eval.refusal_tables import default_threshold
-from eval.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT, Situation
-from services.gateway.answerability import COMPARABLE_MIN
+from eval.refusals.fitting import FloatArray, fit
+from eval.refusals.tables import default_threshold
+from eval.sets.calibration import is_reported
+from eval.sets.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT, Situation
+from sourcier.services.gateway.answering.answerability import COMPARABLE_MIN
 
 LOST = 0.05
 """Share of answerable questions of the setting half that both models lose together."""

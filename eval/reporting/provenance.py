@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from services.chassis.processor import cpu_flags
+from sourcier.services.chassis.models.processor import cpu_flags
 
 FEATURES = frozenset({"avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp",
                       "sve"})
@@ -20,7 +20,7 @@ def commit() -> str:
     """Return the commit as git describes it, `-dirty` where files differ from it; `unknown` where git cannot tell."""
     try:
         described = subprocess.run(
-            ("git", "describe", "--always", "--dirty", "--abbrev=10"), cwd=Path(__file__).parents[1],
+            ("git", "describe", "--always", "--dirty", "--abbrev=10"), cwd=Path(__file__).parents[2],
             capture_output=True, text=True, check=True,
         )
     except (OSError, subprocess.CalledProcessError):

@@ -10,12 +10,14 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eval.blocks import markdown_table as markdown_table  # handed on: every evaluation writes its block with these
-from eval.blocks import write_block as write_block
-from eval.datasets import Dataset
-from eval.measures import MEASURES, Estimate, estimate, measure
-from eval.provenance import commit, features
-from eval.searching import MODES, Ranking
+from eval.reporting.blocks import (
+    markdown_table as markdown_table,  # handed on: every evaluation writes its block with these
+)
+from eval.reporting.blocks import write_block as write_block
+from eval.reporting.provenance import commit, features
+from eval.retrieval.measures import MEASURES, Estimate, estimate, measure
+from eval.retrieval.searching import MODES, Ranking
+from eval.sets.datasets import Dataset
 
 COLUMNS = {"ndcg@10": "nDCG@10", "recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr@20": "MRR@20"}
 NAMES = {"dense": "dense", "lexical": "full text", "fused": "fused", "reranked": "re-ranked"}

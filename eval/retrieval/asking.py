@@ -11,21 +11,21 @@ from typing import Protocol
 
 import click
 
-from eval import corpus
-from eval.datasets import Dataset
-from eval.retrieval import Progress, collection_name
+from eval.retrieval.retrieval import Progress, collection_name
+from eval.sets import corpus
+from eval.sets.datasets import Dataset
 from eval.system import System
-from services.chassis.channels import Deadline
-from services.chassis.postgres import Database, DatabaseSettings
-from services.gateway.background import Backgrounds
-from services.gateway.peers import Limits, Peers
-from services.gateway.retrieval import Mode, Query, Retriever
-from services.gateway.stopwatch import Stopwatch
-from services.index.filters import Filters
-from services.index.question_terms import question_words
-from services.index.scope import find_scope
-from services.index.search import SearchResult
 from sourcier import Client
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
+from sourcier.services.gateway.answering.baseline import Backgrounds
+from sourcier.services.gateway.peers.services import Limits, Peers
+from sourcier.services.gateway.retrieval.retriever import Mode, Query, Retriever
+from sourcier.services.gateway.stopwatch import Stopwatch
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.question_terms import question_words
+from sourcier.services.index.search.scope import find_scope
+from sourcier.services.index.search.search import SearchResult
 
 TENANT = "default"
 CALL_SECONDS_MAX = 60.0

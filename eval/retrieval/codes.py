@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from eval import report
-from eval.datasets import Dataset
-from eval.encoding import OfflineEncoder, Variant
-from eval.measures import Estimate, estimate, measure
-from eval.offline import Fusion, OfflineSearch, Precision, Reranking
-from eval.parts import CANDIDATES, LIMIT
-from eval.retrieval import RESULTS, Progress
-from services.gateway.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT
+from eval.reporting import report
+from eval.retrieval.encoding import OfflineEncoder, Variant
+from eval.retrieval.measures import Estimate, estimate, measure
+from eval.retrieval.offline import Fusion, OfflineSearch, Precision, Reranking
+from eval.retrieval.parts import CANDIDATES, LIMIT
+from eval.retrieval.retrieval import RESULTS, Progress
+from eval.sets.datasets import Dataset
+from sourcier.services.gateway.retrieval.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT
 
 SHARES = ((0.0, 1.0), (0.07, 1.0), (0.08, 1.0), (0.1, 1.0), (0.05, 2.0), (0.06, 2.0), (0.07, 2.0), (0.05, 3.0))
 """Weight and power of the share of BM25; 0.07 and 1 is what the gateway had before."""

@@ -16,21 +16,21 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from eval.datasets import Dataset, Passage
-from services.chassis.models import Model, ModelStore
-from services.chassis.settings import ModelSettings
-from services.embed.encoder import Encoded, Encoder
-from services.embed.encoder import Tokens as EncodedTokens
-from services.embed.engines import open_engine
-from services.index.analyser import analyse_passage
-from services.index.bm25 import passage_weights
-from services.index.language import detect
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.chunking.cutting import cut
-from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.plain import parse_text
-from services.ingest.parsing.source import Source
-from services.ingest.tokens import TokenCounter
+from eval.sets.datasets import Dataset, Passage
+from sourcier.services.chassis.models.store import Model, ModelStore
+from sourcier.services.chassis.settings import ModelSettings
+from sourcier.services.embed.encoder import Encoded, Encoder
+from sourcier.services.embed.encoder import Tokens as EncodedTokens
+from sourcier.services.embed.engines import open_engine
+from sourcier.services.index.language.analyser import analyse_passage
+from sourcier.services.index.language.recognition import detect
+from sourcier.services.index.lexical.bm25 import passage_weights
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.chunking.cutting import cut
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.text.plain import parse_text
+from sourcier.services.ingest.tokens import TokenCounter
 
 FloatArray = npt.NDArray[np.float32]
 ByteArray = npt.NDArray[np.uint8]
@@ -39,7 +39,7 @@ Progress = Callable[[int, int], None]
 
 BATCH_TOKENS_MAX = 1024
 WHOLE = ChunkingConfiguration.of(method="hybrid", unit="tokens", target=480, maximum=480, overlap=0)
-"""A passage stays one chunk where it can: `eval.corpus` cuts so, too."""
+"""A passage stays one chunk where it can: `eval.sets.corpus` cuts so, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class OfflineEncoder:
 
 
 def _document(passage: Passage) -> ParsedDocument:
-    """Parse a passage as the pipeline does what `eval.corpus` sends it."""
+    """Parse a passage as the pipeline does what `eval.sets.corpus` sends it."""
     filename = f"{passage.passage_id}.txt"
     with tempfile.NamedTemporaryFile(suffix=".txt") as file:
         file.write(passage.text.encode())

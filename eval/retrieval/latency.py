@@ -10,9 +10,10 @@ from pathlib import Path
 
 import click
 
-from eval import corpus, report
-from eval.datasets import Dataset
-from eval.retrieval import Progress, collection_name
+from eval.reporting import report
+from eval.retrieval.retrieval import Progress, collection_name
+from eval.sets import corpus
+from eval.sets.datasets import Dataset
 from eval.system import System
 from sourcier import Client
 from sourcier.options import SearchModeName

@@ -10,15 +10,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from eval.datasets import Dataset
-from eval.encoding import EncodedCorpus, EncodedQuestions, FloatArray, IntArray, TokenRows
-from services.gateway.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
-from services.index.analyser import analyse_question
-from services.index.bm25 import question_weights
-from services.index.fusion import RANK_CONSTANT
+from eval.retrieval.encoding import EncodedCorpus, EncodedQuestions, FloatArray, IntArray, TokenRows
+from eval.sets.datasets import Dataset
+from sourcier.services.gateway.retrieval.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
+from sourcier.services.index.language.analyser import analyse_question
+from sourcier.services.index.lexical.bm25 import question_weights
+from sourcier.services.index.search.fusion import RANK_CONSTANT
 
 DEPTH = 100
-"""Places of each list that are fused, as `services.index.search.fused` does."""
+"""Places of each list that are fused, as `sourcier.services.index.search.search.fused` does."""
 Precision = Literal["one bit", "full"]
 
 

@@ -14,20 +14,20 @@ from pathlib import Path
 
 import numpy as np
 
-from eval.asking import DEPTH, Asked
-from eval.datasets import Dataset, Question
-from eval.datasets import Passage as SetPassage
-from eval.encoding import EncodedCorpus, OfflineEncoder, Variant
-from eval.offline import Fusion, OfflineSearch
-from services.gateway.background import Background, texts
-from services.gateway.embedding import QueryEmbedding
-from services.gateway.retrieval import CANDIDATE_HEADS
-from services.index.passages import Passage
-from services.index.question_terms import question_words
-from services.index.search import SearchResult
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.source import Source
+from eval.retrieval.asking import DEPTH, Asked
+from eval.retrieval.encoding import EncodedCorpus, OfflineEncoder, Variant
+from eval.retrieval.offline import Fusion, OfflineSearch
+from eval.sets.datasets import Dataset, Question
+from eval.sets.datasets import Passage as SetPassage
+from sourcier.services.gateway.answering.baseline import Background, texts
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
+from sourcier.services.gateway.retrieval.retriever import CANDIDATE_HEADS
+from sourcier.services.index.search.passages import Passage
+from sourcier.services.index.search.question_terms import question_words
+from sourcier.services.index.search.search import SearchResult
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.source import Source
 
 FUSION = Fusion(heads=CANDIDATE_HEADS)
 Progress = Callable[[str], Callable[[int, int], None]]
@@ -159,6 +159,6 @@ def _passages(dataset: Dataset, corpus: EncodedCorpus, titles: Sequence[str]) ->
 
 def _read(path: Path) -> ParsedDocument:
     # Two seconds, and what transformers says of itself, that the other evaluations do without.
-    from services.ingest.parsing.dispatch import parse
+    from sourcier.services.ingest.parsing.dispatch import parse
 
     return parse(Source(path, path.name))

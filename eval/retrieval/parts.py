@@ -8,17 +8,17 @@ from pathlib import Path
 
 import click
 
-from eval import report
-from eval.datasets import Dataset
-from eval.encoding import WHOLE, EncodedQuestions, OfflineEncoder, Variant
-from eval.measures import estimate, measure
-from eval.offline import Fusion, OfflineSearch, Reranking
-from eval.rare_names import rare_names
-from eval.repetitions import compare
-from eval.retrieval import RESULTS, Progress
-from services.gateway.categories import named_categories
-from services.gateway.near_duplicates import says
-from services.ingest.chunking.configuration import ChunkingConfiguration
+from eval.reporting import report
+from eval.retrieval.encoding import WHOLE, EncodedQuestions, OfflineEncoder, Variant
+from eval.retrieval.measures import estimate, measure
+from eval.retrieval.offline import Fusion, OfflineSearch, Reranking
+from eval.retrieval.repetitions import compare
+from eval.retrieval.retrieval import RESULTS, Progress
+from eval.sets.datasets import Dataset
+from eval.sets.rare_names import rare_names
+from sourcier.services.gateway.retrieval.categories import named_categories
+from sourcier.services.gateway.retrieval.near_duplicates import says
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
 
 SHOWN = ("ndcg@10", "recall@5", "recall@20")
 GATEWAY = Fusion()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from eval import plots
-from eval.plots import Axis, Bar
-from eval.report import NAMES
+from eval.reporting import plots
+from eval.reporting.plots import Axis, Bar
+from eval.reporting.report import NAMES
 
 _BLOCK = re.compile(r"<!-- (\S+): begin -->\n### (\S+): .*?\n(.*?)<!-- \1: end -->", re.DOTALL)
 _ROW = re.compile(r"^\| ([^|]+?) \| (\d\.\d+) ±(\d\.\d+) \|", re.MULTILINE)

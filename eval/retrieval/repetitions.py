@@ -12,13 +12,13 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eval import report
-from eval.alterations import absent_name, absent_number, antonymised, inner_capitals, negated
-from eval.datasets import Dataset, Passage
-from eval.encoding import FloatArray, OfflineEncoder
-from eval.retrieval import Progress
-from services.gateway.near_duplicates import says
-from services.index.stop_words import fold
+from eval.reporting import report
+from eval.retrieval.encoding import FloatArray, OfflineEncoder
+from eval.retrieval.retrieval import Progress
+from eval.sets.alterations import absent_name, absent_number, antonymised, inner_capitals, negated
+from eval.sets.datasets import Dataset, Passage
+from sourcier.services.gateway.retrieval.near_duplicates import says
+from sourcier.services.index.language.stop_words import fold
 
 PASSAGES = 300
 COSINES = (0.95, 0.97, 0.99)

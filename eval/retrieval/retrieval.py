@@ -9,13 +9,16 @@ from pathlib import Path
 
 import click
 
-from eval import corpus, gates, report, searching
-from eval.datasets import Dataset
+from eval import gates
 from eval.gates import Figure
+from eval.reporting import report
+from eval.retrieval import searching
+from eval.sets import corpus
+from eval.sets.datasets import Dataset
 from eval.system import System
 from sourcier import Client
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 PROGRESS_SECONDS = 10.0
 DEFAULT_CANDIDATES = 20
 """As the gateway has it; the results of other depths are kept apart."""

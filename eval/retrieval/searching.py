@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from eval.datasets import Question
-from eval.json_lines import read_rows
+from eval.sets.datasets import Question
+from eval.sets.json_lines import read_rows
 from sourcier import Client
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.options import SearchModeName

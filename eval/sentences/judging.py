@@ -14,22 +14,23 @@ from pathlib import Path
 
 import click
 
-from eval import handwritten, report, sentence_sets
-from eval.calibration import is_reported
-from eval.datasets import Dataset, Passage
-from eval.opinion_tables import opinion_tables
-from eval.opinions import Asked
-from eval.retrieval import RESULTS, Progress
-from eval.sentence_sets import Sentence
-from eval.sentences import TENANT, Checker, checker_of
+from eval.reporting import report
+from eval.retrieval.retrieval import RESULTS, Progress
+from eval.sentences.opinions import Asked
+from eval.sentences.sentences import TENANT, Checker, checker_of
+from eval.sentences.tables import opinion_tables
+from eval.sets import handwritten, sentence_sets
+from eval.sets.calibration import is_reported
+from eval.sets.datasets import Dataset, Passage
+from eval.sets.sentence_sets import Sentence
 from eval.system import System
-from services.chassis.channels import Deadline
-from services.gateway.judge import sentence_prompt, yes_probability
-from services.gateway.marking import Marking
-from services.gateway.messages import FRENCH
-from services.gateway.peers import Peers
-from services.gateway.prompt import Prompt, build_prompt
-from services.index.passages import Passage as IndexedPassage
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.evidence.judge import sentence_prompt, yes_probability
+from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.gateway.phrases import FRENCH
+from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.prompting.prompt import Prompt, build_prompt
+from sourcier.services.index.search.passages import Passage as IndexedPassage
 
 CALL_SECONDS_MAX = 300.0
 KINDS_MIN = 9

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.calibration import is_reported
-from eval.json_lines import read_rows
-from eval.sentences import Checked
+from eval.sentences.sentences import Checked
+from eval.sets.calibration import is_reported
+from eval.sets.json_lines import read_rows
 
 
 @dataclass(frozen=True, slots=True)

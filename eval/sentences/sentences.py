@@ -16,20 +16,21 @@ import grpc
 import grpc.aio
 import numpy as np
 
-from eval import handwritten, report, sentence_sets
-from eval.calibration import is_reported
-from eval.datasets import Dataset, Passage
-from eval.measures import auroc
-from eval.retrieval import RESULTS, Progress
-from eval.sentence_sets import Sentence
+from eval.reporting import report
+from eval.retrieval.measures import auroc
+from eval.retrieval.retrieval import RESULTS, Progress
+from eval.sets import handwritten, sentence_sets
+from eval.sets.calibration import is_reported
+from eval.sets.datasets import Dataset, Passage
+from eval.sets.sentence_sets import Sentence
 from eval.system import System
-from services.chassis.channels import Deadline
-from services.gateway.checking import Finding, Thresholds
-from services.gateway.peers import Limits, Peers
-from services.gateway.settings import GatewaySettings
-from services.gateway.support import SupportScorer
-from services.index.passages import Passage as IndexedPassage
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.evidence.checking import Finding, Thresholds
+from sourcier.services.gateway.evidence.support import SupportScorer
+from sourcier.services.gateway.peers.services import Limits, Peers
+from sourcier.services.gateway.settings import GatewaySettings
+from sourcier.services.index.search.passages import Passage as IndexedPassage
 
 TENANT = "default"
 CALL_SECONDS_MAX = 60.0

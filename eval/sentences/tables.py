@@ -10,12 +10,13 @@ from operator import attrgetter
 
 import numpy as np
 
-from eval import handwritten, report, sentence_sets
-from eval.measures import auroc
-from eval.opinions import Asked, by_kind, logit
-from eval.sentences import KEPT_MIN, SETTERS
-from services.gateway.checking import Finding
-from services.gateway.settings import GatewaySettings
+from eval.reporting import report
+from eval.retrieval.measures import auroc
+from eval.sentences.opinions import Asked, by_kind, logit
+from eval.sentences.sentences import KEPT_MIN, SETTERS
+from eval.sets import handwritten, sentence_sets
+from sourcier.services.gateway.evidence.checking import Finding
+from sourcier.services.gateway.settings import GatewaySettings
 
 Reading = Callable[[Asked], float | None]
 """What a model said of a sentence; None where it was not asked."""

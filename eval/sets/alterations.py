@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from services.gateway.negation import denies
-from services.index.stop_words import fold
+from sourcier.services.gateway.evidence.negation import denies
+from sourcier.services.index.language.stop_words import fold
 
 SYNONYMS: Mapping[str, str] = {
     "mais": "toutefois", "pendant": "durant", "afin de": "pour", "ainsi que": "et aussi", "grâce à": "au moyen de",

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from eval.datasets import Dataset, Passage, Question
+from eval.sets.datasets import Dataset, Passage, Question
 from sourcier import Client
 from sourcier.errors import AlreadyExists
 from sourcier.gateway.v1 import knowledge_pb2

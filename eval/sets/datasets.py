@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.json_lines import read_rows
+from eval.sets.json_lines import read_rows
 
 
 class DatasetInvalid(Exception):

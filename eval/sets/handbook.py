@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.corpus import ingest_files
-from eval.json_lines import read_rows
+from eval.sets.corpus import ingest_files
+from eval.sets.json_lines import read_rows
 from sourcier import Client
 
-DEMO = Path(__file__).parents[1] / "demo"
-TRANSLATED = Path(__file__).parent / "data" / "handbook-translated.jsonl"
-REWORDED = Path(__file__).parent / "data" / "handbook-reworded.jsonl"
+DEMO = Path(__file__).parents[2] / "demo"
+TRANSLATED = Path(__file__).parents[1] / "data" / "handbook-translated.jsonl"
+REWORDED = Path(__file__).parents[1] / "data" / "handbook-reworded.jsonl"
 COLLECTION = "eval-demo"
 
 

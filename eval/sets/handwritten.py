@@ -7,12 +7,12 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.datasets import Passage
-from eval.json_lines import read_rows
-from eval.sentence_sets import Sentence
+from eval.sets.datasets import Passage
+from eval.sets.json_lines import read_rows
+from eval.sets.sentence_sets import Sentence
 
-SENTENCES = Path(__file__).parent / "data" / "handwritten.jsonl"
-DEMO = Path(__file__).parents[1] / "demo"
+SENTENCES = Path(__file__).parents[1] / "data" / "handwritten.jsonl"
+DEMO = Path(__file__).parents[2] / "demo"
 HAND_WRITTEN, INVENTED = "written by hand, supported", "written by hand, invented"
 IN_ENGLISH, ENGLISH_OTHER = "in English over a French passage", "in English over a passage of another document"
 PASSAGE_CHARACTERS = 1_400

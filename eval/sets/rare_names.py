@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from eval.datasets import Dataset, Passage, Question
+from eval.sets.datasets import Dataset, Passage, Question
 
 PEOPLE = 300
 QUESTIONS = 100

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from eval import alterations
-from eval.calibration import is_reported
-from eval.datasets import Dataset, Passage, Question
+from eval.sets import alterations
+from eval.sets.calibration import is_reported
+from eval.sets.datasets import Dataset, Passage, Question
 
 VERBATIM, REWORDED, QUESTION_ANSWER = "verbatim", "reworded", "question and answer"
 NUMBER_ABSENT, NAME_ABSENT = "number absent from the passage", "name absent from the passage"

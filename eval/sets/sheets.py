@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.json_lines import read_rows
+from eval.sets.json_lines import read_rows
 
-QUESTIONS = Path(__file__).parent / "data" / "sheets.jsonl"
+QUESTIONS = Path(__file__).parents[1] / "data" / "sheets.jsonl"
 NAME = "sheets"
 
 

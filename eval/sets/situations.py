@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.asking import Asked, Asking
-from eval.datasets import Dataset, Question
-from services.gateway.answerability import Signs, signs_of
-from services.gateway.events import RankedPassage
-from services.gateway.ranking_order import ordered
-from services.index.analyser import analyse_passage
-from services.index.question_terms import question_words, weigh
-from services.index.search import SearchResult
+from eval.retrieval.asking import Asked, Asking
+from eval.sets.datasets import Dataset, Question
+from sourcier.services.gateway.answering.answerability import Signs, signs_of
+from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.gateway.retrieval.ranking_order import ordered
+from sourcier.services.index.language.analyser import analyse_passage
+from sourcier.services.index.search.question_terms import question_words, weigh
+from sourcier.services.index.search.search import SearchResult
 
 PRESENT, PASSAGE_REMOVED, ARTICLE_REMOVED = "answered", "its passage removed", "its article removed"
 OFF_TOPIC = "off topic"

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Unpack
 
-from sourcier.calls import Calls
+from sourcier.calls.base import Calls
+from sourcier.connection.resuming import read_through
 from sourcier.errors import SourcierError
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.options import (
@@ -22,7 +23,6 @@ from sourcier.options import (
     strictness,
 )
 from sourcier.results import Answer, gather_answer
-from sourcier.resuming import read_through
 
 CANCEL_SECONDS = 2.0
 """How long leaving an answer may take to stop it."""

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 import grpc.aio
 
-from sourcier.channel import Channel
+from sourcier.connection.channel import Channel
 from sourcier.gateway.v1 import (
     answer_pb2_grpc,
     conversation_pb2_grpc,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from sourcier.calls import Calls, pages
+from sourcier.calls.base import Calls, pages
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.options import CollectionRetrieval, message
 

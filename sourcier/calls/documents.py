@@ -11,11 +11,11 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import BinaryIO, Unpack
 
-from sourcier.calls import Calls, pages
+from sourcier.calls.base import Calls, pages
+from sourcier.connection.upload import UPLOAD_ATTEMPTS, send
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.options import DocumentOptions, document_header
 from sourcier.results import UploadResult
-from sourcier.upload import UPLOAD_ATTEMPTS, send
 
 
 class DocumentCalls(Calls):

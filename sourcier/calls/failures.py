@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Unpack
 
-from sourcier.calls import Calls, pages
+from sourcier.calls.base import Calls, pages
 from sourcier.gateway.v1 import operations_pb2
 from sourcier.options import FailureOptions, FailureStateName, chosen, failure_filter
 

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from sourcier import errors
-from sourcier.calls import Calls, pages
+from sourcier.calls.base import Calls, pages
+from sourcier.connection.pauses import jittered
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.options import JobStatusName, chosen
-from sourcier.pauses import jittered
 
 _ENDED = frozenset({knowledge_pb2.JOB_STATUS_COMPLETED, knowledge_pb2.JOB_STATUS_FAILED})
 _RECONNECT_SECONDS_MAX = 60.0

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TextIO
 
-from sourcier.calls import Calls
+from sourcier.calls.base import Calls
+from sourcier.calls.transfer import TRANSFER_SECONDS, send_import
 from sourcier.gateway.v1 import transfer_pb2
 from sourcier.options import chosen, message
-from sourcier.transfer import TRANSFER_SECONDS, send_import
 
 MESSAGE_BYTES = 512 * 1024
 LINE_CHARACTERS_MAX = 1024 * 1024

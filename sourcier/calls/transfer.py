@@ -13,8 +13,8 @@ from typing import Any
 import grpc
 
 from sourcier import errors
-from sourcier.calls import Calls
-from sourcier.channel import Channel
+from sourcier.calls.base import Calls
+from sourcier.connection.channel import Channel
 from sourcier.gateway.v1 import transfer_pb2, transfer_pb2_grpc
 from sourcier.transfer_files import TransferReader, TransferWriter
 

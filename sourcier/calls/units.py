@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Literal
 
-from sourcier.calls import Calls, pages
+from sourcier.calls.base import Calls, pages
 from sourcier.gateway.v1 import curation_pb2
 from sourcier.options import chosen
 

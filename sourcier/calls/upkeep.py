@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from sourcier.calls import Calls
+from sourcier.calls.base import Calls
 from sourcier.gateway.v1 import operations_pb2
 from sourcier.options import ReprocessStageName
 

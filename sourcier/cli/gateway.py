@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sourcier import targets
 from sourcier.cli.failure import Failure
 from sourcier.cli.inputs import check_text
+from sourcier.connection import targets
+from sourcier.connection.targets import Target
 from sourcier.errors import InvalidArgument
-from sourcier.targets import Target
 
 if TYPE_CHECKING:
     from sourcier.client import Client

@@ -11,4 +11,4 @@ from sourcier.cli.handover import hand_over
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="list | fetch NAME… | verify [NAME…]")
 def models(arguments: tuple[str, ...]) -> None:
     """List, fetch and verify the models that Sourcier runs."""
-    hand_over("models", list(arguments))
+    hand_over("sourcier.models", list(arguments))

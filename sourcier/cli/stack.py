@@ -19,14 +19,14 @@ DATA_DIR = click.option(
 @click.option("--detach", is_flag=True, help="Run in the background; return once everything is ready.")
 def up(data_dir: Path | None, detach: bool) -> None:
     """Start Sourcier on this machine, and keep it running until Ctrl-C."""
-    hand_over("services.stack", ["up", *(["--detach"] if detach else []), *_folder(data_dir)])
+    hand_over("sourcier.services.stack", ["up", *(["--detach"] if detach else []), *_folder(data_dir)])
 
 
 @click.command()
 @DATA_DIR
 def down(data_dir: Path | None) -> None:
     """Stop what `up` started; the data stay."""
-    hand_over("services.stack", ["down", *_folder(data_dir)])
+    hand_over("sourcier.services.stack", ["down", *_folder(data_dir)])
 
 
 @click.command()
@@ -34,7 +34,7 @@ def down(data_dir: Path | None) -> None:
 @click.option("--environment", is_flag=True, help="Print what clients need, as shell exports; secrets included.")
 def status(data_dir: Path | None, environment: bool) -> None:
     """Tell what is running: 0 when all is ready, 1 when not yet, 3 when nothing runs."""
-    hand_over("services.stack", ["status", *(["--environment"] if environment else []), *_folder(data_dir)])
+    hand_over("sourcier.services.stack", ["status", *(["--environment"] if environment else []), *_folder(data_dir)])
 
 
 def _folder(data_dir: Path | None) -> list[str]:

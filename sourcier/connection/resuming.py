@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from sourcier import errors
+from sourcier.connection.pauses import jittered
 from sourcier.gateway.v1 import answer_pb2
-from sourcier.pauses import jittered
 
 Events = AsyncGenerator[answer_pb2.AskEvent, None]
 Resume = Callable[[str, int, float], Events]

@@ -16,9 +16,9 @@ from typing import Any, BinaryIO
 import grpc
 
 from sourcier import errors
-from sourcier.channel import Channel
+from sourcier.connection.channel import Channel
+from sourcier.connection.pauses import jittered
 from sourcier.gateway.v1 import knowledge_pb2, knowledge_pb2_grpc
-from sourcier.pauses import jittered
 from sourcier.results import UploadResult
 
 PIECE_BYTES = 256 * 1024

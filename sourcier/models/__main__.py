@@ -10,13 +10,13 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn, get_args
 
-from models.catalogue import RECIPES, recipe_for
-from models.exporting import EXPORT_PYTHON, ExportEnvironment
-from models.fetch import Fetcher
-from models.progress import Progress, size
-from services.chassis.errors import ModelInvalid, ServiceError
-from services.chassis.models import ROOT_VARIABLE, ModelKind, ModelStore, root_of
 from sourcier.cli import output
+from sourcier.models.catalogue import RECIPES, recipe_for
+from sourcier.models.exporting import EXPORT_PYTHON, ExportEnvironment
+from sourcier.models.fetch import Fetcher
+from sourcier.models.progress import Progress, size
+from sourcier.services.chassis.errors import ModelInvalid, ServiceError
+from sourcier.services.chassis.models.store import ROOT_VARIABLE, ModelKind, ModelStore, root_of
 
 
 def main(arguments: list[str]) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from services.chassis.errors import InvalidArgument
-from services.chassis.models import NAME_PATTERN, ModelKind
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.models.store import NAME_PATTERN, ModelKind
 
 GIB = 1 << 30
 

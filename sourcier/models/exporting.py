@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from models.staging import FetchFailed, disk_full
-from services.chassis.errors import ResourceExhausted
+from sourcier.models.staging import FetchFailed, disk_full
+from sourcier.services.chassis.errors import ResourceExhausted
 
-PROJECT = Path(__file__).resolve().parent.parent
+PROJECT = Path(__file__).resolve().parents[2]
 EXPORT_PYTHON = PROJECT / ".venv" / "export" / "bin" / "python"
 QUIET = {
     "HF_HUB_OFFLINE": "1",

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from models import sources
-from models.catalogue import Recipe
-from models.exporting import ExportEnvironment
-from models.progress import Progress, size
-from models.staging import locked, publish, require_space, staged
-from services.chassis.errors import ModelInvalid
-from services.chassis.models import (
+from sourcier.models import sources
+from sourcier.models.catalogue import Recipe
+from sourcier.models.exporting import ExportEnvironment
+from sourcier.models.progress import Progress, size
+from sourcier.models.staging import locked, publish, require_space, staged
+from sourcier.services.chassis.errors import ModelInvalid
+from sourcier.services.chassis.models.store import (
     MANIFEST_FILE,
     Manifest,
     ModelFile,
@@ -85,21 +85,25 @@ class Fetcher:
         int8 = "--int8" if recipe.int8 else "--no-int8"
         if recipe.kind == "embedding":
             with self.progress.step("exporting to ONNX"):
-                self.export.run("models.embedding", weights, "--target", target, "--passage-prefix",
+                self.export.run("sourcier.models.exports.embedding", weights, "--target", target, "--passage-prefix",
                                 recipe.passage_prefix, log=scratch / "export.log")
             if recipe.int8:
                 with self.progress.step("quantising to int8"):
-                    self.export.run("models.quantisation", target, "--passage-prefix", recipe.passage_prefix,
+                    self.export.run("sourcier.models.exports.quantisation", target,
+                                    "--passage-prefix", recipe.passage_prefix,
                                     "--query-prefix", recipe.query_prefix, log=scratch / "int8.log")
         elif recipe.kind == "cross-encoder":
             with self.progress.step("exporting to ONNX"):
-                self.export.run("models.cross_encoder", weights, "--target", target, log=scratch / "export.log")
+                self.export.run("sourcier.models.exports.cross_encoder", weights, "--target", target,
+                                log=scratch / "export.log")
         elif recipe.kind == "entailment":
             with self.progress.step("exporting to ONNX"):
-                self.export.run("models.entailment", weights, "--target", target, log=scratch / "export.log")
+                self.export.run("sourcier.models.exports.entailment", weights, "--target", target,
+                                log=scratch / "export.log")
         else:
             with self.progress.step("quantising to int8" if recipe.int8 else "writing the weights"):
-                self.export.run("models.language", weights, "--target", target, int8, log=scratch / "export.log")
+                self.export.run("sourcier.models.exports.language", weights, "--target", target, int8,
+                                log=scratch / "export.log")
 
     def copy(self, recipe: Recipe, model: Path) -> Manifest:
         """Copy a model from another store, verified on arrival."""

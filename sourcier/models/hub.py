@@ -79,7 +79,10 @@ def parse(hub_id: str, document: Mapping[str, object]) -> HubModel:
 
 
 def main() -> None:
-    """Download a snapshot: `python -m models.hub HUB_ID --revision SHA --target DIR [--bin]`, export environment."""
+    """Download a snapshot, in the export environment.
+
+    `python -m sourcier.models.hub HUB_ID --revision SHA --target DIR [--bin]`
+    """
     from huggingface_hub import snapshot_download
 
     parser = argparse.ArgumentParser(description=main.__doc__)

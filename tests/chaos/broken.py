@@ -8,7 +8,7 @@ from typing import Any
 
 def acknowledge_before_commit(service: str) -> None:
     """Acknowledge each message as soon as it is fetched: what dies in hand is never delivered again."""
-    from services.chassis.consuming import Consumer
+    from sourcier.services.chassis.queue.consuming import Consumer
 
     work = Consumer._work
 
@@ -22,7 +22,7 @@ def acknowledge_before_commit(service: str) -> None:
 def no_fencing(service: str) -> None:
     """Commit a version whatever has been committed since it was accepted."""
     if service == "ingest":
-        from services.index import batches
+        from sourcier.services.index.pipeline import batches
 
         batches._check = lambda batch, state: None
 
@@ -30,7 +30,7 @@ def no_fencing(service: str) -> None:
 def no_staged_key(service: str) -> None:
     """Count a batch each time it is delivered, with the keys of its rows, which would refuse it too, out of the way."""
     if service == "ingest":
-        from services.index import commit_statements as statements
+        from sourcier.services.index.pipeline import commit_statements as statements
 
         statements.STAGE_BATCH = statements.STAGE_BATCH.replace(
             "on conflict do nothing", "on conflict (version_id, batch_no) do update set staged_at = now()"

@@ -23,11 +23,11 @@ import nats.js.errors
 import obstore
 from obstore.store import S3Store
 
-from services.chassis.errors import ServiceError
-from services.chassis.jetstream import JetStream
-from services.chassis.postgres import Database, DatabaseSettings
-from services.stack import statefile
-from services.stack.status import State
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.stack import statefile
+from sourcier.services.stack.terminal.status import State
 from tests.chaos import checker
 from tests.chaos.checker import Finding
 from tests.chaos.keeper import REPOSITORY
@@ -133,7 +133,8 @@ class _Stack:
 
     def _stack(self, *arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "services.stack", *arguments], cwd=REPOSITORY, env=self._environment, text=True,
+            [sys.executable, "-m", "sourcier.services.stack", *arguments],
+            cwd=REPOSITORY, env=self._environment, text=True,
             capture_output=True, timeout=seconds, check=False,
         )
 

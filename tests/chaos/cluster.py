@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services.chassis.channels import open_channel
-from services.chassis.jetstream import JetStream
-from services.chassis.models import ModelFile, file_sha256, manifest_to_json
-from services.chassis.postgres import Database, DatabaseSettings
-from services.stack.servers.nats import NatsServer, NatsServerSettings
-from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
-from services.stack.servers.s3 import S3Server, S3ServerSettings
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.models.store import ModelFile, file_sha256, manifest_to_json
+from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
+from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
+from sourcier.services.stack.servers.s3 import S3Server, S3ServerSettings
 from tests.chaos.generator import TENANTS
 from tests.chaos.keeper import Keeper, Plan
 from tests.unit.embed.fix_embedding import write_model

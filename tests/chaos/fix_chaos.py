@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from services.stack.servers.nats import NatsServer
-from services.stack.servers.postgres import PostgresServer
-from services.stack.servers.s3 import S3Server
+from sourcier.services.stack.servers.nats import NatsServer
+from sourcier.services.stack.servers.postgres import PostgresServer
+from sourcier.services.stack.servers.s3 import S3Server
 from tests.chaos.cluster import Servers
 
 

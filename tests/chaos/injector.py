@@ -16,9 +16,9 @@ import nats.errors
 import nats.js.errors
 import psycopg
 
-from services.chassis import subjects
-from services.chassis.consuming import DELIVERIES_MAX, UNSETTLED_MAX
-from services.chassis.postgres import ALL_TENANTS
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import DELIVERIES_MAX, UNSETTLED_MAX
 from tests.chaos.cluster import Cluster
 from tests.chaos.keeper import Keeper
 from tests.chaos.proxy import Mode, Proxy

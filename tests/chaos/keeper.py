@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from services.stack import ports
-from services.stack.component import StartFailed
-from services.stack.service import Service, ServiceSettings
+from sourcier.services.stack.component import StartFailed
+from sourcier.services.stack.processes import ports
+from sourcier.services.stack.service import Service, ServiceSettings
 from tests.chaos.process import VARIABLE
 
 REPOSITORY = Path(__file__).parents[2]

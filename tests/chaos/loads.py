@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
-from services.chassis.channels import open_channel
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import COLLECTION, Cluster, Servers
 from tests.chaos.generator import WORDS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from services.chassis.errors import ServiceError
-from services.chassis.postgres import Database
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.postgres.database import Database
 from tests.chaos import checker
 from tests.chaos.checker import Finding
 from tests.chaos.state import read_documents

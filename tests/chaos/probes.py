@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from services.chassis import consuming
-from services.chassis.channels import open_channel
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.errors import ServiceError
-from services.chassis.ids import new_id
-from services.chassis.jetstream import JetStream
-from services.chassis.postgres import Database, DatabaseSettings
-from services.chassis.subjects import BUCKET_NOTIFICATION, RawNotification
-from services.ingest import sandbox
-from services.ingest.sandbox import ParserPool
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
+from sourcier.services.chassis.queue import consuming
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import BUCKET_NOTIFICATION, RawNotification
+from sourcier.services.ingest.stages import sandbox
+from sourcier.services.ingest.stages.sandbox import ParserPool
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import Servers
 from tests.chaos.loads import loop_lag

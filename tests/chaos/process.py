@@ -1,6 +1,7 @@
 """One service as the chaos runs start it: `python -m tests.chaos.process ingest|embed`.
 
-It is `python -m services.<name>`, after changes that SOURCIER_CHAOS (JSON) asks for: shorter waits, a reader and a
+It is `python -m sourcier.services.<name>`, after changes that SOURCIER_CHAOS (JSON) asks for: shorter waits, a reader
+and a
 model that start at once, or a rule broken on purpose. The services themselves have no switch for any of it.
 """
 
@@ -41,12 +42,13 @@ def main() -> None:
 
 def shorten_waits(service: str, *, ack_wait_seconds: float) -> None:
     """Let what a dead worker held come back sooner, so that a run of seconds sees many deaths."""
-    from services.chassis import consuming
+    from sourcier.services.chassis.queue import consuming
 
     os.environ["SOURCIER_ACK_WAIT_SECONDS"] = str(ack_wait_seconds)
     consuming.CHECK_SECONDS = 2.0
     if service == "ingest":
-        from services.ingest import collector, reconciler, relay
+        from sourcier.services.ingest import relay
+        from sourcier.services.ingest.buckets import collector, reconciler
 
         collector.LEASE_SECONDS, collector.RENEW_SECONDS = ack_wait_seconds, ack_wait_seconds / 3
         relay.BROKER_SECONDS, reconciler.LOOK_SECONDS = 1.0, 1.0
@@ -54,14 +56,14 @@ def shorten_waits(service: str, *, ack_wait_seconds: float) -> None:
 
 def read_plainly() -> None:
     """Read documents as marked-up lines, in the real killable processes: docling takes seconds to import."""
-    from services.ingest import sandbox
+    from sourcier.services.ingest.stages import sandbox
 
     sandbox._ZYGOTE = "tests.chaos.reader"
 
 
 def compute_by_arithmetic() -> None:
     """Make vectors without a graph: half a gigabyte of weights proves nothing here."""
-    from services.embed import engines
+    from sourcier.services.embed import engines
     from tests.unit.embed.fix_embedding import ArithmeticEngine
 
     engines.open_engine = lambda *_, **__: ArithmeticEngine(streams=2)
@@ -69,7 +71,7 @@ def compute_by_arithmetic() -> None:
 
 def measure_lag(path: Path) -> None:
     """Note how late the event loop is, all the time that the service runs: 99th percentile and maximum, in seconds."""
-    from services.chassis import lifecycle
+    from sourcier.services.chassis import lifecycle
 
     serve = lifecycle.serve
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from services.stack import ports
+from sourcier.services.stack.processes import ports
 
 Mode = Literal["open", "slow", "blackhole", "half-open", "refuse"]
 SLOW_SECONDS = 0.5

@@ -10,10 +10,10 @@ import re
 import sys
 from types import ModuleType
 
-from services.chassis.errors import DocumentEncrypted, DocumentMalformed
-from services.ingest.documents import ParsedDocument
-from services.ingest.parsing import zygote
-from services.ingest.parsing.source import Source
+from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing import zygote
+from sourcier.services.ingest.parsing.source import Source
 from tests.unit.ingest.fix_words import document_of
 
 MARKUP = re.compile(r"<[^>]*>")
@@ -40,7 +40,7 @@ def parse(source: Source) -> ParsedDocument:
 
 
 if __name__ == "__main__":
-    plain = ModuleType("services.ingest.parsing.dispatch")
+    plain = ModuleType("sourcier.services.ingest.parsing.dispatch")
     plain.parse, plain.warm = parse, lambda: None  # type: ignore[attr-defined]
     sys.modules[plain.__name__] = plain
     zygote.main()

@@ -13,9 +13,9 @@ import nats.errors
 import nats.js.errors
 import obstore
 
-from services.chassis import subjects
-from services.chassis.channels import open_channel
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.queue import subjects
 from tests.chaos.cluster import COLLECTION, Cluster
 from tests.chaos.generator import Step
 from tests.chaos.history import History

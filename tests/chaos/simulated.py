@@ -1,5 +1,6 @@
 """The ingest's neighbours reduced to their promises: a broker that delivers at least once in any order, tables whose
-transactions are whole, a bucket. What the statements of `services.index` do, the tables do here, rule for rule."""
+transactions are whole, a bucket. What the statements of `sourcier.services.index` do, the tables do here, rule for
+rule."""
 
 from __future__ import annotations
 

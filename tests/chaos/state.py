@@ -9,10 +9,10 @@ from typing import Any
 
 from psycopg import sql
 
-from services.chassis import subjects
-from services.chassis.jetstream import JetStream
-from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index.lexical_entries import SHOW_ALL_ENTRIES
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

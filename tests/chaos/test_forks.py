@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-SERVICES = Path(__file__).parents[2] / "services"
+SERVICES = Path(__file__).parents[2] / "sourcier" / "services"
 ALLOWED = {
     ("ingest/parsing/zygote.py", "os.fork"),
     # It only asks which processes vLLM has started.

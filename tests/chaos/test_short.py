@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis import failpoints
+from sourcier.services.chassis import failpoints
 from tests.chaos import report, trial
 from tests.chaos.cluster import Servers
 from tests.chaos.probes import PROBES
 from tests.chaos.scenarios import KILLS, SCENARIOS
-from tests.integration.ingest.test_enrichment_kills import KILLED_AT
+from tests.integration.ingest.upkeep.test_enrichment_kills import KILLED_AT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 SEED = 20

@@ -14,9 +14,9 @@ import time
 from collections import Counter
 from typing import Any
 
-from services.chassis.channels import open_channel
-from services.chassis.models import root_of
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.models.store import root_of
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import Cluster, Servers
 from tests.chaos.generator import WORDS

@@ -12,10 +12,10 @@ from pathlib import Path
 import nats.errors
 import nats.js.errors
 
-from services.chassis.channels import open_channel
-from services.chassis.errors import ServiceError
-from services.stack.ports import HOST
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.stack.processes.ports import HOST
 from tests.chaos import checker
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import Cluster, Servers, serving

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from eval import answers
-from eval.datasets import Dataset, Passage, Question
+from eval.answers import answers
+from eval.sets.datasets import Dataset, Passage, Question
 from eval.system import System
 from sourcier import Client
 from tests.fix_stack import RunningStack

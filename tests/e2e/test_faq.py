@@ -16,16 +16,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval import datasets
-from eval.near_misses import NearMiss, near_misses, rewritten
+from eval.sets import datasets
+from eval.sets.near_misses import NearMiss, near_misses, rewritten
 from eval.system import running_system
-from services.chassis.models import ModelStore, root_of
-from services.embed.encoder import Encoder
-from services.embed.engines import open_engine
-from services.index.learned_responses import question_key
 from sourcier import Client
 from sourcier.errors import AnswerFailed
 from sourcier.results import Answer
+from sourcier.services.chassis.models.store import ModelStore, root_of
+from sourcier.services.embed.encoder import Encoder
+from sourcier.services.embed.engines import open_engine
+from sourcier.services.index.curation.learned_responses import question_key
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "piaf-shared"
 ROOT = root_of(os.environ)

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from eval import datasets, report, searching
-from eval.corpus import ingest
-from eval.datasets import Dataset
-from eval.searching import Ranking
+from eval.reporting import report
+from eval.retrieval import searching
+from eval.retrieval.searching import Ranking
+from eval.sets import datasets
+from eval.sets.corpus import ingest
+from eval.sets.datasets import Dataset
 from eval.system import System, running_system
-from services.chassis.models import root_of
 from sourcier import Client
+from sourcier.services.chassis.models.store import root_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "piaf-shared"
 MODEL = root_of(os.environ) / "multilingual-e5-small" / "manifest.json"

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from eval import datasets, handwritten, sentence_sets
-from eval.sentences import GATES, MARKED, check_sample, marked, reported, withheld
+from eval.sentences.sentences import GATES, MARKED, check_sample, marked, reported, withheld
+from eval.sets import datasets, handwritten, sentence_sets
 from eval.system import running_system
-from services.chassis.models import root_of
+from sourcier.services.chassis.models.store import root_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "piaf-shared"
 MODEL = root_of(os.environ) / "multilingual-e5-small" / "manifest.json"

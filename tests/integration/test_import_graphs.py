@@ -15,19 +15,27 @@ TERMINAL = {"rich", "click"}
 NEVER = MODEL_ENGINES | PARSERS | TERMINAL | {"scipy", "sklearn", "pytest"}
 
 NOT_USED = {
-    "services.gateway.__main__": NEVER | {"tokenizers", "obstore"},
-    "services.ingest.__main__": NEVER,
-    "services.embed.__main__": NEVER | {"psycopg", "obstore", "services.index", "services.ingest"},
-    "services.rerank.__main__": NEVER | {"psycopg", "obstore", "nats", "aiohttp", "tokenizers", "sourcier.events"},
-    "services.generate.__main__": NEVER | {
+    "sourcier.services.gateway.__main__": NEVER | {"tokenizers", "obstore"},
+    "sourcier.services.ingest.__main__": NEVER,
+    "sourcier.services.embed.__main__": NEVER | {
+        "psycopg", "obstore", "sourcier.services.index", "sourcier.services.ingest",
+    },
+    "sourcier.services.rerank.__main__": NEVER | {
+        "psycopg", "obstore", "nats", "aiohttp", "tokenizers", "sourcier.events",
+    },
+    "sourcier.services.generate.__main__": NEVER | {
         "psycopg", "obstore", "nats", "aiohttp", "tokenizers", "numpy", "sourcier.events",
     },
     # The supervisor of the stack, and what answers `sourcier status`.
-    "services.stack.foreground": (NEVER - TERMINAL) | {"numpy", "nats", "aiohttp", "tokenizers", "sourcier.gateway"},
-    "services.stack.standing": (NEVER - {"rich"}) | {"grpc", "pydantic", "psycopg", "psutil", "asyncio", "numpy"},
+    "sourcier.services.stack.terminal.foreground": (NEVER - TERMINAL) | {
+        "numpy", "nats", "aiohttp", "tokenizers", "sourcier.gateway",
+    },
+    "sourcier.services.stack.standing": (NEVER - {"rich"}) | {
+        "grpc", "pydantic", "psycopg", "psutil", "asyncio", "numpy",
+    },
     # `sourcier --help`, and the commands that call the gateway.
-    "sourcier.cli.main": (NEVER - {"click"}) | {"grpc", "google", "asyncio", "services"},
-    "sourcier.client": NEVER | {"numpy", "pydantic", "services"},
+    "sourcier.cli.main": (NEVER - {"click"}) | {"grpc", "google", "asyncio", "sourcier.services"},
+    "sourcier.client": NEVER | {"numpy", "pydantic", "sourcier.services"},
 }
 
 
@@ -40,8 +48,8 @@ def test_a_process_loads_nothing_that_it_does_not_use(module: str) -> None:
 
 def test_the_parsers_load_without_the_models_that_docling_could_run() -> None:
     loaded = loaded_by(
-        "from services.chassis.imports import without\n"
-        "with without('transformers'):\n    import services.ingest.parsing.dispatch"
+        "from sourcier.services.chassis.grpc.imports import without\n"
+        "with without('transformers'):\n    import sourcier.services.ingest.parsing.dispatch"
     )
     assert "docling" in loaded
     assert sorted(name for name in MODEL_ENGINES - {"huggingface_hub"} if name in loaded) == []

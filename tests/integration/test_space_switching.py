@@ -16,36 +16,36 @@ from typing import Any
 
 import pytest
 
-from services.chassis import consuming
-from services.chassis.channels import open_channel
-from services.chassis.jetstream import JetStream
-from services.chassis.models import Model
-from services.chassis.serving import Server
-from services.embed.batcher import Batcher
-from services.embed.encoder import Encoder
-from services.embed.server import EmbedServer
-from services.embed.worker import embed_consumer
-from services.gateway.__main__ import open_answers
-from services.gateway.agents import Agents
-from services.gateway.answering import Answerer
-from services.gateway.curation_server import CurationServer
-from services.gateway.dialogue import Dialogue
-from services.gateway.direct_answers import DirectAnswers
-from services.gateway.learned_vectors import LearnedVectors
-from services.gateway.marking import Marking
-from services.gateway.peers import Limits, Peers
-from services.gateway.retrieval import Retriever
-from services.gateway.retrieval_options import RetrievalPlanner
-from services.gateway.rewriting import Rewriter
-from services.gateway.server import AnswerServer
-from services.gateway.settings import GatewaySettings
-from services.gateway.space_server import SpaceServer
-from services.index.spaces import EmbeddingSpace
-from services.ingest import relay
 from sourcier import Client
 from sourcier.embed.v1 import embed_pb2_grpc
 from sourcier.errors import FailedPrecondition
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, curation_pb2_grpc, spaces_pb2, spaces_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.models.store import Model
+from sourcier.services.chassis.queue import consuming
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.embed.batcher import Batcher
+from sourcier.services.embed.encoder import Encoder
+from sourcier.services.embed.server import EmbedServer
+from sourcier.services.embed.worker import embed_consumer
+from sourcier.services.gateway.__main__ import open_answers
+from sourcier.services.gateway.agents import Agents
+from sourcier.services.gateway.answering.answerer import Answerer
+from sourcier.services.gateway.api.answer import AnswerServer
+from sourcier.services.gateway.api.curation import CurationServer
+from sourcier.services.gateway.api.retrieval_options import RetrievalPlanner
+from sourcier.services.gateway.api.space import SpaceServer
+from sourcier.services.gateway.dialogue.dialogue import Dialogue
+from sourcier.services.gateway.dialogue.rewriting import Rewriter
+from sourcier.services.gateway.peers.services import Limits, Peers
+from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.retrieval.retriever import Retriever
+from sourcier.services.gateway.settings import GatewaySettings
+from sourcier.services.gateway.validated.direct_answers import DirectAnswers
+from sourcier.services.gateway.validated.learned_vectors import LearnedVectors
+from sourcier.services.index.spaces.spaces import EmbeddingSpace
+from sourcier.services.ingest import relay
 from tests.fix_servers import S3Bucket
 from tests.integration.gateway.fix_gateway import closed_port
 from tests.integration.ingest.fix_pipeline import TENANT, Pipeline, ingesting

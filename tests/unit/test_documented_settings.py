@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pydantic_settings import BaseSettings
 
-from services.embed.settings import EmbedSettings
-from services.gateway.settings import GatewaySettings
-from services.generate.settings import GenerateSettings
-from services.ingest.settings import IngestSettings
-from services.rerank.settings import RerankSettings
-from services.stack.settings import SERVICE_NAMES, StackSettings
+from sourcier.services.embed.settings import EmbedSettings
+from sourcier.services.gateway.settings import GatewaySettings
+from sourcier.services.generate.settings import GenerateSettings
+from sourcier.services.ingest.settings import IngestSettings
+from sourcier.services.rerank.settings import RerankSettings
+from sourcier.services.stack.settings import SERVICE_NAMES, StackSettings
 
 pytestmark = pytest.mark.unit
 
@@ -39,7 +39,9 @@ def variables(settings: type[BaseSettings], *, required: bool = False) -> set[st
 def known() -> set[str]:
     """Return the variables of services and stack, of the command line, and of benchmarks."""
     own = {
-        name for path in (*(ROOT / "sourcier" / "cli").glob("*.py"), ROOT / "services" / "stack" / "__main__.py")
+        name for path in (
+            *(ROOT / "sourcier" / "cli").rglob("*.py"), ROOT / "sourcier" / "services" / "stack" / "__main__.py"
+        )
         for name in re.findall(r'"(SOURCIER_[A-Z0-9_]+)"', path.read_text("utf-8"))
     }
     measuring = {

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sourcier.cli.answers.retrieval import how_to_search
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.inputs import COUNT_MAX, read_standard_input
-from sourcier.cli.retrieval import how_to_search
 from sourcier.cli.text import json_line, moment, place, printable
 from sourcier.errors import SourcierError
 
@@ -85,7 +85,7 @@ def ask(question: tuple[str, ...], as_json: bool, connection: Connection, **opti
 
 def ask_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the client's keywords: what was not given is left out."""
-    from sourcier.cli.ingest import METADATA_EXAMPLE, key_values
+    from sourcier.cli.documents.ingest import METADATA_EXAMPLE, key_values
 
     given = {name: value for name, value in options.items() if value is not None and value not in ("", ())}
     if "metadata" in given:

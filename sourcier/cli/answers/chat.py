@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sourcier.cli.ask import AnswerWriter
+from sourcier.cli.answers.ask import AnswerWriter
 from sourcier.cli.failure import explain
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.inputs import NOT_UTF8, RECODE, is_utf8

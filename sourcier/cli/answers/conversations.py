@@ -12,8 +12,8 @@ from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.text import counted, json_line, moment, place, printable, write_table
 
 if TYPE_CHECKING:
+    from sourcier.calls.conversations import RerankName
     from sourcier.client import Client
-    from sourcier.conversations import RerankName
     from sourcier.gateway.v1 import conversation_pb2
 
 RERANK = {1: "service", 2: "on", 3: "off"}

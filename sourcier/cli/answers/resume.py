@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sourcier.cli.ask import write_answer, write_events
+from sourcier.cli.answers.ask import write_answer, write_events
 from sourcier.cli.gateway import Connection, connects
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sourcier.cli.ask import ask_options
+from sourcier.cli.answers.ask import ask_options
+from sourcier.cli.answers.retrieval import how_to_search
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.retrieval import how_to_search
 from sourcier.cli.text import one_line, place, printable
 
 if TYPE_CHECKING:

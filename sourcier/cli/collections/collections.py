@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from sourcier.cli.answers.retrieval import read_settings, searched, told
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.inputs import COUNT_MAX
-from sourcier.cli.retrieval import read_settings, searched, told
 from sourcier.cli.text import counted, json_line, moment, printable, write_table
 
 if TYPE_CHECKING:

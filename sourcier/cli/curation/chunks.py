@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sourcier.cli.curation.faq import who
 from sourcier.cli.failure import Failure
-from sourcier.cli.faq import who
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.text import json_line, moment, one_line, printable, write_table
 

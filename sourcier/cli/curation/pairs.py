@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sourcier.cli.chunks import edits, write_unit
+from sourcier.cli.curation.chunks import edits, write_unit
+from sourcier.cli.curation.faq import who
 from sourcier.cli.failure import Failure
-from sourcier.cli.faq import who
 from sourcier.cli.gateway import Connection, connects
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sourcier.cli.documents.files import Selection, select
 from sourcier.cli.failure import Failure
-from sourcier.cli.files import Selection, select
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.text import TOLD_CHARACTERS_MAX, counted, one_line
 
 if TYPE_CHECKING:
-    from sourcier.cli.ingestion import Outcome
-    from sourcier.cli.progress import Bars, Lines
+    from sourcier.cli.documents.ingestion import Outcome
+    from sourcier.cli.documents.progress import Bars, Lines
     from sourcier.client import Client
 
 INTERACTIVE_FILES_MAX = 20
@@ -58,7 +58,7 @@ def ingest(
     }
 
     async def use(client: Client) -> list[Outcome]:
-        from sourcier.cli.ingestion import Ingestion
+        from sourcier.cli.documents.ingestion import Ingestion
 
         await ensure_collection(client, collection, create=create)
         with shown(count, wait=wait, as_json=as_json) as progress:
@@ -94,7 +94,7 @@ async def ensure_collection(client: Client, name: str, *, create: bool) -> None:
 
 def shown(count: int, *, wait: bool, as_json: bool) -> Bars | Lines:
     """Return the way to show progress: bars need a terminal."""
-    from sourcier.cli.progress import Bars, JsonLines, Lines
+    from sourcier.cli.documents.progress import Bars, JsonLines, Lines
 
     if as_json:
         return JsonLines()
@@ -103,7 +103,7 @@ def shown(count: int, *, wait: bool, as_json: bool) -> Bars | Lines:
 
 def summarise(outcomes: list[Outcome], *, seconds: float, to_error: bool, wait: bool) -> None:
     """Write the counts, and each failure with its reason."""
-    from sourcier.cli.progress import why
+    from sourcier.cli.documents.progress import why
 
     counts = Counter[str](outcome.status for outcome in outcomes)
     first = "indexed" if wait else "accepted"

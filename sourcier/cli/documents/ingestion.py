@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from sourcier.cli.files import SourceFile
+from sourcier.cli.documents.files import SourceFile
 from sourcier.cli.inputs import is_utf8
 from sourcier.client import Client
 from sourcier.errors import SourcierError, Unavailable

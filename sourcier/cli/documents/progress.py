@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import click
 
-from sourcier.cli.ingestion import Outcome
+from sourcier.cli.documents.ingestion import Outcome
 from sourcier.cli.text import TOLD_CHARACTERS_MAX, counted, one_line, spelled
 
 BARS = ("sent", "parsed", "chunked", "embedded", "indexed")

@@ -1,6 +1,6 @@
 """Export a cross-encoder from a Hugging Face folder to ONNX.
 
-Runs in the export environment: `python -m models.cross_encoder SOURCE --target DIR`.
+Runs in the export environment: `python -m sourcier.models.exports.cross_encoder SOURCE --target DIR`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from models.embedding import export_graph, graph_inputs, token_limit
+from sourcier.models.exports.embedding import export_graph, graph_inputs, token_limit
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """Export an embedding model from a Hugging Face folder to ONNX, with its token mean and token weights.
 
-Runs in the export environment: `python -m models.embedding SOURCE --target DIR`. Beside the files it leaves
+Runs in the export environment: `python -m sourcier.models.exports.embedding SOURCE --target DIR`. Beside the files it
+leaves
 `export.json`, what the manifest has to know about them.
 """
 
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from models import calibration
+from sourcier.models import calibration
 
 STATISTICS_METHOD = "unigram-weights-1 token-mean-1"
 MINIMUM_SURPRISE = 3.0

@@ -1,6 +1,6 @@
 """Export a model of natural language inference from a Hugging Face folder to ONNX.
 
-Runs in the export environment: `python -m models.entailment SOURCE --target DIR`.
+Runs in the export environment: `python -m sourcier.models.exports.entailment SOURCE --target DIR`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from models.cross_encoder import export_pairs, run
+from sourcier.models.exports.cross_encoder import export_pairs, run
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from models.gguf_file import GgufFile
+from sourcier.models.exports.gguf_file import GgufFile
 
 CONTROL = 3
 USER_DEFINED = 4

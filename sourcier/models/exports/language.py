@@ -4,7 +4,8 @@ The int8 form is that of compressed-tensors, which vLLM runs on CPUs with VNNI o
 kernel on x86-64 without: weights symmetric per output channel, activations per token at run time. The head is read
 whole for each token, so it is quantised too, apart from the embeddings even where the model ties both. Runs in the
 export environment:
-`python -m models.language SOURCE --target DIR [--int8]`, SOURCE being a Hugging Face folder or a GGUF file.
+`python -m sourcier.models.exports.language SOURCE --target DIR [--int8]`, SOURCE being a Hugging Face
+folder or a GGUF file.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from models import gguf_tokenizer
-from models.gguf_file import GgufFile
+from sourcier.models.exports import gguf_tokenizer
+from sourcier.models.exports.gguf_file import GgufFile
 
 SHARD_BYTES = 1 << 30
 INT8_MAX = 127

@@ -2,7 +2,7 @@
 
 Layout, little-endian: a header, the unigram tokenizer (pieces, scores, one normalisation per code point), a table of
 tensors. 4-bit tensors come in blocks of 18 bytes: an f16 scale and 32 nibbles, value = (nibble − 8) × scale.
-Runs in the export environment: `python -m models.packed_e5 FILE --target DIR`.
+Runs in the export environment: `python -m sourcier.models.exports.packed_e5 FILE --target DIR`.
 """
 
 from __future__ import annotations

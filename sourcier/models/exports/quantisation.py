@@ -2,7 +2,7 @@
 
 The result is an ONNX graph with quantise/dequantise pairs, per channel, which onnxruntime and OpenVINO both run, its
 weights in a file beside it; a graph too large for one ONNX file becomes an OpenVINO IR. Runs in the export environment:
-`python -m models.quantisation FOLDER`, FOLDER being the output of `models.embedding`.
+`python -m sourcier.models.exports.quantisation FOLDER`, FOLDER being the output of `sourcier.models.exports.embedding`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from models.attention import fold_attention_scale, quantise_weighted_sums, share_attention_mask
-from models.embedding import calibration_encodings, model_inputs
+from sourcier.models.exports.attention import fold_attention_scale, quantise_weighted_sums, share_attention_mask
+from sourcier.models.exports.embedding import calibration_encodings, model_inputs
 
 Inputs = dict[str, npt.NDArray[np.int64]]
 
@@ -82,7 +82,8 @@ def quantise_for_each_reader(model: Any) -> None:
     On x86-64 onnxruntime makes integers of a product whose activations have no sign, and takes the sign away itself
     where one product alone reads them. Queries, keys and values are projected from the same ones: those products, a
     third of the model's, were computed in float32, and their weights converted at each call. onnxruntime would join the
-    copies again if it were not told otherwise (`services.embed.engines.session_options`); OpenVINO does, and compiles
+    copies again if it were not told otherwise (`sourcier.services.embed.engines.session_options`); OpenVINO does, and
+    compiles
     what it compiled before.
     """
     import onnx

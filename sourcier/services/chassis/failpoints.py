@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from services.chassis.errors import InvalidArgument, Unavailable
+from sourcier.services.chassis.errors import InvalidArgument, Unavailable
 
 logger = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from services.chassis import settings as chassis_settings
-from services.chassis import telemetry
-from services.chassis.errors import ServiceError
-from services.chassis.serving import Server
+from sourcier.services.chassis import settings as chassis_settings
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc.serving import Server
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from obstore.exceptions import InvalidPathError, PermissionDeniedError, Unauthen
 from obstore.store import ObjectStore as Backend
 from obstore.store import S3Store, from_url
 
-from services.chassis.errors import (
+from sourcier.services.chassis.errors import (
     FailedPrecondition,
     InvalidArgument,
     NotFound,

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.chassis.addresses import checked_address, split_address
-from services.chassis.models import default_root
+from sourcier.services.chassis.addresses import checked_address, split_address
+from sourcier.services.chassis.models.store import default_root
 
 if TYPE_CHECKING:
-    from services.chassis.subjects import QueueLimits
+    from sourcier.services.chassis.queue.subjects import QueueLimits
 
 S = TypeVar("S", bound="ServiceSettings")
 
@@ -81,7 +81,7 @@ class NatsSettings(BaseSettings):
     def queue_limits(self) -> QueueLimits:
         """The bounds of streams and durables."""
         # Here: settings are also read by what knows no queue, and subjects load every event's class.
-        from services.chassis.subjects import QueueLimits
+        from sourcier.services.chassis.queue.subjects import QueueLimits
 
         return QueueLimits(
             messages_per_subject_max=self.queue_messages_max, bytes_max=self.queue_bytes_max,

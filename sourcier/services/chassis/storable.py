@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.errors import InvalidArgument
 
 
 def check_storable(*texts: str, field: str) -> None:

@@ -13,9 +13,9 @@ from contextvars import ContextVar
 
 from prometheus_client import Counter, Gauge, Histogram, start_http_server
 
-from services.chassis.addresses import split_address
-from services.chassis.errors import ResourceExhausted
-from services.chassis.ids import new_id
+from sourcier.services.chassis.addresses import split_address
+from sourcier.services.chassis.errors import ResourceExhausted
+from sourcier.services.chassis.ids import new_id
 
 REQUEST_ID_KEY = "sourcier-request-id"
 """gRPC metadata key and NATS header of the request id."""

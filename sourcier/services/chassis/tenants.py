@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.errors import InvalidArgument
 
 TENANT_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
 

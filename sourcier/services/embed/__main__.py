@@ -1,19 +1,19 @@
-"""Compose the embed service and run it: `python -m services.embed`."""
+"""Compose the embed service and run it: `python -m sourcier.services.embed`."""
 
 from __future__ import annotations
 
-from services.chassis import lifecycle
-from services.chassis.jetstream import JetStream
-from services.chassis.lifecycle import Stopping
-from services.chassis.models import ModelStore
-from services.chassis.serving import Server
-from services.embed.batcher import Batcher
-from services.embed.encoder import Encoder
-from services.embed.engines import open_engine
-from services.embed.server import EmbedServer
-from services.embed.settings import EmbedSettings
-from services.embed.worker import embed_consumer
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.services.chassis import lifecycle
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.lifecycle import Stopping
+from sourcier.services.chassis.models.store import ModelStore
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.embed.batcher import Batcher
+from sourcier.services.embed.encoder import Encoder
+from sourcier.services.embed.engines import open_engine
+from sourcier.services.embed.server import EmbedServer
+from sourcier.services.embed.settings import EmbedSettings
+from sourcier.services.embed.worker import embed_consumer
 
 SERVICE_NAME = embed_pb2.DESCRIPTOR.services_by_name["EmbedService"].full_name
 

@@ -26,8 +26,8 @@ from typing import Self
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from services.chassis.errors import DeadlineExceeded, ResourceExhausted, Unavailable
-from services.embed.encoder import Encoded, Encoder, Tokens
+from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted, Unavailable
+from sourcier.services.embed.encoder import Encoded, Encoder, Tokens
 
 logger = logging.getLogger(__name__)
 
@@ -246,7 +246,7 @@ class Batcher:
             "SOURCIER_EMBED_BATCH_SECONDS_MAX"
         )
         # First, so that a caller with more texts, which wait, is told this: its attempts are counted, those of who was
-        # merely beside it begin anew (services/chassis/consuming.py).
+        # merely beside it begin anew (sourcier/services/chassis/queue/consuming.py).
         _fail(batch, lost)
         logger.error("%s; its thread cannot be stopped, so this process ends, for another one to be started",
                      lost.message, extra={"reason": lost.reason, "texts": len(batch)})

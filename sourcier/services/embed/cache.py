@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from prometheus_client import Counter
 
-from services.embed.encoder import Encoded
+from sourcier.services.embed.encoder import Encoded
 
 _BYTES_OF_CHARACTER = 4
 """Python's widest: a text is estimated without being looked at."""

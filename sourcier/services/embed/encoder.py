@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from services.chassis.errors import InvalidArgument
-from services.chassis.models import Model
-from services.chassis.unigram import TextTokenizer, open_tokenizer
-from services.chassis.word_tokens import WordTokens
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.models.store import Model
+from sourcier.services.chassis.tokens.unigram import TextTokenizer, open_tokenizer
+from sourcier.services.chassis.tokens.word_tokens import WordTokens
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.gpu import gpu_present, open_session, runs_on_gpu, tell_unused
-from services.chassis.models import NULL_PRECISION, Model
-from services.chassis.processor import INT8_FLAGS, cpu_flags, usable_cores
-from services.embed.encoder import CPU_BATCH_TOKENS, FloatArray, InferenceEngine, IntArray
-from services.embed.null_engine import open_null_engine
-from services.embed.openvino_engine import OpenVinoEngine
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.models.gpu import gpu_present, open_session, runs_on_gpu, tell_unused
+from sourcier.services.chassis.models.processor import INT8_FLAGS, cpu_flags, usable_cores
+from sourcier.services.chassis.models.store import NULL_PRECISION, Model
+from sourcier.services.embed.encoder import CPU_BATCH_TOKENS, FloatArray, InferenceEngine, IntArray
+from sourcier.services.embed.null_engine import open_null_engine
+from sourcier.services.embed.openvino_engine import OpenVinoEngine
 
 ON_GPU = "cuda-fp32"
 GPU_BATCH_TOKENS, GPU_STREAMS = 4096, 4
@@ -107,7 +107,7 @@ def session_options(*, precision: str, threads: int, arena: bool = False) -> Any
     options.enable_cpu_mem_arena = arena
     if precision == "int8":
         # What the file quantises for each product apart would be joined again, and computed in float32
-        # (`models/quantisation.py`).
+        # (`sourcier/models/exports/quantisation.py`).
         options.add_session_config_entry("optimization.disable_specified_optimizers", "CommonSubexpressionElimination")
     return options
 

@@ -11,9 +11,9 @@ import threading
 
 import numpy as np
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.models import NULL_PRECISION, Model
-from services.embed.encoder import CPU_BATCH_TOKENS, FloatArray, InferenceEngine, IntArray
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.models.store import NULL_PRECISION, Model
+from sourcier.services.embed.encoder import CPU_BATCH_TOKENS, FloatArray, InferenceEngine, IntArray
 
 TABLE_ROWS = 4096
 """Enough for texts to differ, little enough to stay in the processor's caches."""

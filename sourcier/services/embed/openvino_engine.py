@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from prometheus_client import Gauge
 
-from services.chassis.memory import give_back, memory_bytes
-from services.chassis.processor import cpu_flags
-from services.chassis.telemetry import degradations_total
-from services.embed.encoder import CPU_BATCH_TOKENS, FloatArray, IntArray
-from services.embed.lengths import LengthCounter, lengths_max
+from sourcier.services.chassis.models.memory import give_back, memory_bytes
+from sourcier.services.chassis.models.processor import cpu_flags
+from sourcier.services.chassis.telemetry import degradations_total
+from sourcier.services.embed.encoder import CPU_BATCH_TOKENS, FloatArray, IntArray
+from sourcier.services.embed.lengths import LengthCounter, lengths_max
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class OpenVinoEngine:
 
     def compile_for(self, lengths: tuple[int, ...]) -> None:
         """Compile the model of the streams for these lengths, in place of others. Blocks, a second for each length."""
-        from services.embed.length_branches import branched
+        from sourcier.services.embed.length_branches import branched
 
         began = time.monotonic()
         compiled = self._compiled(

@@ -6,12 +6,12 @@ from typing import Any
 
 import grpc.aio
 
-from services.chassis.errors import SpaceMismatch
-from services.chassis.serving import require, tenant_of
-from services.embed.batcher import Batcher, Priority
-from services.embed.cache import QueryCache
-from services.embed.encoder import Encoded
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.services.chassis.errors import SpaceMismatch
+from sourcier.services.chassis.grpc.serving import require, tenant_of
+from sourcier.services.embed.batcher import Batcher, Priority
+from sourcier.services.embed.cache import QueryCache
+from sourcier.services.embed.encoder import Encoded
 
 TEXTS_MAX = 64
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.chassis.settings import ModelSettings, NatsSettings, ServiceSettings, settings_config
+from sourcier.services.chassis.settings import ModelSettings, NatsSettings, ServiceSettings, settings_config
 
 
 class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):

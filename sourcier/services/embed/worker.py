@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from services.chassis import subjects
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.errors import SpaceMismatch
-from services.chassis.failpoints import failpoint
-from services.chassis.jetstream import JetStream
-from services.embed.batcher import Batcher, Priority
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.errors import SpaceMismatch
+from sourcier.services.chassis.failpoints import failpoint
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.embed.batcher import Batcher, Priority
 
 STAGE = "embed"
 APART_ATTEMPT = 3

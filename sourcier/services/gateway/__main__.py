@@ -1,4 +1,4 @@
-"""Compose the gateway and run it: `python -m services.gateway`."""
+"""Compose the gateway and run it: `python -m sourcier.services.gateway`."""
 
 from __future__ import annotations
 
@@ -6,43 +6,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from services.chassis import channels, lifecycle
-from services.chassis.jetstream import JetStream
-from services.chassis.lifecycle import Stopping, Worker
-from services.chassis.migration_wait import wait_until_migrated
-from services.chassis.postgres import Database, DatabaseSettings
-from services.chassis.serving import Server
-from services.gateway.agents import Agents
-from services.gateway.analysing import Analyser
-from services.gateway.answer_log import AnswerLog
-from services.gateway.answering import Answerer
-from services.gateway.answers import Answers
-from services.gateway.assessing import Assessor
-from services.gateway.background import Backgrounds
-from services.gateway.conversation_server import ConversationServer
-from services.gateway.curation_server import CurationServer
-from services.gateway.dialogue import Dialogue
-from services.gateway.direct_answers import DirectAnswers
-from services.gateway.entailment import Entailment
-from services.gateway.expiring import ExpiringConversations
-from services.gateway.judge import Judge
-from services.gateway.knowledge_server import KnowledgeServer
-from services.gateway.learned_vectors import LearnedVectors
-from services.gateway.marking import open_marking
-from services.gateway.operations_server import OperationsServer
-from services.gateway.peers import Limits, Peers
-from services.gateway.point_import import PointImporter
-from services.gateway.retrieval import Retriever
-from services.gateway.retrieval_options import RetrievalPlanner
-from services.gateway.rewriting import Rewriter
-from services.gateway.second_opinion import Opinions
-from services.gateway.server import AnswerServer
-from services.gateway.settings import GatewaySettings
-from services.gateway.space_server import SpaceServer
-from services.gateway.tool_answering import ToolAnswerer
-from services.gateway.transfer_server import TransferServer
-from services.gateway.webhook import Webhook
-from services.index import migrations
 from sourcier.gateway.v1 import (
     answer_pb2,
     answer_pb2_grpc,
@@ -60,6 +23,44 @@ from sourcier.gateway.v1 import (
     transfer_pb2_grpc,
 )
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_transfer_grpc
+from sourcier.services.chassis import lifecycle
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.lifecycle import Stopping, Worker
+from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
+from sourcier.services.chassis.postgres.migration_wait import wait_until_migrated
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.gateway.agents import Agents
+from sourcier.services.gateway.answering.analysing import Analyser
+from sourcier.services.gateway.answering.answerer import Answerer
+from sourcier.services.gateway.answering.assessing import Assessor
+from sourcier.services.gateway.answering.baseline import Backgrounds
+from sourcier.services.gateway.answering.tools import ToolAnswerer
+from sourcier.services.gateway.api.answer import AnswerServer
+from sourcier.services.gateway.api.conversation import ConversationServer
+from sourcier.services.gateway.api.curation import CurationServer
+from sourcier.services.gateway.api.knowledge import KnowledgeServer
+from sourcier.services.gateway.api.operations import OperationsServer
+from sourcier.services.gateway.api.retrieval_options import RetrievalPlanner
+from sourcier.services.gateway.api.space import SpaceServer
+from sourcier.services.gateway.api.transfer import TransferServer
+from sourcier.services.gateway.api.webhook import Webhook
+from sourcier.services.gateway.dialogue.dialogue import Dialogue
+from sourcier.services.gateway.dialogue.expiring import ExpiringConversations
+from sourcier.services.gateway.dialogue.rewriting import Rewriter
+from sourcier.services.gateway.evidence.entailment import Entailment
+from sourcier.services.gateway.evidence.judge import Judge
+from sourcier.services.gateway.evidence.second_opinion import Opinions
+from sourcier.services.gateway.live.answers import Answers
+from sourcier.services.gateway.live.log import AnswerLog
+from sourcier.services.gateway.peers.services import Limits, Peers
+from sourcier.services.gateway.points.importing import PointImporter
+from sourcier.services.gateway.prompting.marking import open_marking
+from sourcier.services.gateway.retrieval.retriever import Retriever
+from sourcier.services.gateway.settings import GatewaySettings
+from sourcier.services.gateway.validated.direct_answers import DirectAnswers
+from sourcier.services.gateway.validated.learned_vectors import LearnedVectors
+from sourcier.services.index import migrations
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from services.chassis import telemetry
-from services.chassis.errors import InvalidArgument
-from services.chassis.postgres import Connection, Database
-from services.gateway.events import Degradation
-from services.gateway.modes import AnswerMode
-from services.index.agents import INDEXING_METHODS, Agent, get_agent
-from services.index.deployments import Deployment, get_deployment
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.gateway.events import Degradation
+from sourcier.services.gateway.modes import AnswerMode
+from sourcier.services.index.curation.agents import INDEXING_METHODS, Agent, get_agent
+from sourcier.services.index.curation.deployments import Deployment, get_deployment
 
 logger = logging.getLogger(__name__)
 

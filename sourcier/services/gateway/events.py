@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from services.gateway.checking import Basis, Finding
-from services.index.filters import Filters
-from services.index.passages import Passage
-from services.index.search import SearchResult
+from sourcier.services.gateway.evidence.checking import Basis, Finding
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.passages import Passage
+from sourcier.services.index.search.search import SearchResult
 
 
 @dataclass(frozen=True)

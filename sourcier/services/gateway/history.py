@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from services.index.language import recognise
-from services.index.words import split_words
+from sourcier.services.index.language.recognition import recognise
+from sourcier.services.index.language.words import split_words
 
 SUMMARY_MESSAGES = 4
 """The last two exchanges (SPEC A2)."""

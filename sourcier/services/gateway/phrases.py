@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from services.gateway.history import Language
+from sourcier.services.gateway.history import Language
 
 _ORNAMENTS = " *_#>-–—•·`«»‹›\"'“”„‘"
 """What models put before a refusal that they quote, list or set in bold, after `folded`."""

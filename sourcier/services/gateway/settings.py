@@ -6,16 +6,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
 
-from services.chassis.addresses import checked_address
-from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
-from services.gateway.dialogue import DialogueSettings
-from services.gateway.direct_answers import FaqSources
-from services.gateway.entailment import EntailmentMode, EntailmentSettings
-from services.gateway.history import DEFAULT_LANGUAGE, Language
-from services.gateway.judge import JudgeMode, JudgeSettings
-from services.gateway.modes import ToolLimits
-from services.gateway.narrowing import Closeness
-from services.gateway.small_talk import COMPLEXITY_MIN, KEYWORDS
+from sourcier.services.chassis.addresses import checked_address
+from sourcier.services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
+from sourcier.services.gateway.dialogue.dialogue import DialogueSettings
+from sourcier.services.gateway.dialogue.small_talk import COMPLEXITY_MIN, KEYWORDS
+from sourcier.services.gateway.evidence.entailment import EntailmentMode, EntailmentSettings
+from sourcier.services.gateway.evidence.judge import JudgeMode, JudgeSettings
+from sourcier.services.gateway.history import DEFAULT_LANGUAGE, Language
+from sourcier.services.gateway.modes import ToolLimits
+from sourcier.services.gateway.retrieval.narrowing import Closeness
+from sourcier.services.gateway.validated.direct_answers import FaqSources
 
 
 class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):

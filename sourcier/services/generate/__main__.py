@@ -1,4 +1,4 @@
-"""Compose the generate service and run it: `python -m services.generate`."""
+"""Compose the generate service and run it: `python -m sourcier.services.generate`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import asyncio
 import logging
 import os
 
-from services.chassis import lifecycle
-from services.chassis.lifecycle import Stopping
-from services.chassis.models import ModelStore
-from services.chassis.serving import Server
-from services.generate.engine import Engine
-from services.generate.gathering import Gathering
-from services.generate.server import GenerateServer, TokenLimits
-from services.generate.settings import GenerateSettings, engine_environment
-from services.generate.supervisor import Supervisor
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
+from sourcier.services.chassis import lifecycle
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.lifecycle import Stopping
+from sourcier.services.chassis.models.store import ModelStore
+from sourcier.services.generate.engine import Engine
+from sourcier.services.generate.gathering import Gathering
+from sourcier.services.generate.scheduling.supervisor import Supervisor
+from sourcier.services.generate.server import GenerateServer, TokenLimits
+from sourcier.services.generate.settings import GenerateSettings, engine_environment
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ SERVICE_NAME = generate_pb2.DESCRIPTOR.services_by_name["GenerateService"].full_
 def open_engine(settings: GenerateSettings) -> Engine:
     """Return the engine that the settings name; its libraries are imported only then."""
     if settings.engine_name == "openai":
-        from services.generate.openai_engine import Endpoint, OpenAIEngine
+        from sourcier.services.generate.openai.engine import Endpoint, OpenAIEngine
 
         return OpenAIEngine(Endpoint(
             url=settings.openai_url, key=settings.openai_key, model=settings.openai_model,
@@ -34,13 +34,13 @@ def open_engine(settings: GenerateSettings) -> Engine:
             omitted=settings.omitted_fields, logprobs=settings.openai_logprobs,
         ), connections_max=settings.sequences_max + settings.queue_max)
     if settings.engine_name == "scripted":
-        from services.generate.script import read_script
-        from services.generate.scripted_engine import ScriptedEngine
+        from sourcier.services.generate.scripted.engine import ScriptedEngine
+        from sourcier.services.generate.scripted.script import read_script
 
         assert settings.script_file is not None
         return ScriptedEngine(read_script(settings.script_file), sequences_max=settings.sequences_max)
-    from services.generate.vllm_engine import VllmEngine, VllmOptions
-    from services.generate.weights import locate
+    from sourcier.services.generate.vllm.engine import VllmEngine, VllmOptions
+    from sourcier.services.generate.vllm.weights import locate
 
     weights = locate(settings.model, store=ModelStore(settings.models_root))
     os.environ.update(engine_environment(settings, from_hub=weights.from_hub))

@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import ClassVar, Literal, Protocol, Self
 
-from services.chassis.errors import Unavailable
+from sourcier.services.chassis.errors import Unavailable
 
 Role = Literal["system", "user", "assistant", "tool"]
 

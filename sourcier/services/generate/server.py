@@ -11,10 +11,11 @@ from typing import Any
 
 import grpc.aio
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.ids import new_id
-from services.chassis.serving import STREAM_DEADLINE_SECONDS, require, seconds_left, tenant_of
-from services.generate.engine import (
+from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.grpc.serving import STREAM_DEADLINE_SECONDS, require, seconds_left, tenant_of
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.generate.engine import (
     Delta,
     Finish,
     FinishReason,
@@ -26,11 +27,10 @@ from services.generate.engine import (
     ToolCall,
     Usage,
 )
-from services.generate.gathering import Gathering
-from services.generate.sentences import Sentences
-from services.generate.supervisor import Supervisor
-from services.generate.tool_requests import check_tool_order, checked_tool_calls, checked_tools
-from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
+from sourcier.services.generate.gathering import Gathering
+from sourcier.services.generate.scheduling.supervisor import Supervisor
+from sourcier.services.generate.sentences import Sentences
+from sourcier.services.generate.tools.requests import check_tool_order, checked_tool_calls, checked_tools
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

@@ -12,10 +12,17 @@ from typing import Any, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
-from services.chassis.processor import usable_cores
-from services.chassis.settings import ModelSettings, ServiceSettings, settings_config
-from services.generate.old_names import read_old_names
-from services.generate.providers import Provider, ProviderName, SchemaForm, SeedField, TokensField, provider_of
+from sourcier.services.chassis.models.processor import usable_cores
+from sourcier.services.chassis.settings import ModelSettings, ServiceSettings, settings_config
+from sourcier.services.generate.openai.dialects import (
+    Provider,
+    ProviderName,
+    SchemaForm,
+    SeedField,
+    TokensField,
+    provider_of,
+)
+from sourcier.services.generate.openai.old_names import read_old_names
 
 EngineName = Literal["vllm", "openai", "scripted"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.errors import InvalidArgument
 
 PAGE_SIZE_DEFAULT = 100
 PAGE_SIZE_MAX = 1_000

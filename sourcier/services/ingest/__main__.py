@@ -1,27 +1,9 @@
-"""Compose the ingest service and run it: `python -m services.ingest`."""
+"""Compose the ingest service and run it: `python -m sourcier.services.ingest`."""
 
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from services.chassis import lifecycle
-from services.chassis.jetstream import JetStream
-from services.chassis.lifecycle import Stopping
-from services.chassis.models import ModelStore
-from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings, migrate
-from services.chassis.serving import Server
-from services.index import migrations
-from services.index.spaces import ensure_space
-from services.ingest import counted_spaces
-from services.ingest.enriching.peers import EnrichingPeers
-from services.ingest.parsing.limits import ParsingLimits
-from services.ingest.parts import assemble, own_store
-from services.ingest.sandbox import ParserPool
-from services.ingest.server import IngestServer
-from services.ingest.settings import IngestSettings
-from services.ingest.space_server import SpaceServer
-from services.ingest.transfer_server import TransferServer
-from services.ingest.worker import serve
 from sourcier.ingest.v1 import (
     ingest_pb2,
     ingest_pb2_grpc,
@@ -30,6 +12,24 @@ from sourcier.ingest.v1 import (
     transfer_pb2,
     transfer_pb2_grpc,
 )
+from sourcier.services.chassis import lifecycle
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.lifecycle import Stopping
+from sourcier.services.chassis.models.store import ModelStore
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings, migrate
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index import migrations
+from sourcier.services.index.spaces.spaces import ensure_space
+from sourcier.services.ingest import counted_spaces
+from sourcier.services.ingest.api.documents import IngestServer
+from sourcier.services.ingest.api.spaces import SpaceServer
+from sourcier.services.ingest.api.transfer import TransferServer
+from sourcier.services.ingest.components import assemble, own_store
+from sourcier.services.ingest.enriching.peers import EnrichingPeers
+from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.settings import IngestSettings
+from sourcier.services.ingest.stages.sandbox import ParserPool
+from sourcier.services.ingest.worker import serve
 
 SERVICE_NAME = ingest_pb2.DESCRIPTOR.services_by_name["IngestService"].full_name
 SPACE_SERVICE_NAME = spaces_pb2.DESCRIPTOR.services_by_name["SpaceService"].full_name

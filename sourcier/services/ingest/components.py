@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.chassis.jetstream import JetStream
-from services.chassis.objects import ObjectStore
-from services.chassis.postgres import Database
-from services.ingest.bucket_rules import BucketRules
-from services.ingest.collector import Collector
-from services.ingest.counted_spaces import CountedSpace, CountedSpaces
-from services.ingest.enriching.peers import EnrichingPeers
-from services.ingest.index_building import IndexBuilding
-from services.ingest.intake import Intake
-from services.ingest.progress import Progress
-from services.ingest.recent import RecentOriginals
-from services.ingest.reconciler import Reconciler
-from services.ingest.relay import Relay
-from services.ingest.removal import Removal
-from services.ingest.sandbox import ParserPool
-from services.ingest.settings import IngestSettings
-from services.ingest.source_buckets import SourceBuckets, check_watched
-from services.ingest.space_builder import SpaceBuilder
-from services.ingest.tokens import Tokens
+from sourcier.services.chassis.objects import ObjectStore
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.ingest.buckets.collector import Collector
+from sourcier.services.ingest.buckets.reconciler import Reconciler
+from sourcier.services.ingest.buckets.rules import BucketRules
+from sourcier.services.ingest.buckets.sources import SourceBuckets, check_watched
+from sourcier.services.ingest.counted_spaces import CountedSpace, CountedSpaces
+from sourcier.services.ingest.enriching.peers import EnrichingPeers
+from sourcier.services.ingest.intake.intake import Intake
+from sourcier.services.ingest.intake.recent import RecentOriginals
+from sourcier.services.ingest.intake.removal import Removal
+from sourcier.services.ingest.progress import Progress
+from sourcier.services.ingest.relay import Relay
+from sourcier.services.ingest.settings import IngestSettings
+from sourcier.services.ingest.stages.sandbox import ParserPool
+from sourcier.services.ingest.tokens import Tokens
+from sourcier.services.ingest.upkeep.index_building import IndexBuilding
+from sourcier.services.ingest.upkeep.space_builder import SpaceBuilder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from services.chassis.errors import SpaceMismatch
-from services.chassis.models import ModelStore
-from services.chassis.postgres import Connection
-from services.index import manifests
-from services.index.spaces import EmbeddingSpace
-from services.ingest.tokens import TokenCounter, Tokens
+from sourcier.services.chassis.errors import SpaceMismatch
+from sourcier.services.chassis.models.store import ModelStore
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.collections import build_manifest as manifests
+from sourcier.services.index.spaces.spaces import EmbeddingSpace
+from sourcier.services.ingest.tokens import TokenCounter, Tokens
 
 logger = logging.getLogger(__name__)
 

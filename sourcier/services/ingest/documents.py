@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePath
 
-from services.chassis.cleaning import clean_line
-from services.chassis.errors import DocumentMalformed
+from sourcier.services.chassis.cleaning import clean_line
+from sourcier.services.chassis.errors import DocumentMalformed
 
 ARTEFACT_VERSION = 2
 TITLE_CHARACTERS_MAX = 250

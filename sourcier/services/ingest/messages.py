@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from services.index.releases import WaitingVersion
-from services.index.versions import VersionReference
-from services.ingest.chunking.configuration import ChunkingConfiguration
 from sourcier.events.v1 import events_pb2
+from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.pipeline.releases import WaitingVersion
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
 
 
 def received_message(version: WaitingVersion) -> events_pb2.DocumentReceived:

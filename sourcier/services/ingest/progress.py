@@ -12,14 +12,14 @@ import logging
 import time
 from dataclasses import replace
 
-from services.chassis import subjects
-from services.chassis.errors import ServiceError
-from services.chassis.jetstream import JetStream
-from services.chassis.lifecycle import first_of
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import jobs
-from services.index.jobs import StageReached
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.collections import jobs
+from sourcier.services.index.collections.jobs import StageReached
 
 logger = logging.getLogger(__name__)
 

@@ -13,16 +13,17 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeVar
 
-from services.chassis import subjects, telemetry
-from services.chassis.errors import ResourceExhausted, ServiceError
-from services.chassis.failpoints import failpoint
-from services.chassis.jetstream import JetStream
-from services.chassis.lifecycle import first_of
-from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index import brokers, outbox, releases
-from services.index.outbox import OutboxMessage, PendingMessage
-from services.index.releases import WaitingVersion
-from services.ingest.messages import received_message
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ResourceExhausted, ServiceError
+from sourcier.services.chassis.failpoints import failpoint
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.pipeline import brokers, outbox, releases
+from sourcier.services.index.pipeline.outbox import OutboxMessage, PendingMessage
+from sourcier.services.index.pipeline.releases import WaitingVersion
+from sourcier.services.ingest.messages import received_message
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field, SecretStr, field_validator
 
-from services.chassis.settings import (
+from sourcier.services.chassis.settings import (
     ModelSettings,
     NatsSettings,
     ObjectStoreSettings,
@@ -15,7 +15,7 @@ from services.chassis.settings import (
     settings_config,
     shared,
 )
-from services.ingest.enriching.limits import EnrichLimits
+from sourcier.services.ingest.enriching.limits import EnrichLimits
 
 STAGES = ("accept", "collect", "parse", "chunk", "index", "enrich")
 MEBIBYTE = 1024 * 1024

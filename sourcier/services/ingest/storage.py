@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import PurePath
 
-from services.ingest.documents import ARTEFACT_VERSION
+from sourcier.services.ingest.documents import ARTEFACT_VERSION
 
 ORIGINALS, ARTEFACTS = "documents/", "artefacts/"
 OWN_PREFIXES = (ORIGINALS, ARTEFACTS)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from services.chassis import memory
-from services.chassis.errors import ModelInvalid
-from services.chassis.unigram import TextTokenizer, open_tokenizer
-from services.chassis.word_tokens import WordTokens
+from sourcier.services.chassis.errors import ModelInvalid
+from sourcier.services.chassis.models import memory
+from sourcier.services.chassis.tokens.unigram import TextTokenizer, open_tokenizer
+from sourcier.services.chassis.tokens.word_tokens import WordTokens
 
 
 class Tokens(Protocol):

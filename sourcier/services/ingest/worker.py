@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from services.chassis import lifecycle
-from services.chassis.lifecycle import Stopping, Worker
-from services.chassis.serving import Server
-from services.ingest.chunk_stage import ChunkStage
-from services.ingest.enrich_stage import EnrichStage
-from services.ingest.enriching.peers import EnrichingPeers
-from services.ingest.enrichment import Enrichment
-from services.ingest.failure_stage import FailureStage
-from services.ingest.index_stage import IndexStage
-from services.ingest.maintenance import Maintenance
-from services.ingest.notification_stage import NotificationStage
-from services.ingest.parse_stage import ParseStage
-from services.ingest.parts import Parts
+from sourcier.services.chassis import lifecycle
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.lifecycle import Stopping, Worker
+from sourcier.services.ingest.components import Parts
+from sourcier.services.ingest.enriching.peers import EnrichingPeers
+from sourcier.services.ingest.stages.chunk import ChunkStage
+from sourcier.services.ingest.stages.enrich import EnrichStage
+from sourcier.services.ingest.stages.failure import FailureStage
+from sourcier.services.ingest.stages.index import IndexStage
+from sourcier.services.ingest.stages.notification import NotificationStage
+from sourcier.services.ingest.stages.parse import ParseStage
+from sourcier.services.ingest.upkeep.enrichment import Enrichment
+from sourcier.services.ingest.upkeep.maintenance import Maintenance
 
 
 async def serve(server: Server, parts: Parts, stopping: Stopping) -> None:

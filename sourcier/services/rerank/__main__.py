@@ -1,21 +1,21 @@
-"""Compose the rerank service and run it: `python -m services.rerank`."""
+"""Compose the rerank service and run it: `python -m sourcier.services.rerank`."""
 
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from services.chassis import lifecycle
-from services.chassis.lifecycle import Stopping
-from services.chassis.models import ModelStore
-from services.chassis.processor import usable_cores
-from services.chassis.serving import Server
-from services.rerank.entailment import EntailmentModel
-from services.rerank.executor import EntailmentExecutor, RankExecutor
-from services.rerank.late_interaction import LateInteractionRanker
-from services.rerank.ranker import Ranker
-from services.rerank.server import RerankServer
-from services.rerank.settings import RerankSettings
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+from sourcier.services.chassis import lifecycle
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.lifecycle import Stopping
+from sourcier.services.chassis.models.processor import usable_cores
+from sourcier.services.chassis.models.store import ModelStore
+from sourcier.services.rerank.entailment import EntailmentModel
+from sourcier.services.rerank.executor import EntailmentExecutor, RankExecutor
+from sourcier.services.rerank.late_interaction import LateInteractionRanker
+from sourcier.services.rerank.ranker import Ranker
+from sourcier.services.rerank.server import RerankServer
+from sourcier.services.rerank.settings import RerankSettings
 
 SERVICE_NAME = rerank_pb2.DESCRIPTOR.services_by_name["RerankService"].full_name
 
@@ -24,7 +24,7 @@ def open_ranker(settings: RerankSettings, *, threads: int) -> Ranker:
     """Return late interaction, or the cross-encoder that the settings name."""
     if not settings.model:
         return LateInteractionRanker()
-    from services.rerank.cross_encoder import CrossEncoderRanker
+    from sourcier.services.rerank.cross_encoder import CrossEncoderRanker
 
     model = ModelStore(settings.models_root).load(settings.model)
     return CrossEncoderRanker(model, threads=threads, batch_texts_max=settings.batch_texts_max)

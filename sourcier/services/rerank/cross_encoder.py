@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from services.chassis.errors import FailedPrecondition, InvalidArgument
-from services.chassis.models import Model
-from services.rerank.onnx_pairs import PairModel
-from services.rerank.ranker import Candidate, FloatArray, Question
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument
+from sourcier.services.chassis.models.store import Model
+from sourcier.services.rerank.onnx_pairs import PairModel
+from sourcier.services.rerank.ranker import Candidate, FloatArray, Question
 
 
 class CrossEncoderRanker:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from services.chassis.errors import FailedPrecondition, InvalidArgument, ModelInvalid
-from services.chassis.models import Model
-from services.rerank.onnx_pairs import FloatArray, PairModel
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument, ModelInvalid
+from sourcier.services.chassis.models.store import Model
+from sourcier.services.rerank.onnx_pairs import FloatArray, PairModel
 
 CONFIG_FILE = "config.json"
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"

@@ -9,9 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from services.chassis.errors import DeadlineExceeded, ResourceExhausted
-from services.rerank.entailment import EntailmentModel, Relation
-from services.rerank.ranker import Candidate, FloatArray, Question, Ranker
+from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted
+from sourcier.services.rerank.entailment import EntailmentModel, Relation
+from sourcier.services.rerank.ranker import Candidate, FloatArray, Question, Ranker
 
 T = TypeVar("T")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from services.chassis.late_interaction import LATE_INTERACTION, LateInteraction
-from services.rerank.ranker import Candidate, FloatArray, Question
+from sourcier.services.chassis.tokens.late_interaction import LATE_INTERACTION, LateInteraction
+from sourcier.services.rerank.ranker import Candidate, FloatArray, Question
 
 
 class LateInteractionRanker:

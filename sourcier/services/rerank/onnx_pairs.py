@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from services.chassis.errors import ModelInvalid
-from services.chassis.gpu import gpu_present, open_session, runs_on_gpu, tell_unused
-from services.chassis.models import Model
+from sourcier.services.chassis.errors import ModelInvalid
+from sourcier.services.chassis.models.gpu import gpu_present, open_session, runs_on_gpu, tell_unused
+from sourcier.services.chassis.models.store import Model
 
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 

@@ -7,11 +7,11 @@ from typing import Any
 import grpc.aio
 import numpy as np
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.serving import require
-from services.rerank.executor import EntailmentExecutor, RankExecutor
-from services.rerank.ranker import Candidate, Question
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.grpc.serving import require
+from sourcier.services.rerank.executor import EntailmentExecutor, RankExecutor
+from sourcier.services.rerank.ranker import Candidate, Question
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

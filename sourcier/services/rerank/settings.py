@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from services.chassis.settings import ModelSettings, ServiceSettings, settings_config
+from sourcier.services.chassis.settings import ModelSettings, ServiceSettings, settings_config
 
 
 class RerankSettings(ServiceSettings, ModelSettings):

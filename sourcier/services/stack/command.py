@@ -11,13 +11,15 @@ import time
 
 from rich.console import Console
 
-from services.chassis.errors import AlreadyExists, ServiceError
-from services.stack import leftovers, logfile, statefile
-from services.stack.display import Display, connection
-from services.stack.parent import Parent
-from services.stack.settings import REPOSITORY, StackSettings, inherited_environment
-from services.stack.standing import EXIT_NOT_READY, EXIT_OK, EXIT_REFUSED
-from services.stack.status import StackStatus, State
+from sourcier.services.chassis.errors import AlreadyExists, ServiceError
+from sourcier.services.stack import statefile
+from sourcier.services.stack.processes import leftovers
+from sourcier.services.stack.processes.parent import Parent
+from sourcier.services.stack.settings import REPOSITORY, StackSettings, inherited_environment
+from sourcier.services.stack.standing import EXIT_NOT_READY, EXIT_OK, EXIT_REFUSED
+from sourcier.services.stack.terminal import logfile
+from sourcier.services.stack.terminal.display import Display, connection
+from sourcier.services.stack.terminal.status import StackStatus, State
 
 FAILED_STARTS_MAX = 3
 """How often a part may fail while a detached stack starts, before the start is given up."""
@@ -28,7 +30,7 @@ DOWN_SECONDS_MAX = 90.0
 def up(settings: StackSettings, *, parent_pid: int | None = None, console: Console | None = None) -> int:
     """Run the stack in the foreground until Ctrl-C or SIGTERM, or until the process `parent_pid` is gone."""
     # Here, so that `down`, and a start in the background, do not wait for database drivers to load.
-    from services.stack.foreground import run
+    from sourcier.services.stack.terminal.foreground import run
 
     display = Display(console)
     try:
@@ -62,7 +64,8 @@ def up_detached(settings: StackSettings, *, parent_pid: int | None = None, conso
     environment = {**inherited_environment(), "PYTHONPATH": str(REPOSITORY), "SOURCIER_DATA_DIR": str(folder)}
     tie = ("--parent", str(parent_pid)) if parent_pid else ()
     process = subprocess.Popen(
-        (sys.executable, "-P", "-m", "services.stack", "up", *tie), stdin=subprocess.DEVNULL, stdout=descriptor,
+        (sys.executable, "-P", "-m", "sourcier.services.stack", "up", *tie),
+        stdin=subprocess.DEVNULL, stdout=descriptor,
         stderr=descriptor, start_new_session=True, env=environment,
     )
     os.close(descriptor)

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
-from services.chassis.errors import Unavailable
-from services.stack.child import Child, Command
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.stack.processes.child import Child, Command
 
 PROBE_SECONDS = 0.05
 PROBE_SECONDS_MAX = 0.5

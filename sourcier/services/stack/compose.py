@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from services.chassis.errors import InvalidArgument
-from services.stack.component import Component
-from services.stack.ports import HOST, PortBook
-from services.stack.secret import kept_secret
-from services.stack.servers.nats import NatsServer, NatsServerSettings
-from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
-from services.stack.servers.s3 import INNER_PORT_NAMES, S3Notifications, S3Server, S3ServerSettings
-from services.stack.service import Service, ServiceSettings
-from services.stack.settings import REPOSITORY, SERVICE_NAMES, StackSettings
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.stack.component import Component
+from sourcier.services.stack.processes.ports import HOST, PortBook
+from sourcier.services.stack.secret import kept_secret
+from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
+from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
+from sourcier.services.stack.servers.s3 import INNER_PORT_NAMES, S3Notifications, S3Server, S3ServerSettings
+from sourcier.services.stack.service import Service, ServiceSettings
+from sourcier.services.stack.settings import REPOSITORY, SERVICE_NAMES, StackSettings
 
 MODEL_START_SECONDS_MAX = 900.0
 SERVER_NAMES = ("nats", "postgres", "s3")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from services.chassis.memory import within_container
-from services.chassis.models import MANIFEST_FILE
+from sourcier.services.chassis.models.memory import within_container
+from sourcier.services.chassis.models.store import MANIFEST_FILE
 
 DEFAULT_MODEL = "qwen2.5-coder-1.5b-instruct"
 SMALL_MODEL = "smollm2-135m-instruct"

@@ -9,8 +9,8 @@ import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 
-from services.chassis.errors import FailedPrecondition
-from services.stack.users import User, fallback_folder, reachable
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.stack.processes.users import User, fallback_folder, reachable
 
 
 def beside_python(name: str) -> Path:

@@ -10,10 +10,10 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2
 
-from services.stack import ports, probing
-from services.stack.child import Command
-from services.stack.component import Component
-from services.stack.settings import inherited_environment
+from sourcier.services.stack.component import Component
+from sourcier.services.stack.processes import ports, probing
+from sourcier.services.stack.processes.child import Command
+from sourcier.services.stack.settings import inherited_environment
 
 HEALTH_SECONDS_MAX = 2.0
 
@@ -27,7 +27,7 @@ class ServiceSettings:
     port: int
     log: Path
     arguments: tuple[str, ...]
-    """What the interpreter runs: `-m services.<name>`."""
+    """What the interpreter runs: `-m sourcier.services.<name>`."""
     import_root: Path
     """The folder that holds `services` and `sourcier`."""
     environment: Callable[[], Mapping[str, str]]
@@ -58,7 +58,7 @@ class Service(Component):
         return {"grpc": self.settings.port}
 
     def command(self) -> Command:
-        """Return `python -m services.<name>`, importing from our tree whatever the current folder holds (`-P`)."""
+        """Return `python -m sourcier.services.<name>`; with `-P` the current folder is never imported from."""
         environment = {
             **inherited_environment(),
             "PYTHONPATH": str(self.settings.import_root),

@@ -10,14 +10,14 @@ from typing import Literal
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.chassis.models import default_root
-from services.chassis.settings import shared
-from services.stack import language_models
+from sourcier.services.chassis.models.store import default_root
+from sourcier.services.chassis.settings import shared
+from sourcier.services.stack import language_models
 
 OLD_ENDPOINT_NAMES = frozenset({"mistral", "openai", "ollama", "litellm"})
 """What the old name `RAG_PROVIDER` may say of an endpoint."""
 SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway")
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 class StackSettings(BaseSettings):

@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from services.chassis.errors import AlreadyExists, FailedPrecondition
-from services.stack.secret import write_private
-from services.stack.status import StackStatus, from_json, to_json
+from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition
+from sourcier.services.stack.secret import write_private
+from sourcier.services.stack.terminal.status import StackStatus, from_json, to_json
 
 LOCK_TRIES = 5
 LOCK_TRY_SECONDS = 0.02

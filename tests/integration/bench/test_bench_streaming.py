@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.streaming import bare, relayed
-from bench.streams import Reading
+from bench.streaming.streaming import bare, relayed
+from bench.streaming.streams import Reading
 
 
 def test_delays_are_counted_from_when_each_token_was_due() -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.scale_corpus import GrownCorpus
-from bench.scale_load import loaded_index
-from bench.scale_passages import RealPassage, RealTexts
-from bench.scale_search import FILTERS, Searches
-from bench.scale_variants import Comparison
+from bench.scale.corpus import GrownCorpus
+from bench.scale.loading import loaded_index
+from bench.scale.passages import RealPassage, RealTexts
+from bench.scale.searching import FILTERS, Searches
+from bench.scale.variants import Comparison
 from bench.texts import passages, questions
-from eval.encoding import TokenRows
-from services.stack.servers.postgres import PostgresServer
+from eval.retrieval.encoding import TokenRows
+from sourcier.services.stack.servers.postgres import PostgresServer
 
 SIZE, DIMENSION = 400, 384
 

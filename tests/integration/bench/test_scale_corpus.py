@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from bench.scale_corpus import DOCUMENT, GrownCorpus
-from bench.scale_passages import RealPassage, RealTexts
-from bench.scale_search import nearest
+from bench.scale.corpus import DOCUMENT, GrownCorpus
+from bench.scale.passages import RealPassage, RealTexts
+from bench.scale.searching import nearest
 from bench.texts import passages
-from eval.encoding import TokenRows
-from services.index.analyser import analyse_passage
+from eval.retrieval.encoding import TokenRows
+from sourcier.services.index.language.analyser import analyse_passage
 
 
 @pytest.fixture(scope="module")

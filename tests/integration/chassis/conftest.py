@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from services.chassis.jetstream import JetStream
+from sourcier.services.chassis.queue.jetstream import JetStream
 from tests.integration.chassis.fix_jetstream import connected
 
 

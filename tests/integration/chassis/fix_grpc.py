@@ -11,11 +11,11 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from services.chassis.channels import Deadline, open_channel
-from services.chassis.serving import Server
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.services.chassis.grpc.channels import Deadline, open_channel
+from sourcier.services.chassis.grpc.serving import Server
 
 EMBED = "sourcier.embed.v1.EmbedService"
 GENERATE = "sourcier.generate.v1.GenerateService"

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from nats.js.api import ConsumerInfo
 
-from services.chassis import consuming, subjects
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.ids import new_id
-from services.chassis.jetstream import JetStream
-from services.chassis.subjects import CHUNKS_READY, Subject
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.queue import consuming, subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import CHUNKS_READY, Subject
 
 SUFFIX = "space"
 Handler = Callable[[events_pb2.ChunksReady, Delivery], Awaitable[None]]

@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from services.chassis import lifecycle
-from services.chassis.errors import Unavailable
-from services.chassis.lifecycle import Stopping, Worker
-from services.chassis.serving import Server
-from services.chassis.settings import ServiceSettings, settings_config
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.services.chassis import lifecycle
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.lifecycle import Stopping, Worker
+from sourcier.services.chassis.settings import ServiceSettings, settings_config
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 logger = logging.getLogger("probe")

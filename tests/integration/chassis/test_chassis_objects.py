@@ -10,8 +10,8 @@ from pathlib import Path
 import obstore
 import pytest
 
-from services.chassis.errors import DocumentTooLarge, FailedPrecondition, NotFound, Unavailable
-from services.chassis.objects import PART_BYTES, ObjectStore
+from sourcier.services.chassis.errors import DocumentTooLarge, FailedPrecondition, NotFound, Unavailable
+from sourcier.services.chassis.objects import PART_BYTES, ObjectStore
 from tests.fix_servers import S3Bucket
 
 

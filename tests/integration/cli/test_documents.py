@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis import errors
+from sourcier.services.chassis import errors
 from tests.integration.cli.conftest import Command
 from tests.unit.sdk.fake_gateway import FakeGateway
 

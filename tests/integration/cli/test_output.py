@@ -19,7 +19,8 @@ COMMANDS = (
     ("sourcier.cli", "conversations"), ("sourcier.cli", "search", "télétravail"), ("sourcier.cli", "ask", "Combien ?"),
     ("sourcier.cli", "documents", "list"), ("sourcier.cli", "collections", "list"), ("sourcier.cli", "jobs", "list"),
     ("sourcier.cli", "failures", "list"), ("sourcier.cli", "models", "list"), ("sourcier.cli", "status"),
-    ("services.stack", "--help"), ("services.stack", "models"), ("services.stack", "status"), ("models", "list"),
+    ("sourcier.services.stack", "--help"), ("sourcier.services.stack", "models"), ("sourcier.services.stack", "status"),
+    ("sourcier.models", "list"),
 )
 
 
@@ -47,7 +48,7 @@ async def test_a_reader_that_has_gone_ends_a_command(address: str, tmp_path: Pat
 
 @pytest.mark.parametrize(("arguments", "code"), [
     (("sourcier.cli", "search", "télétravail"), 1), (("sourcier.cli", "--help"), 1),
-    (("sourcier.cli", "models", "list"), 1), (("services.stack", "models"), 2),
+    (("sourcier.cli", "models", "list"), 1), (("sourcier.services.stack", "models"), 2),
 ], ids=str)
 @pytest.mark.parametrize(("redirection", "told"), [
     (">&-", "error: standard output is closed"), ("> /dev/full", "error: No space left on device"),

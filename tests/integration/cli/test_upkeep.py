@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from services.chassis import errors
 from sourcier.gateway.v1 import operations_pb2
+from sourcier.services.chassis import errors
 from tests.integration.cli.conftest import Command
 from tests.unit.sdk.fake_gateway import FakeGateway
 

@@ -11,8 +11,8 @@ import threading
 
 import numpy as np
 
-from services.embed import batcher, engines
-from services.embed.encoder import FloatArray, IntArray
+from sourcier.services.embed import batcher, engines
+from sourcier.services.embed.encoder import FloatArray, IntArray
 from tests.unit.embed.fix_embedding import ArithmeticEngine, ids
 
 
@@ -39,5 +39,5 @@ if __name__ == "__main__":
     if word:
         batcher.REST_SECONDS = 0.01
     engines.open_engine = lambda *_, **__: HangingEngine(word) if word else ArithmeticEngine()
-    sys.argv = ["services.embed"]
-    runpy.run_module("services.embed", run_name="__main__")
+    sys.argv = ["sourcier.services.embed"]
+    runpy.run_module("sourcier.services.embed", run_name="__main__")

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from services.chassis.errors import FailedPrecondition, ModelInvalid
-from services.chassis.gpu import GPU_PROVIDER, gpu_present
-from services.chassis.models import Model, ModelFile, ModelStore, root_of
-from services.chassis.telemetry import degradations_total
-from services.embed import engines
-from services.embed.encoder import CPU_BATCH_TOKENS, Encoder
-from services.embed.engines import GPU_BATCH_TOKENS, GPU_STREAMS, open_engine
+from sourcier.services.chassis.errors import FailedPrecondition, ModelInvalid
+from sourcier.services.chassis.models.gpu import GPU_PROVIDER, gpu_present
+from sourcier.services.chassis.models.store import Model, ModelFile, ModelStore, root_of
+from sourcier.services.chassis.telemetry import degradations_total
+from sourcier.services.embed import engines
+from sourcier.services.embed.encoder import CPU_BATCH_TOKENS, Encoder
+from sourcier.services.embed.engines import GPU_BATCH_TOKENS, GPU_STREAMS, open_engine
 from tests.integration.rerank.tiny_onnx import FLOAT, Node
 from tests.integration.rerank.tiny_onnx import model as graph
 from tests.unit.embed.fix_embedding import write_model

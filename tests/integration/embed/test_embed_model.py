@@ -11,12 +11,12 @@ import numpy.typing as npt
 import openvino
 import pytest
 
-from services.chassis.errors import ModelInvalid
-from services.chassis.models import Model, ModelStore, root_of
-from services.embed import lengths
-from services.embed.encoder import Encoder
-from services.embed.engines import open_engine
-from services.embed.openvino_engine import OpenVinoEngine
+from sourcier.services.chassis.errors import ModelInvalid
+from sourcier.services.chassis.models.store import Model, ModelStore, root_of
+from sourcier.services.embed import lengths
+from sourcier.services.embed.encoder import Encoder
+from sourcier.services.embed.engines import open_engine
+from sourcier.services.embed.openvino_engine import OpenVinoEngine
 
 pytestmark = pytest.mark.models
 

@@ -12,12 +12,12 @@ import pytest
 import pytest_asyncio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from services.chassis import subjects
-from services.chassis.ids import new_id
-from services.chassis.jetstream import JetStream
-from services.chassis.models import ModelStore
-from services.chassis.subjects import CHUNKS_READY
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.models.store import ModelStore
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import CHUNKS_READY
 from tests.chaos.cluster import MODEL, write_model_store
 from tests.integration.chassis.fix_jetstream import connected, stream_messages
 from tests.integration.chassis.fix_process import started

@@ -13,13 +13,13 @@ import grpc.aio
 import numpy as np
 import pytest
 
-from services.chassis import channels
-from services.chassis.channels import Deadline, open_channel
-from services.chassis.errors import InvalidArgument, ResourceExhausted, SpaceMismatch
-from services.chassis.serving import Server
-from services.embed.batcher import Batcher
-from services.embed.server import TEXTS_MAX, EmbedServer
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.services.chassis.errors import InvalidArgument, ResourceExhausted, SpaceMismatch
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline, open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.embed.batcher import Batcher
+from sourcier.services.embed.server import TEXTS_MAX, EmbedServer
 from tests.unit.embed.fix_embedding import (
     DIMENSION,
     TOKEN_LIMIT,

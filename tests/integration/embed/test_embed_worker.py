@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from services.chassis import consuming, subjects
-from services.chassis.consuming import Delivery
-from services.chassis.ids import new_id
-from services.chassis.jetstream import JetStream
-from services.chassis.subjects import CHUNKS_READY
-from services.embed.batcher import Batcher, Priority
-from services.embed.encoder import Encoder, FloatArray, IntArray
-from services.embed.worker import APART_ATTEMPT, embed_batch, embed_consumer
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.queue import consuming, subjects
+from sourcier.services.chassis.queue.consuming import Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import CHUNKS_READY
+from sourcier.services.embed.batcher import Batcher, Priority
+from sourcier.services.embed.encoder import Encoder, FloatArray, IntArray
+from sourcier.services.embed.worker import APART_ATTEMPT, embed_batch, embed_consumer
 from tests.integration.chassis.fix_jetstream import connected, hasten, letters, stream_messages
 from tests.unit.embed.fix_embedding import (
     DIMENSION,

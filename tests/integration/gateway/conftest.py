@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
-from services.index import spaces
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings
+from sourcier.services.index.spaces import spaces
 from tests.integration.index.writer import SPACE, Writer
 
 TELEWORK = "Le télétravail est possible deux jours par semaine, après accord du responsable."

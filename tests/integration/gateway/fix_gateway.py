@@ -14,33 +14,6 @@ from typing import Any
 import grpc.aio
 import numpy as np
 
-from services.chassis.channels import open_channel
-from services.chassis.errors import ServiceError
-from services.chassis.postgres import Database
-from services.chassis.serving import Server, received, tenant_of
-from services.gateway.__main__ import open_answers
-from services.gateway.agents import Agents
-from services.gateway.analysing import Analyser
-from services.gateway.answering import Answerer
-from services.gateway.assessing import Assessor
-from services.gateway.background import Backgrounds
-from services.gateway.conversation_server import ConversationServer
-from services.gateway.curation_server import CurationServer
-from services.gateway.dialogue import Dialogue
-from services.gateway.direct_answers import DirectAnswers
-from services.gateway.entailment import Entailment
-from services.gateway.judge import Judge
-from services.gateway.knowledge_server import KnowledgeServer
-from services.gateway.marking import Marking
-from services.gateway.operations_server import OperationsServer
-from services.gateway.peers import Limits, Peers
-from services.gateway.retrieval import Retriever
-from services.gateway.retrieval_options import RetrievalPlanner
-from services.gateway.rewriting import Rewriter
-from services.gateway.second_opinion import Opinions
-from services.gateway.server import AnswerServer
-from services.gateway.settings import GatewaySettings
-from services.gateway.tool_answering import ToolAnswerer
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.gateway.v1 import (
     answer_pb2,
@@ -53,6 +26,33 @@ from sourcier.gateway.v1 import (
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.serving import Server, received, tenant_of
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.__main__ import open_answers
+from sourcier.services.gateway.agents import Agents
+from sourcier.services.gateway.answering.analysing import Analyser
+from sourcier.services.gateway.answering.answerer import Answerer
+from sourcier.services.gateway.answering.assessing import Assessor
+from sourcier.services.gateway.answering.baseline import Backgrounds
+from sourcier.services.gateway.answering.tools import ToolAnswerer
+from sourcier.services.gateway.api.answer import AnswerServer
+from sourcier.services.gateway.api.conversation import ConversationServer
+from sourcier.services.gateway.api.curation import CurationServer
+from sourcier.services.gateway.api.knowledge import KnowledgeServer
+from sourcier.services.gateway.api.operations import OperationsServer
+from sourcier.services.gateway.api.retrieval_options import RetrievalPlanner
+from sourcier.services.gateway.dialogue.dialogue import Dialogue
+from sourcier.services.gateway.dialogue.rewriting import Rewriter
+from sourcier.services.gateway.evidence.entailment import Entailment
+from sourcier.services.gateway.evidence.judge import Judge
+from sourcier.services.gateway.evidence.second_opinion import Opinions
+from sourcier.services.gateway.peers.services import Limits, Peers
+from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.retrieval.retriever import Retriever
+from sourcier.services.gateway.settings import GatewaySettings
+from sourcier.services.gateway.validated.direct_answers import DirectAnswers
 from tests.integration.index.writer import DIMENSION, SPACE, text_vector
 
 TENANT = (("sourcier-tenant", "acme"),)

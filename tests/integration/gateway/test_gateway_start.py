@@ -16,9 +16,9 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from services.chassis.postgres import migrate
-from services.index.migrations import FOLDER
-from services.stack import ports
+from sourcier.services.chassis.postgres.database import migrate
+from sourcier.services.index.migrations import FOLDER
+from sourcier.services.stack.processes import ports
 
 ROOT = Path(__file__).parents[3]
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 async def starting(database_url: str, port: int) -> AsyncIterator[asyncio.subprocess.Process]:
     peers = {f"SOURCIER_{name}_URL": "127.0.0.1:1" for name in ("INGEST", "EMBED", "RERANK", "GENERATE")}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "services.gateway", cwd=ROOT, stderr=asyncio.subprocess.PIPE,
+        sys.executable, "-m", "sourcier.services.gateway", cwd=ROOT, stderr=asyncio.subprocess.PIPE,
         env={**peers, "PATH": os.environ["PATH"], "SOURCIER_POSTGRES_URL": database_url,
              "SOURCIER_GATEWAY_LISTEN": f"127.0.0.1:{port}"},
     )

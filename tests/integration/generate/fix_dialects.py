@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from services.generate.providers import ProviderName
+from sourcier.services.generate.openai.dialects import ProviderName
 from tests.integration.generate.fix_endpoint import Exchange
 
 CALL_ID = "D681PevKs"

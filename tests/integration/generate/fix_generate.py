@@ -11,15 +11,15 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from services.chassis.channels import open_channel
-from services.chassis.serving import Server
-from services.generate.engine import Engine
-from services.generate.script import Rule, Script
-from services.generate.scripted_engine import ScriptedEngine
-from services.generate.server import GenerateServer, TokenLimits
-from services.generate.supervisor import Supervisor
 from sourcier.generate.v1 import generate_pb2 as pb
 from sourcier.generate.v1 import generate_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.generate.engine import Engine
+from sourcier.services.generate.scheduling.supervisor import Supervisor
+from sourcier.services.generate.scripted.engine import ScriptedEngine
+from sourcier.services.generate.scripted.script import Rule, Script
+from sourcier.services.generate.server import GenerateServer, TokenLimits
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["GenerateService"].full_name
 

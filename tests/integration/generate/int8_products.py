@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from vllm.model_executor.kernels import linear
 
-from services.generate import vllm_int8
+from sourcier.services.generate.vllm import int8 as vllm_int8
 
 LARGEST = 127
 

@@ -10,9 +10,9 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from services.generate.script import Rule
-from services.generate.scripted_engine import ScriptedEngine
 from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.services.generate.scripted.engine import ScriptedEngine
+from sourcier.services.generate.scripted.script import Rule
 from tests.integration.generate.fix_generate import answer, ask, failure, scripted, serving
 from tests.waiting import until
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from services.generate.script import Rule
+from sourcier.services.generate.scripted.script import Rule
 from tests.integration.generate.fix_generate import scripted, serving
 from tests.waiting import until
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from services.chassis.postgres import Connection
-from services.index.collections import Collection
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.collections.collections import Collection
 
 
 async def add_documents(

@@ -9,14 +9,16 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from services.chassis.ids import chunk_id
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import batches, collections, frequencies, versions
-from services.index.batches import Batch, Cut, IndexedChunk, Staging
-from services.index.collections import Chunking, Collection
-from services.index.lexical_entries import SHOW_ALL_ENTRIES
-from services.index.spaces import EmbeddingSpace
-from services.index.versions import Acceptance, NewVersion, VersionReference
+from sourcier.services.chassis.ids import chunk_id
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.collections import collections, versions
+from sourcier.services.index.collections.collections import Chunking, Collection
+from sourcier.services.index.collections.versions import Acceptance, NewVersion, VersionReference
+from sourcier.services.index.lexical import frequencies
+from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES
+from sourcier.services.index.pipeline import batches
+from sourcier.services.index.pipeline.batches import Batch, Cut, IndexedChunk, Staging
+from sourcier.services.index.spaces.spaces import EmbeddingSpace
 
 DIMENSION = 16
 SPACE = EmbeddingSpace(

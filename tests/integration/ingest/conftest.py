@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from services.chassis import consuming
-from services.ingest import relay
+from sourcier.services.chassis.queue import consuming
+from sourcier.services.ingest import relay
 from tests.fix_servers import S3Bucket
 from tests.integration.ingest.fix_pipeline import Pipeline, ingesting
 

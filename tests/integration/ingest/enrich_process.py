@@ -9,16 +9,17 @@ import asyncio
 import json
 import sys
 
-from services.chassis import consuming
-from services.chassis.jetstream import JetStream
-from services.chassis.postgres import Database, DatabaseSettings
-from services.ingest import enrichment, relay
-from services.ingest.counted_spaces import CountedSpace, CountedSpaces
-from services.ingest.enrich_stage import EnrichStage
-from services.ingest.enriching.peers import EnrichingPeers
-from services.ingest.enrichment import Enrichment
-from services.ingest.relay import Relay
-from services.ingest.settings import IngestSettings
+from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
+from sourcier.services.chassis.queue import consuming
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.ingest import relay
+from sourcier.services.ingest.counted_spaces import CountedSpace, CountedSpaces
+from sourcier.services.ingest.enriching.peers import EnrichingPeers
+from sourcier.services.ingest.relay import Relay
+from sourcier.services.ingest.settings import IngestSettings
+from sourcier.services.ingest.stages.enrich import EnrichStage
+from sourcier.services.ingest.upkeep import enrichment
+from sourcier.services.ingest.upkeep.enrichment import Enrichment
 from tests.integration.index.writer import SPACE
 from tests.unit.ingest.fix_words import WordCounter
 

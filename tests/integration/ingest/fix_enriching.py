@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from services.chassis.errors import InvalidArgument, ServiceError
-from services.chassis.serving import Server
-from services.generate.engine import Generation, Piece
-from services.generate.script import Rule, Script
-from services.generate.scripted_engine import ScriptedEngine
-from services.index.agents import create_agent
-from services.ingest.enriching.peers import EnrichingPeers
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.services.chassis.errors import InvalidArgument, ServiceError
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.generate.engine import Generation, Piece
+from sourcier.services.generate.scripted.engine import ScriptedEngine
+from sourcier.services.generate.scripted.script import Rule, Script
+from sourcier.services.index.curation.agents import create_agent
+from sourcier.services.ingest.enriching.peers import EnrichingPeers
 from tests.integration.generate.fix_generate import serving
 from tests.integration.index.writer import SPACE, text_vector
 from tests.integration.ingest.fix_pipeline import TENANT, Pipeline

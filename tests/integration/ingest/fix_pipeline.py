@@ -14,32 +14,32 @@ import obstore
 import pytest
 from psycopg import AsyncConnection
 
-from services.chassis import subjects
-from services.chassis.channels import open_channel
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.errors import DeadlineExceeded, DocumentMalformed
-from services.chassis.ids import new_id
-from services.chassis.jetstream import JetStream
-from services.chassis.objects import ObjectStore
-from services.chassis.postgres import ALL_TENANTS, Connection, Database, DatabaseSettings
-from services.chassis.serving import Server
-from services.index import spaces
-from services.index.spaces import EmbeddingSpace
-from services.index.versions import Acceptance
-from services.ingest.counted_spaces import CountedSpace
-from services.ingest.enriching.peers import EnrichingPeers
-from services.ingest.intake import Header, Intake
-from services.ingest.parsing.limits import ParsingLimits
-from services.ingest.parts import Parts, assemble, own_store
-from services.ingest.relay import Relay
-from services.ingest.sandbox import ParsedArtefact
-from services.ingest.server import IngestServer
-from services.ingest.settings import IngestSettings
-from services.ingest.space_server import SpaceServer
-from services.ingest.tokens import Tokens
-from services.ingest.worker import pipeline
 from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc, spaces_pb2_grpc
+from sourcier.services.chassis.errors import DeadlineExceeded, DocumentMalformed
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.objects import ObjectStore
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database, DatabaseSettings
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.collections.versions import Acceptance
+from sourcier.services.index.spaces import spaces
+from sourcier.services.index.spaces.spaces import EmbeddingSpace
+from sourcier.services.ingest.api.documents import IngestServer
+from sourcier.services.ingest.api.spaces import SpaceServer
+from sourcier.services.ingest.components import Parts, assemble, own_store
+from sourcier.services.ingest.counted_spaces import CountedSpace
+from sourcier.services.ingest.enriching.peers import EnrichingPeers
+from sourcier.services.ingest.intake.intake import Header, Intake
+from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.relay import Relay
+from sourcier.services.ingest.settings import IngestSettings
+from sourcier.services.ingest.stages.sandbox import ParsedArtefact
+from sourcier.services.ingest.tokens import Tokens
+from sourcier.services.ingest.worker import pipeline
 from tests.fix_servers import S3Bucket
 from tests.integration.index.writer import SPACE, text_vector
 from tests.unit.ingest.fix_words import WordCounter, document_of

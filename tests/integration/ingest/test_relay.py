@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from services.chassis import subjects, telemetry
-from services.chassis.errors import Unavailable
-from services.chassis.ids import new_id
-from services.chassis.postgres import ALL_TENANTS
-from services.index import outbox, releases
-from services.ingest import relay
-from services.ingest.relay import Relay
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.index.pipeline import outbox, releases
+from sourcier.services.ingest import relay
+from sourcier.services.ingest.relay import Relay
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import Pipeline
 from tests.waiting import eventually, until

@@ -1,6 +1,6 @@
 """Fold the attention's scale in a graph, share its mask, and quantise its weighted sums.
 
-Run as `python -m tests.integration.models_folding GRAPH TARGET LAYERS` by the tests of the recipes, in the export
+Run as `python -m tests.integration.models.folding GRAPH TARGET LAYERS` by the tests of the recipes, in the export
 environment, which has onnx. TARGET is the graph before its sums are quantised, TARGET.int8 the one after. Fails where
 the number of layers is another, and where anything is left after it.
 """
@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import onnx
 
-from models.attention import fold_attention_scale, quantise_weighted_sums, share_attention_mask
+from sourcier.models.exports.attention import fold_attention_scale, quantise_weighted_sums, share_attention_mask
 
 
 def main(graph: str, target: str, layers: int) -> None:

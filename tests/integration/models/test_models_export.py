@@ -13,10 +13,10 @@ import onnxruntime
 import pytest
 from tokenizers import Tokenizer
 
-from models.exporting import EXPORT_PYTHON, PROJECT
-from services.chassis.models import Model, ModelStore
-from services.embed.engines import session_options
-from services.rerank.entailment import EntailmentModel
+from sourcier.models.exporting import EXPORT_PYTHON, PROJECT
+from sourcier.services.chassis.models.store import Model, ModelStore
+from sourcier.services.embed.engines import session_options
+from sourcier.services.rerank.entailment import EntailmentModel
 
 pytestmark = [
     pytest.mark.slow,
@@ -30,7 +30,7 @@ Fetch = Callable[..., Model]
 def tiny(tmp_path: Path) -> Callable[[str], Path]:
     """Return a function that makes a tiny model of a kind and gives its folder."""
     def make(kind: str) -> Path:
-        run_export("tests.integration.models_tiny", kind, str(tmp_path / "tiny"))
+        run_export("tests.integration.models.tiny", kind, str(tmp_path / "tiny"))
         return tmp_path / "tiny"
 
     return make
@@ -41,7 +41,8 @@ def fetch(tmp_path: Path) -> Fetch:
     """Return a function that fetches from a folder by the command and loads the model."""
     def run(*arguments: str, name: str) -> Model:
         root = tmp_path / "store"
-        done = subprocess.run([sys.executable, "-m", "models", "--root", str(root), "fetch", *arguments], cwd=PROJECT,
+        done = subprocess.run([sys.executable, "-m", "sourcier.models", "--root", str(root), "fetch", *arguments],
+                              cwd=PROJECT,
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return ModelStore(root).load(name)
@@ -103,7 +104,8 @@ def test_an_entailment_model_gives_the_relations_of_pytorch(tiny: Callable[[str]
 
 def test_a_model_without_such_labels_is_not_taken_for_one(tiny: Callable[[str], Path], tmp_path: Path) -> None:
     arguments = ["--kind", "entailment", "--from", str(tiny("cross-encoder")), "test/tiny-nli"]
-    done = subprocess.run([sys.executable, "-m", "models", "--root", str(tmp_path / "store"), "fetch", *arguments],
+    done = subprocess.run([sys.executable, "-m", "sourcier.models", "--root", str(tmp_path / "store"), "fetch",
+                           *arguments],
                           cwd=PROJECT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "an entailment model names entailment, neutral and contradiction" in done.stderr
@@ -124,7 +126,7 @@ def test_another_size_of_e5_has_its_own_dimension_and_int8_form(tiny: Callable[[
 
     # In both layers the scale is in the weights, and the outputs are the same; sums of eight bits are nearly so.
     folded = folder / "folded.onnx"
-    run_export("tests.integration.models_folding", str(model.variant("fp32")), str(folded), "2")
+    run_export("tests.integration.models.folding", str(model.variant("fp32")), str(folded), "2")
     np.testing.assert_allclose(onnx_outputs(folded, expected["ids"]), expected["outputs"], atol=1e-5)
     sums = onnx_outputs(Path(f"{folded}.int8"), expected["ids"])
     assert cosine(sums, expected["outputs"]) > 0.99
@@ -132,9 +134,9 @@ def test_another_size_of_e5_has_its_own_dimension_and_int8_form(tiny: Callable[[
 
     # Weights beside the graph stand for a model too large for one ONNX file.
     (folder / "large").mkdir()
-    run_export("models.embedding", str(folder), "--target", str(folder / "large"))
+    run_export("sourcier.models.exports.embedding", str(folder), "--target", str(folder / "large"))
     (folder / "large" / "model.onnx_data").touch()
-    run_export("models.quantisation", str(folder / "large"))
+    run_export("sourcier.models.exports.quantisation", str(folder / "large"))
     assert (folder / "large" / "model.int8.bin").stat().st_size < (folder / "large" / "model.onnx").stat().st_size
 
 

@@ -9,8 +9,8 @@ import onnxruntime
 import pytest
 from tokenizers import Tokenizer
 
-from services.chassis.errors import ModelInvalid
-from services.chassis.models import Model, ModelStore, root_of
+from sourcier.services.chassis.errors import ModelInvalid
+from sourcier.services.chassis.models.store import Model, ModelStore, root_of
 
 pytestmark = pytest.mark.models
 

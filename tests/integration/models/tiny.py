@@ -1,4 +1,4 @@
-"""Write tiny models with random weights in Hugging Face form: `python -m tests.integration.models_tiny KIND DIR`.
+"""Write tiny models with random weights in Hugging Face form: `python -m tests.integration.models.tiny KIND DIR`.
 
 Run by the tests of the recipes in the export environment, which has PyTorch. Beside the model lies `expected.npz`: an
 input and what PyTorch makes of it.
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from models import calibration
+from sourcier.models import calibration
 
 LAYERS: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,

@@ -13,20 +13,20 @@ import pytest
 import pytest_asyncio
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from services.chassis import channels
-from services.chassis.channels import Deadline, open_channel
-from services.chassis.errors import FailedPrecondition, InvalidArgument, ModelInvalid
-from services.chassis.gpu import GPU_PROVIDER
-from services.chassis.models import Manifest, Model, ModelFile, ModelStore, file_sha256, manifest_to_json
-from services.chassis.serving import Server
-from services.chassis.telemetry import degradations_total
-from services.rerank import onnx_pairs
-from services.rerank.__main__ import open_ranker
-from services.rerank.executor import RankExecutor
-from services.rerank.onnx_pairs import PairModel
-from services.rerank.server import RerankServer
-from services.rerank.settings import RerankSettings
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument, ModelInvalid
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline, open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.models.gpu import GPU_PROVIDER
+from sourcier.services.chassis.models.store import Manifest, Model, ModelFile, ModelStore, file_sha256, manifest_to_json
+from sourcier.services.chassis.telemetry import degradations_total
+from sourcier.services.rerank import onnx_pairs
+from sourcier.services.rerank.__main__ import open_ranker
+from sourcier.services.rerank.executor import RankExecutor
+from sourcier.services.rerank.onnx_pairs import PairModel
+from sourcier.services.rerank.server import RerankServer
+from sourcier.services.rerank.settings import RerankSettings
 from tests.integration.rerank import tiny_onnx
 from tests.integration.rerank.tiny_onnx import Node
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from services.chassis import channels
-from services.chassis.channels import Deadline, open_channel
-from services.chassis.errors import FailedPrecondition, InvalidArgument, ModelInvalid
-from services.chassis.models import Manifest, ModelFile, file_sha256, manifest_to_json
-from services.chassis.serving import Server
-from services.rerank.__main__ import open_entailment, open_ranker
-from services.rerank.executor import RankExecutor
-from services.rerank.server import HYPOTHESES_MAX, RerankServer
-from services.rerank.settings import RerankSettings
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument, ModelInvalid
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline, open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.models.store import Manifest, ModelFile, file_sha256, manifest_to_json
+from sourcier.services.rerank.__main__ import open_entailment, open_ranker
+from sourcier.services.rerank.executor import RankExecutor
+from sourcier.services.rerank.server import HYPOTHESES_MAX, RerankServer
+from sourcier.services.rerank.settings import RerankSettings
 from tests.integration.rerank import tiny_onnx
 from tests.integration.rerank.test_cross_encoder import INPUTS, NODES, save_tokenizer
 from tests.integration.rerank.tiny_onnx import Node

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from services.chassis import channels
-from services.chassis.channels import Deadline, open_channel
-from services.chassis.errors import InvalidArgument
-from services.chassis.serving import Server
-from services.rerank.executor import RankExecutor
-from services.rerank.late_interaction import LateInteractionRanker
-from services.rerank.server import RerankServer
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline, open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.rerank.executor import RankExecutor
+from sourcier.services.rerank.late_interaction import LateInteractionRanker
+from sourcier.services.rerank.server import RerankServer
 
 DIMENSION, CANDIDATES_MAX = 64, 10
 VECTORS = np.sign(np.random.default_rng(1).normal(size=(2, DIMENSION))).astype("<f4") / 8.0

@@ -1,4 +1,4 @@
-"""`python -m services.stack`, as a person types it, with the servers alone: nothing is left, nothing is lost."""
+"""The stack's command, as a person types it, with the servers alone: nothing is left, nothing is lost."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import psycopg
 import pytest
 from obstore.store import S3Store
 
-from services.stack import statefile
-from services.stack.servers.s3 import REGION
-from services.stack.status import StackStatus
+from sourcier.services.stack import statefile
+from sourcier.services.stack.servers.s3 import REGION
+from sourcier.services.stack.terminal.status import StackStatus
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -37,7 +37,8 @@ def folder() -> Iterator[Path]:
 def stack(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SOURCIER_")}
     return subprocess.run(
-        [sys.executable, "-m", "services.stack", *arguments], capture_output=True, text=True, timeout=60, check=False,
+        [sys.executable, "-m", "sourcier.services.stack", *arguments],
+        capture_output=True, text=True, timeout=60, check=False,
         cwd=REPOSITORY,
         env={**inherited, "SOURCIER_DATA_DIR": str(folder), "SOURCIER_STACK_SERVICES": "none", **environment},
     )
@@ -145,7 +146,7 @@ def test_external_servers_are_not_started(folder: Path) -> None:
 def test_ctrl_c_while_starting_leaves_nothing(folder: Path) -> None:
     environment = {**os.environ, "SOURCIER_DATA_DIR": str(folder), "SOURCIER_STACK_SERVICES": "none"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "services.stack", "up"], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY,
+        [sys.executable, "-m", "sourcier.services.stack", "up"], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY,
         env={**environment, "PYTHONUNBUFFERED": "1"},
     )
     assert process.stdout is not None

@@ -13,14 +13,14 @@ import obstore
 import pytest
 from aiohttp import web
 
-from services.chassis import subjects
-from services.chassis.subjects import OBJECTS
-from services.gateway import webhook
-from services.gateway.webhook import Webhook
-from services.ingest.notifications import ObjectEvent, read_notification
-from services.stack.compose import compose
-from services.stack.servers.s3 import READY_KEY, S3Notifications, S3Server, S3ServerSettings
-from services.stack.settings import StackSettings
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.subjects import OBJECTS
+from sourcier.services.gateway.api import webhook
+from sourcier.services.gateway.api.webhook import Webhook
+from sourcier.services.ingest.buckets.notifications import ObjectEvent, read_notification
+from sourcier.services.stack.compose import compose
+from sourcier.services.stack.servers.s3 import READY_KEY, S3Notifications, S3Server, S3ServerSettings
+from sourcier.services.stack.settings import StackSettings
 from tests.integration.chassis.fix_jetstream import connected
 
 TOKEN = 'a "token"\\'

@@ -17,17 +17,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from services.stack import statefile
+from sourcier.services.stack import statefile
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 SECONDS_MAX = 60.0
 
 OWNER = """
 import os, subprocess, sys, time
 environment = os.environ | {"SOURCIER_STACK_PARENT": str(os.getpid())}
-subprocess.run([sys.executable, "-m", "services.stack", "up", "--detach"], check=True, env=environment)
+subprocess.run([sys.executable, "-m", "sourcier.services.stack", "up", "--detach"], check=True, env=environment)
 print("up", flush=True)
 time.sleep(600)
 """
@@ -51,7 +51,7 @@ def folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="sourcier-test-"))
     folder.chmod(0o711)
     yield folder
-    down = [sys.executable, "-m", "services.stack", "down"]
+    down = [sys.executable, "-m", "sourcier.services.stack", "down"]
     subprocess.run(down, env=environment(folder), cwd=REPOSITORY, check=False)
     shutil.rmtree(folder)
 
@@ -103,7 +103,7 @@ def test_a_stack_is_not_started_for_a_process_that_is_gone(folder: Path) -> None
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     refused = subprocess.run(
-        [sys.executable, "-m", "services.stack", "up", "--parent", str(gone.pid)], env=environment(folder),
+        [sys.executable, "-m", "sourcier.services.stack", "up", "--parent", str(gone.pid)], env=environment(folder),
         cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False,
     )
     assert refused.returncode == 2

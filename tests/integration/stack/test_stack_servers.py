@@ -12,12 +12,13 @@ import nats
 import psycopg
 import pytest
 
-from services.chassis.objects import ObjectStore
-from services.stack import ports, programs, users
-from services.stack.component import StartFailed
-from services.stack.servers.nats import NatsServer, NatsServerSettings
-from services.stack.servers.postgres import PostgresServer, PostgresServerSettings
-from services.stack.servers.s3 import PORT_NAMES, S3Server, S3ServerSettings
+from sourcier.services.chassis.objects import ObjectStore
+from sourcier.services.stack import programs
+from sourcier.services.stack.component import StartFailed
+from sourcier.services.stack.processes import ports, users
+from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
+from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
+from sourcier.services.stack.servers.s3 import PORT_NAMES, S3Server, S3ServerSettings
 from tests.fix_servers import S3Bucket
 
 

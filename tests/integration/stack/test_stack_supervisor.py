@@ -14,12 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from services.stack.ports import free_ports
-from services.stack.service import Service, ServiceSettings
-from services.stack.status import ComponentStatus, State
-from services.stack.supervisor import Patience, Supervisor
+from sourcier.services.stack.processes.ports import free_ports
+from sourcier.services.stack.processes.supervisor import Patience, Supervisor
+from sourcier.services.stack.service import Service, ServiceSettings
+from sourcier.services.stack.terminal.status import ComponentStatus, State
 
-FAKE = Path(__file__).parents[1] / "fix_fake_service.py"
+FAKE = Path(__file__).parents[2] / "fix_fake_service.py"
 PATIENCE = Patience(
     backoff_first=0.1, backoff_max=0.4, healthy_after=60.0, probe_interval=0.2, unresponsive_max=0.5
 )

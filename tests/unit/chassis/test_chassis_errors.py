@@ -9,8 +9,11 @@ from collections.abc import Iterator
 import pytest
 from google.rpc import code_pb2, error_details_pb2
 
-from services.chassis import channels, errors
-from services.chassis.consuming import (
+from sourcier.services.chassis import errors
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.serving import error_status
+from sourcier.services.chassis.queue.consuming import (
     DELIVERIES_MAX,
     NAK_DELAY_SECONDS_MAX,
     OUTAGE_SECONDS_MAX,
@@ -20,8 +23,6 @@ from services.chassis.consuming import (
     retry_delay_seconds,
     unsettled_delay_seconds,
 )
-from services.chassis.errors import ServiceError
-from services.chassis.serving import error_status
 
 
 def kinds(root: type[ServiceError] = ServiceError) -> Iterator[type[ServiceError]]:
@@ -32,7 +33,8 @@ def kinds(root: type[ServiceError] = ServiceError) -> Iterator[type[ServiceError
 
 # The stack, which serves nobody, has errors of its own.
 KINDS = sorted(
-    {kind for kind in kinds() if not kind.__module__.startswith("services.stack")}, key=lambda kind: kind.__name__
+    {kind for kind in kinds() if not kind.__module__.startswith("sourcier.services.stack")},
+    key=lambda kind: kind.__name__
 )
 
 

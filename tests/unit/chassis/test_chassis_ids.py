@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 
-from services.chassis.ids import chunk_id, new_id
+from sourcier.services.chassis.ids import chunk_id, new_id
 
 
 def test_created_ids_are_uuid_7_of_now() -> None:

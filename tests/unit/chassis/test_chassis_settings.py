@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 from pydantic import Field, model_validator
 
-from services.chassis.addresses import split_address
-from services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, load, settings_config, shared
+from sourcier.services.chassis.addresses import split_address
+from sourcier.services.chassis.settings import (
+    NatsSettings,
+    PostgresSettings,
+    ServiceSettings,
+    load,
+    settings_config,
+    shared,
+)
 
 
 class ProbeSettings(ServiceSettings, NatsSettings, PostgresSettings):

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.chassis import telemetry
-from services.chassis.telemetry import JsonFormatter, LineFormatter, redact
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.telemetry import JsonFormatter, LineFormatter, redact
 
 
 def record(message: str, *args: object, **extra: object) -> logging.LogRecord:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from services.chassis.models import Manifest, Model, ModelFile
-from services.embed.encoder import CPU_BATCH_TOKENS, Encoder, FloatArray, IntArray
+from sourcier.services.chassis.models.store import Manifest, Model, ModelFile
+from sourcier.services.embed.encoder import CPU_BATCH_TOKENS, Encoder, FloatArray, IntArray
 
 DIMENSION = 16
 TOKEN_LIMIT = 32

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.chassis.errors import DeadlineExceeded, InvalidArgument, ResourceExhausted, Unavailable
-from services.embed import batcher as batcher_module
-from services.embed.batcher import SHARE_TOKENS_MIN, Batcher, Priority, batch_of_oldest, overruns_total
+from sourcier.services.chassis.errors import DeadlineExceeded, InvalidArgument, ResourceExhausted, Unavailable
+from sourcier.services.embed import batcher as batcher_module
+from sourcier.services.embed.batcher import SHARE_TOKENS_MIN, Batcher, Priority, batch_of_oldest, overruns_total
 from tests.unit.embed.fix_embedding import TOKEN_LIMIT, ArithmeticEngine, text_of, write_encoder
 
 PREFIX = "passage: "

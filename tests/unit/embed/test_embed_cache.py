@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from services.embed.cache import QueryCache, bytes_of, lookups_total
-from services.embed.encoder import Encoded
+from sourcier.services.embed.cache import QueryCache, bytes_of, lookups_total
+from sourcier.services.embed.encoder import Encoded
 
 MANY_BYTES = 1 << 20
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from services.chassis.errors import InvalidArgument
-from services.embed.encoder import Encoder
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.embed.encoder import Encoder
 from tests.unit.embed.fix_embedding import (
     MEAN,
     TOKEN_LIMIT,

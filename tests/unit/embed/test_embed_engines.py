@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.gpu import gpu_present
-from services.embed.engines import choose
-from services.embed.openvino_engine import precision_hint
+from sourcier.services.chassis.models.gpu import gpu_present
+from sourcier.services.embed.engines import choose
+from sourcier.services.embed.openvino_engine import precision_hint
 
 
 @pytest.mark.parametrize(("flags", "hint"), [

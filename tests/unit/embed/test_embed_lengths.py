@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from services.embed.lengths import WINDOW_TOKENS, WORTH_TOKENS, LengthCounter, lengths_max
+from sourcier.services.embed.lengths import WINDOW_TOKENS, WORTH_TOKENS, LengthCounter, lengths_max
 
 GIBIBYTE = 2**30
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.models import Model
-from services.embed.encoder import Encoder
-from services.embed.engines import open_engine
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.models.store import Model
+from sourcier.services.embed.encoder import Encoder
+from sourcier.services.embed.engines import open_engine
 from tests.unit.embed.fix_embedding import write_model
 
 

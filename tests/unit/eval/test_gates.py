@@ -9,13 +9,14 @@ import click
 import numpy as np
 import pytest
 
-from eval import gates, plots, report
-from eval.datasets import Dataset, Passage, Question
-from eval.fitting import fit
+from eval import gates
 from eval.gates import Figure, compare
-from eval.plots import Axis, Bar
-from eval.retrieval import gated
-from eval.searching import MODES, Ranking
+from eval.refusals.fitting import fit
+from eval.reporting import plots, report
+from eval.reporting.plots import Axis, Bar
+from eval.retrieval.retrieval import gated
+from eval.retrieval.searching import MODES, Ranking
+from eval.sets.datasets import Dataset, Passage, Question
 
 
 def _figure(value: float, noise: float = 0.02, count: int = 100) -> Figure:

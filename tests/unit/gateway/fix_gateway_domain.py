@@ -9,24 +9,24 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError
-from services.gateway.answering import AnswerOptions
-from services.gateway.checking import Thresholds
-from services.gateway.citing import Strictness
-from services.gateway.embedding import QueryEmbedding
-from services.gateway.events import Degradation, RankedPassage, Usage
-from services.gateway.history import language_of
-from services.gateway.narrowing import Closeness
-from services.gateway.peers import Generation, SamplingOptions
-from services.gateway.prompt import Prompt
-from services.gateway.question_vector import ComingEmbedding
-from services.gateway.reranking import RerankCandidate
-from services.gateway.retrieval import Candidates, Mode, Query, Retriever
-from services.gateway.stopwatch import Stopwatch
-from services.index.filters import Filters
-from services.index.passages import Passage
-from services.index.search import SearchResult
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering.answerer import AnswerOptions
+from sourcier.services.gateway.events import Degradation, RankedPassage, Usage
+from sourcier.services.gateway.evidence.checking import Thresholds
+from sourcier.services.gateway.evidence.citing import Strictness
+from sourcier.services.gateway.history import language_of
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
+from sourcier.services.gateway.peers.reranking import RerankCandidate
+from sourcier.services.gateway.peers.services import Generation, SamplingOptions
+from sourcier.services.gateway.prompting.prompt import Prompt
+from sourcier.services.gateway.retrieval.narrowing import Closeness
+from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
+from sourcier.services.gateway.retrieval.retriever import Candidates, Mode, Query, Retriever
+from sourcier.services.gateway.stopwatch import Stopwatch
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.passages import Passage
+from sourcier.services.index.search.search import SearchResult
 
 THRESHOLDS = Thresholds(score=0.5, vectors=0.4, share=0.7)
 TELEWORK = "Chaque salarié dispose de deux jours de télétravail par semaine."

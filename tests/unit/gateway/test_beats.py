@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from services.gateway.beats import Beats
+from sourcier.services.gateway.ticker import Beats
 
 SECONDS = 0.1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.generate.gathering import PAUSE_SECONDS_MAX, Gathering
+from sourcier.services.generate.gathering import PAUSE_SECONDS_MAX, Gathering
 
 WORD = 5
 """Characters of a token."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from services.chassis.errors import InvalidArgument
-from services.generate.engine import Message, Sampling
-from services.generate.server import TokenLimits, checked_messages, checked_sampling, checked_schema
 from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.generate.engine import Message, Sampling
+from sourcier.services.generate.server import TokenLimits, checked_messages, checked_sampling, checked_schema
 
 LIMITS = TokenLimits(default=512, maximum=2048)
 QUESTION = pb.Message(role=pb.ROLE_USER, content="Combien de jours de congé ?")

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis import settings as chassis_settings
-from services.chassis.errors import FailedPrecondition, ModelInvalid
-from services.chassis.models import ModelStore
-from services.generate import settings
-from services.generate.processor import cpu_flags, cpu_vendor, fastest_dtype
-from services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
-from services.generate.vllm_engine import VllmEngine, VllmOptions, engine_arguments
-from services.generate.weights import Weights, locate
+from sourcier.services.chassis import settings as chassis_settings
+from sourcier.services.chassis.errors import FailedPrecondition, ModelInvalid
+from sourcier.services.chassis.models.store import ModelStore
+from sourcier.services.generate import settings
+from sourcier.services.generate.settings import RESERVED_CORES, GenerateSettings, engine_environment
+from sourcier.services.generate.vllm.engine import VllmEngine, VllmOptions, engine_arguments
+from sourcier.services.generate.vllm.processor import cpu_flags, cpu_vendor, fastest_dtype
+from sourcier.services.generate.vllm.weights import Weights, locate
 
 
 @pytest.fixture(autouse=True)

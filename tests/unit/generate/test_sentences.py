@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from services.gateway.markers import MarkerReader, SentenceEnd
-from services.generate.sentences import HELD_CHARACTERS_MAX, Sentences
+from sourcier.services.gateway.evidence.markers import MarkerReader, SentenceEnd
+from sourcier.services.generate.sentences import HELD_CHARACTERS_MAX, Sentences
 
 
 def _sent(*deltas: str) -> list[str]:

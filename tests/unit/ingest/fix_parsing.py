@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from services.chassis.imports import without
-from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.source import Source
+from sourcier.services.chassis.grpc.imports import without
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.source import Source
 
 
 def parse(source: Source) -> ParsedDocument:
     """Read a document; raise a DocumentRejected that says why it cannot be read."""
     # More than a second, which every worker would pay while it collects.
     with without("transformers"):
-        from services.ingest.parsing import dispatch
+        from sourcier.services.ingest.parsing import dispatch
     return dispatch.parse(source)

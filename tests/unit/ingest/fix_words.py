@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.ingest.documents import Block, BlockKind, ParsedDocument
+from sourcier.services.ingest.documents import Block, BlockKind, ParsedDocument
 
 _TOKENS = re.compile(r"\S{1,8}")
 

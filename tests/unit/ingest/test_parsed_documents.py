@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
-from services.chassis.errors import DocumentMalformed
-from services.ingest.documents import Block, BlockKind, ParsedDocument
+from sourcier.services.chassis.errors import DocumentMalformed
+from sourcier.services.ingest.documents import Block, BlockKind, ParsedDocument
 
 DOCUMENT = ParsedDocument(
     title="Congés",

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import Unavailable
-from services.ingest.progress import CHUNKED, EMBEDDED, METADATA, PARSED, Progress, percentage_staged
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.ingest.progress import CHUNKED, EMBEDDED, METADATA, PARSED, Progress, percentage_staged
 
 VERSION = events_pb2.VersionReference(tenant="acme", job_id="job-1")
 NOWHERE: Any = None

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from models import hub, packages, sources
-from models.catalogue import RECIPES, PackagedWeights, Recipe, recipe_for
-from models.exporting import ExportEnvironment
-from models.fetch import Fetcher
-from models.progress import Progress, size
-from models.staging import FetchFailed, locked, publish, require_space, staged
-from services.chassis.errors import InvalidArgument, ResourceExhausted
-from services.chassis.models import ModelStore
+from sourcier.models import hub, packages, sources
+from sourcier.models.catalogue import RECIPES, PackagedWeights, Recipe, recipe_for
+from sourcier.models.exporting import ExportEnvironment
+from sourcier.models.fetch import Fetcher
+from sourcier.models.progress import Progress, size
+from sourcier.models.staging import FetchFailed, locked, publish, require_space, staged
+from sourcier.services.chassis.errors import InvalidArgument, ResourceExhausted
+from sourcier.services.chassis.models.store import ModelStore
 
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 # Stands for the exporters: writes what the real ones write, at once.
@@ -173,7 +173,8 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     pipe = tmp_path / "running"
     os.mkfifo(pipe)
     export = exporter(tmp_path, ending=f"import signal; open('{pipe}', 'w').write('yes'); signal.pause()")
-    command = [sys.executable, "-m", "models", "--root", str(tmp_path / "store"), "fetch", "--kind", "language",
+    command = [sys.executable, "-m", "sourcier.models", "--root", str(tmp_path / "store"), "fetch",
+               "--kind", "language",
                "--from", str(folder), "--export-python", str(export.python), "test/tiny"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert pipe.read_text() == "yes"
@@ -227,7 +228,7 @@ def test_weights_of_another_content_are_refused(tmp_path: Path, monkeypatch: pyt
 
 
 def test_commands_fail_with_one_line(tmp_path: Path) -> None:
-    run = subprocess.run([sys.executable, "-m", "models", "--root", str(tmp_path), "fetch", "nonsense"],
+    run = subprocess.run([sys.executable, "-m", "sourcier.models", "--root", str(tmp_path), "fetch", "nonsense"],
                          capture_output=True, text=True, timeout=30)
     assert run.returncode == 1
     assert run.stderr.startswith("error: 'nonsense' is neither")
@@ -235,7 +236,7 @@ def test_commands_fail_with_one_line(tmp_path: Path) -> None:
 
 
 def test_list_shows_what_could_be_fetched(tmp_path: Path) -> None:
-    run = subprocess.run([sys.executable, "-m", "models", "--root", str(tmp_path), "list"],
+    run = subprocess.run([sys.executable, "-m", "sourcier.models", "--root", str(tmp_path), "list"],
                          capture_output=True, text=True, timeout=30)
     assert run.returncode == 0
     assert "sourcier models fetch multilingual-e5-small" in run.stdout

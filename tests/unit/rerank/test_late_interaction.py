@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.chassis.errors import InvalidArgument
-from services.chassis.late_interaction import BLOCK_ROWS, NO_OVERLAP
-from services.rerank.late_interaction import LateInteractionRanker
-from services.rerank.ranker import Candidate, FloatArray, Question
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.tokens.late_interaction import BLOCK_ROWS, NO_OVERLAP
+from sourcier.services.rerank.late_interaction import LateInteractionRanker
+from sourcier.services.rerank.ranker import Candidate, FloatArray, Question
 
 RANKER = LateInteractionRanker()
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from services.chassis.errors import DeadlineExceeded, InvalidArgument, ResourceExhausted
-from services.rerank.executor import RankExecutor
-from services.rerank.ranker import Candidate, FloatArray, Question
+from sourcier.services.chassis.errors import DeadlineExceeded, InvalidArgument, ResourceExhausted
+from sourcier.services.rerank.executor import RankExecutor
+from sourcier.services.rerank.ranker import Candidate, FloatArray, Question
 
 QUESTION = Question("", np.empty((0, 8), np.float32), np.empty(0, np.float32))
 CANDIDATES = (Candidate("a", "", b""), Candidate("b", "", b""))

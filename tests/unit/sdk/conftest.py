@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from sourcier import channel
 from sourcier.client import Client
+from sourcier.connection import channel
 from tests.unit.sdk.fake_gateway import FakeGateway, serve
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from services.chassis import errors
 from sourcier.gateway.v1 import answer_pb2, conversation_pb2
+from sourcier.services.chassis import errors
 
 
 @dataclass

@@ -12,8 +12,6 @@ import grpc.aio
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from services.chassis import errors
-from services.chassis.serving import Server, require, tenant_of
 from sourcier.gateway.v1 import (
     answer_pb2,
     answer_pb2_grpc,
@@ -26,6 +24,8 @@ from sourcier.gateway.v1 import (
     spaces_pb2,
     spaces_pb2_grpc,
 )
+from sourcier.services.chassis import errors
+from sourcier.services.chassis.grpc.serving import Server, require, tenant_of
 from tests.unit.sdk.fake_conversations import Conversations
 
 REFUSAL = "Je ne trouve pas cette information dans le corpus."

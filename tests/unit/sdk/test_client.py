@@ -15,12 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis import errors as service_errors
-from sourcier import channel, errors, jobs
-from sourcier.channel import REQUEST_ID_KEY, TENANT_KEY
+from sourcier import errors
+from sourcier.calls import jobs
 from sourcier.client import Client
+from sourcier.connection import channel
+from sourcier.connection.channel import REQUEST_ID_KEY, TENANT_KEY
 from sourcier.gateway import v1
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
+from sourcier.services.chassis import errors as service_errors
 from tests.unit.sdk.fake_gateway import BEGUN_AT, REFUSAL, FakeGateway, serve
 
 pytestmark = pytest.mark.unit

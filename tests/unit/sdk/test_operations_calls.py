@@ -6,10 +6,10 @@ from contextlib import aclosing
 
 import pytest
 
-from services.chassis import errors as service_errors
 from sourcier import errors
 from sourcier.client import Client
 from sourcier.gateway.v1 import knowledge_pb2, operations_pb2
+from sourcier.services.chassis import errors as service_errors
 from tests.unit.sdk.fake_gateway import FakeGateway
 
 pytestmark = pytest.mark.unit

@@ -7,10 +7,11 @@ from contextlib import aclosing
 
 import pytest
 
-from services.chassis.errors import ResourceExhausted
-from sourcier import errors, resuming
+from sourcier import errors
 from sourcier.client import Client
+from sourcier.connection import resuming
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import ResourceExhausted
 from tests.unit.sdk.fake_gateway import FakeGateway
 
 pytestmark = pytest.mark.unit

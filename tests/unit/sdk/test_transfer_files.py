@@ -14,7 +14,7 @@ from sourcier import errors
 from sourcier.gateway.v1 import transfer_pb2
 from sourcier.ingest.v1 import transfer_pb2 as internal_pb2
 from sourcier.transfer_files import CHUNKS_A_MESSAGE, TransferReader, TransferWriter, npy_header
-from tests.unit.gateway.test_knowledge_messages import shape
+from tests.unit.gateway.contract.test_knowledge_messages import shape
 
 DIMENSION = 4
 MANIFEST = transfer_pb2.TransferManifest(

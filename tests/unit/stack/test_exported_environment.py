@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from services.stack import standing, statefile
-from services.stack.compose import SERVER_NAMES, compose
-from services.stack.settings import SERVICE_NAMES, StackSettings
-from services.stack.status import StackStatus
+from sourcier.services.stack import standing, statefile
+from sourcier.services.stack.compose import SERVER_NAMES, compose
+from sourcier.services.stack.settings import SERVICE_NAMES, StackSettings
+from sourcier.services.stack.terminal.status import StackStatus
 
 pytestmark = pytest.mark.unit
 

@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from services.chassis import memory
-from services.stack import foreground
-from services.stack.__main__ import main
-from services.stack.compose import compose
-from services.stack.display import Display
-from services.stack.language_models import DEFAULT_MODEL, SMALL_MODEL
-from services.stack.settings import StackSettings
+from sourcier.services.chassis.models import memory
+from sourcier.services.stack.__main__ import main
+from sourcier.services.stack.compose import compose
+from sourcier.services.stack.language_models import DEFAULT_MODEL, SMALL_MODEL
+from sourcier.services.stack.settings import StackSettings
+from sourcier.services.stack.terminal import foreground
+from sourcier.services.stack.terminal.display import Display
 
 pytestmark = pytest.mark.unit
 
@@ -35,7 +35,7 @@ def _no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def available(size_gib: float, monkeypatch: pytest.MonkeyPatch) -> None:
     found = SimpleNamespace(available=int(size_gib * GIB))
-    monkeypatch.setattr("services.stack.language_models.psutil.virtual_memory", lambda: found)
+    monkeypatch.setattr("sourcier.services.stack.language_models.psutil.virtual_memory", lambda: found)
 
 
 def fetch(folder: Path, *names: str) -> None:

@@ -20,18 +20,20 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from services.chassis.errors import AlreadyExists, FailedPrecondition, ResourceExhausted
-from services.stack import logfile, ports, secret, statefile, users
-from services.stack.__main__ import run
-from services.stack.command import down
-from services.stack.compose import compose
-from services.stack.display import Display, readable, uptime
-from services.stack.foreground import KeptStatus
-from services.stack.language_models import DEFAULT_MODEL, SMALL_MODEL
-from services.stack.secret import kept_secret
-from services.stack.settings import StackSettings
-from services.stack.status import ComponentStatus, StackStatus, State, from_json, to_json
-from services.stack.supervisor import Patience
+from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition, ResourceExhausted
+from sourcier.services.stack import secret, statefile
+from sourcier.services.stack.__main__ import run
+from sourcier.services.stack.command import down
+from sourcier.services.stack.compose import compose
+from sourcier.services.stack.language_models import DEFAULT_MODEL, SMALL_MODEL
+from sourcier.services.stack.processes import ports, users
+from sourcier.services.stack.processes.supervisor import Patience
+from sourcier.services.stack.secret import kept_secret
+from sourcier.services.stack.settings import StackSettings
+from sourcier.services.stack.terminal import logfile
+from sourcier.services.stack.terminal.display import Display, readable, uptime
+from sourcier.services.stack.terminal.foreground import KeptStatus
+from sourcier.services.stack.terminal.status import ComponentStatus, StackStatus, State, from_json, to_json
 from tests.waiting import until
 
 
@@ -336,7 +338,7 @@ def test_each_further_embedding_model_has_a_service_of_its_own(tmp_path: Path) -
     embeds = [service for service in composition.services if service.settings.service == "embed"]
     assert [service.name for service in embeds] == ["embed", "embed-2", "embed-3"]
     assert [service.settings.variables.get("SOURCIER_EMBED_MODEL") for service in embeds] == [None, "e5@int8", "large"]
-    assert {service.settings.arguments for service in embeds} == {("-m", "services.embed")}
+    assert {service.settings.arguments for service in embeds} == {("-m", "sourcier.services.embed")}
     assert len({service.settings.port for service in embeds}) == 3
 
 
@@ -380,7 +382,8 @@ def test_a_service_that_starts_again_has_the_model_that_the_stack_began_with(
 ) -> None:
     available = iter([32 * 1024**3, 1024**3])
     monkeypatch.setattr(
-        "services.stack.language_models.psutil.virtual_memory", lambda: SimpleNamespace(available=next(available))
+        "sourcier.services.stack.language_models.psutil.virtual_memory",
+        lambda: SimpleNamespace(available=next(available))
     )
     for name in ("a", "b"):
         statefile.open_folder(tmp_path / name)

@@ -16,9 +16,9 @@ import grpc.aio
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from services.chassis import errors, telemetry
-from services.chassis.serving import MESSAGE_BYTES_MAX, TENANT_KEY, seconds_left
-from services.chassis.unbroken import Unbroken
+from sourcier.services.chassis import errors, telemetry
+from sourcier.services.chassis.grpc.serving import MESSAGE_BYTES_MAX, TENANT_KEY, seconds_left
+from sourcier.services.chassis.grpc.unbroken import Unbroken
 
 R = TypeVar("R")
 

@@ -19,8 +19,8 @@ from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
 
-from services.chassis import telemetry
-from services.chassis.errors import (
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import (
     ERROR_DOMAIN,
     DeadlineExceeded,
     InvalidArgument,
@@ -28,8 +28,8 @@ from services.chassis.errors import (
     ServiceError,
     Unavailable,
 )
-from services.chassis.tenants import checked_tenant
-from services.chassis.unbroken import Unbroken
+from sourcier.services.chassis.grpc.unbroken import Unbroken
+from sourcier.services.chassis.tenants import checked_tenant
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from services.chassis.telemetry import degradations_total
+from sourcier.services.chassis.telemetry import degradations_total
 
 logger = logging.getLogger(__name__)
 

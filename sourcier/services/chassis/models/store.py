@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from services.chassis.errors import ModelInvalid
+from sourcier.services.chassis.errors import ModelInvalid
 
 ModelKind = Literal["embedding", "language", "cross-encoder", "entailment"]
 

@@ -23,10 +23,10 @@ from psycopg import AsyncConnection, sql
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
-from services.chassis.errors import FailedPrecondition, InvalidArgument
-from services.chassis.postgres_errors import translated_errors
-from services.chassis.postgres_types import register_types
-from services.chassis.tenants import TENANT_PATTERN
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument
+from sourcier.services.chassis.postgres.errors import translated_errors
+from sourcier.services.chassis.postgres.types import register_types
+from sourcier.services.chassis.tenants import TENANT_PATTERN
 
 Connection: TypeAlias = AsyncConnection[TupleRow]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from services.chassis.errors import (
+from sourcier.services.chassis.errors import (
     AlreadyExists,
     DeadlineExceeded,
     FailedPrecondition,

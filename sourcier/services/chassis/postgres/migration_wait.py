@@ -9,8 +9,8 @@ from pathlib import Path
 
 from psycopg import sql
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.postgres import ALL_TENANTS, Database, read_migrations
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, read_migrations
 
 LOOK_SECONDS = 0.2
 

@@ -12,7 +12,7 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
-from services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.errors import FailedPrecondition
 
 if TYPE_CHECKING:
     from psycopg.abc import Buffer

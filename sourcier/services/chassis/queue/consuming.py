@@ -30,14 +30,15 @@ from google.protobuf.message import DecodeError
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-from services.chassis import subjects, telemetry
-from services.chassis.errors import ResourceExhausted, ServiceError, Superseded, Unavailable
-from services.chassis.failpoints import failpoint
-from services.chassis.heartbeats import heartbeat
-from services.chassis.ids import new_id
-from services.chassis.jetstream import LETTER_BYTES_MAX, JetStream
-from services.chassis.subjects import Payload, Subject
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ResourceExhausted, ServiceError, Superseded, Unavailable
+from sourcier.services.chassis.failpoints import failpoint
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.heartbeats import heartbeat
+from sourcier.services.chassis.queue.jetstream import LETTER_BYTES_MAX, JetStream
+from sourcier.services.chassis.queue.subjects import Payload, Subject
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ import nats.js.errors
 from nats.js import JetStreamContext
 from nats.js.api import StreamInfo
 
-from services.chassis import subjects
-from services.chassis.errors import Unavailable
-from services.chassis.subjects import Payload, Stream, Subject
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.subjects import Payload, Stream, Subject
 
 NOT_DESCRIBED = (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error)
 

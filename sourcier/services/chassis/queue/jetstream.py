@@ -30,10 +30,11 @@ from nats.js.api import (
     StreamConfig,
 )
 
-from services.chassis import subjects, telemetry
-from services.chassis.errors import FailedPrecondition, ResourceExhausted, TooLarge, Unavailable
-from services.chassis.queues import Queues
-from services.chassis.subjects import Payload, QueueLimits, Stream, Subject
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import FailedPrecondition, ResourceExhausted, TooLarge, Unavailable
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.depths import Queues
+from sourcier.services.chassis.queue.subjects import Payload, QueueLimits, Stream, Subject
 
 M = TypeVar("M", bound=Payload)
 

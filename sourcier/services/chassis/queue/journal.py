@@ -18,11 +18,11 @@ import nats.js.errors
 from nats.aio.msg import Msg
 from nats.js.api import Header
 
-from services.chassis import subjects
-from services.chassis.appends import Appends
-from services.chassis.errors import TooLarge, Unavailable
-from services.chassis.jetstream import JetStream
-from services.chassis.subjects import Payload, Subject
+from sourcier.services.chassis.errors import TooLarge, Unavailable
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.appends import Appends
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import Payload, Subject
 
 M = TypeVar("M", bound=Payload)
 

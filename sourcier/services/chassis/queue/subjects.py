@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
-from services.chassis.errors import InvalidArgument
-from services.chassis.tenants import checked_tenant
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.tenants import checked_tenant
 
 LANES = ("interactive", "bulk")
 DEFAULT_PREFIX = "sourcier.v1."

@@ -14,7 +14,7 @@ from itertools import accumulate, chain, count
 from operator import add
 from typing import TypeAlias
 
-from services.chassis.unigram import TextTokenizer
+from sourcier.services.chassis.tokens.unigram import TextTokenizer
 
 WORDS_MAX = 50_000
 """Words remembered, about 20 MB; then all are forgotten, and the common ones are back at once."""

@@ -15,22 +15,22 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, ServiceError
-from services.chassis.postgres import Database
-from services.gateway import negation
-from services.gateway.categories import named_categories
-from services.gateway.chat import ChatMessage, ToolCall
-from services.gateway.events import Analysed, Degradation, Usage
-from services.gateway.marking import one_line
-from services.gateway.peers import Generation, SamplingOptions
-from services.gateway.retrieval import Query
-from services.gateway.rewriting import Implausible, cleaned
-from services.gateway.stopwatch import Stopwatch
-from services.index import figures, names
-from services.index.facets import Facets, Fact, find_facets, matches_any, texts_of
-from services.index.filters import Filters
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.chat import ChatMessage, ToolCall
+from sourcier.services.gateway.dialogue.rewriting import Implausible, cleaned
+from sourcier.services.gateway.events import Analysed, Degradation, Usage
+from sourcier.services.gateway.evidence import negation
+from sourcier.services.gateway.peers.services import Generation, SamplingOptions
+from sourcier.services.gateway.prompting.marking import one_line
+from sourcier.services.gateway.retrieval.categories import named_categories
+from sourcier.services.gateway.retrieval.retriever import Query
+from sourcier.services.gateway.stopwatch import Stopwatch
+from sourcier.services.index.language import figures, names
+from sourcier.services.index.search.facets import Facets, Fact, find_facets, matches_any, texts_of
+from sourcier.services.index.search.filters import Filters
 
 logger = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, pstdev
 
-from services.gateway.events import RankedPassage
-from services.gateway.wording import Wording
-from services.index import figures, names
-from services.index.language import recognise
-from services.index.question_terms import Term
-from services.index.words import split_words
+from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.gateway.evidence.wording import Wording
+from sourcier.services.index.language import figures, names
+from sourcier.services.index.language.recognition import recognise
+from sourcier.services.index.language.words import split_words
+from sourcier.services.index.search.question_terms import Term
 
 PEERS_MAX = 9
 """Passages behind the best one that its lead in full text is measured over."""

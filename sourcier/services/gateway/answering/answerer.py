@@ -9,15 +9,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.gateway.analysing import Analyser
-from services.gateway.assessing import Assessor
-from services.gateway.checking import Finding, Thresholds
-from services.gateway.citing import Citer, Strictness
-from services.gateway.direct_answers import DIRECT_MODEL, DirectAnswers
-from services.gateway.embedding import QueryEmbedding
-from services.gateway.events import (
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering.analysing import Analyser
+from sourcier.services.gateway.answering.assessing import Assessor
+from sourcier.services.gateway.answering.quoting import quote
+from sourcier.services.gateway.events import (
     Degradation,
     Event,
     Finished,
@@ -30,21 +27,24 @@ from services.gateway.events import (
     Usage,
     best_late_interaction,
 )
-from services.gateway.grounds import informing
-from services.gateway.history import History
-from services.gateway.judge import log_odds
-from services.gateway.marking import Marking
-from services.gateway.messages import Messages, is_refusal, may_become_refusal, messages_in
-from services.gateway.modes import AnswerMode, ToolLimits
-from services.gateway.narrowing import Closeness
-from services.gateway.neighbours import join, located
-from services.gateway.peers import Generation, Peers, SamplingOptions
-from services.gateway.prompt import build_prompt
-from services.gateway.quoting import quote
-from services.gateway.retrieval import Query, Retriever
-from services.gateway.second_opinion import Opinions
-from services.gateway.stopwatch import Stopwatch
-from services.gateway.support import SupportScorer
+from sourcier.services.gateway.evidence.checking import Finding, Thresholds
+from sourcier.services.gateway.evidence.citing import Citer, Strictness
+from sourcier.services.gateway.evidence.judge import log_odds
+from sourcier.services.gateway.evidence.second_opinion import Opinions
+from sourcier.services.gateway.evidence.source_terms import informing
+from sourcier.services.gateway.evidence.support import SupportScorer
+from sourcier.services.gateway.history import History
+from sourcier.services.gateway.modes import AnswerMode, ToolLimits
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
+from sourcier.services.gateway.peers.services import Generation, Peers, SamplingOptions
+from sourcier.services.gateway.phrases import Messages, is_refusal, may_become_refusal, messages_in
+from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.prompting.prompt import build_prompt
+from sourcier.services.gateway.retrieval.narrowing import Closeness
+from sourcier.services.gateway.retrieval.neighbours import join, located
+from sourcier.services.gateway.retrieval.retriever import Query, Retriever
+from sourcier.services.gateway.stopwatch import Stopwatch
+from sourcier.services.gateway.validated.direct_answers import DIRECT_MODEL, DirectAnswers
 
 logger = logging.getLogger(__name__)
 

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 from prometheus_client import Histogram
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, ServiceError
-from services.chassis.postgres import Database
-from services.gateway.answerability import answerability, signs_of
-from services.gateway.background import Background, Backgrounds
-from services.gateway.embedding import QueryEmbedding
-from services.gateway.events import Degradation, RankedPassage, best_late_interaction
-from services.gateway.retrieval import Query
-from services.index.question_terms import QuestionTerms, question_terms
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.answering.answerability import answerability, signs_of
+from sourcier.services.gateway.answering.baseline import Background, Backgrounds
+from sourcier.services.gateway.events import Degradation, RankedPassage, best_late_interaction
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
+from sourcier.services.gateway.retrieval.retriever import Query
+from sourcier.services.index.search.question_terms import QuestionTerms, question_terms
 
 logger = logging.getLogger(__name__)
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from services.chassis.channels import Deadline
-from services.gateway.embedding import PASSAGES_MAX, QueryEmbedding
-from services.gateway.peers import Peers
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.peers.embedding import PASSAGES_MAX, QueryEmbedding
+from sourcier.services.gateway.peers.services import Peers
 
 FloatArray = npt.NDArray[np.float32]
 
-TEXTS = Path(__file__).with_name("background.txt")
+TEXTS = Path(__file__).with_name("baseline.txt")
 """Short passages that were written for this, a blank line between them."""
 SPACES_MAX = 8
 """Kept in memory: half a megabyte each."""

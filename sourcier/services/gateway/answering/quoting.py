@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from services.gateway.checking import Finding
-from services.gateway.events import Citation, Quoted
-from services.gateway.links import addresses, without_foreign_links
-from services.gateway.marking import defused
-from services.gateway.messages import Messages
-from services.gateway.orders import blanked
-from services.gateway.wording import Wording, content_words
-from services.index.passages import Passage
+from sourcier.services.gateway.events import Citation, Quoted
+from sourcier.services.gateway.evidence.checking import Finding
+from sourcier.services.gateway.evidence.links import addresses, without_foreign_links
+from sourcier.services.gateway.evidence.wording import Wording, content_words
+from sourcier.services.gateway.phrases import Messages
+from sourcier.services.gateway.prompting.marking import defused
+from sourcier.services.gateway.prompting.orders import blanked
+from sourcier.services.index.search.passages import Passage
 
 QUOTED_CHARACTERS_MAX = 600
 

@@ -7,11 +7,11 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.gateway.chat import ToolCall, ToolDefinition
-from services.gateway.marking import Marking, defused
-from services.gateway.messages import Messages
-from services.gateway.prompt import header, with_pair
-from services.index.passages import Passage
+from sourcier.services.gateway.chat import ToolCall, ToolDefinition
+from sourcier.services.gateway.phrases import Messages
+from sourcier.services.gateway.prompting.marking import Marking, defused
+from sourcier.services.gateway.prompting.prompt import header, with_pair
+from sourcier.services.index.search.passages import Passage
 
 NAME = "search_knowledge_base"
 LIMIT_DEFAULT, LIMIT_MAX = 5, 10

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from services.gateway.events import RankedPassage
-from services.gateway.neighbours import with_neighbours
+from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.gateway.retrieval.neighbours import with_neighbours
 
 
 def taken_in(

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field, replace
 
 from prometheus_client import Counter
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.gateway import search_tool
-from services.gateway.answering import AnswerOptions, Writer, refuse
-from services.gateway.assessing import Assessor
-from services.gateway.chat import ChatMessage, ToolCall
-from services.gateway.embedding import QueryEmbedding
-from services.gateway.events import (
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering import search_tool
+from sourcier.services.gateway.answering.answerer import AnswerOptions, Writer, refuse
+from sourcier.services.gateway.answering.assessing import Assessor
+from sourcier.services.gateway.answering.search_tool import SearchArguments
+from sourcier.services.gateway.answering.tool_sources import taken_in
+from sourcier.services.gateway.chat import ChatMessage, ToolCall
+from sourcier.services.gateway.events import (
     Degradation,
     Event,
     Finished,
@@ -34,15 +35,14 @@ from services.gateway.events import (
     Usage,
     Withheld,
 )
-from services.gateway.marking import Marking
-from services.gateway.messages import folded, messages_in
-from services.gateway.neighbours import join, located
-from services.gateway.peers import Generation, Peers
-from services.gateway.retrieval import Found, Query, Retriever
-from services.gateway.search_tool import SearchArguments
-from services.gateway.second_opinion import Opinions
-from services.gateway.stopwatch import Stopwatch
-from services.gateway.tool_sources import taken_in
+from sourcier.services.gateway.evidence.second_opinion import Opinions
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
+from sourcier.services.gateway.peers.services import Generation, Peers
+from sourcier.services.gateway.phrases import folded, messages_in
+from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.retrieval.neighbours import join, located
+from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
+from sourcier.services.gateway.stopwatch import Stopwatch
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import grpc.aio
 
-from services.chassis.channels import Deadline, from_reason
-from services.chassis.errors import (
+from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
+from sourcier.services.chassis.errors import (
     FailedPrecondition,
     InvalidArgument,
     NotFound,
@@ -19,28 +19,28 @@ from services.chassis.errors import (
     SettingsChanged,
     Unavailable,
 )
-from services.chassis.ids import is_id
-from services.chassis.serving import require, tenant_of
-from services.chassis.storable import check_storable
-from services.gateway.agents import Agents, AskedAgent
-from services.gateway.answer_messages import duration_messages, narrowed_message, passage_messages
-from services.gateway.answering import AnswerOptions
-from services.gateway.answers import Answers
-from services.gateway.checking import Thresholds
-from services.gateway.citing import Strictness
-from services.gateway.conversation_messages import kept_history
-from services.gateway.dialogue import Dialogue, Turn
-from services.gateway.history import language_of
-from services.gateway.modes import AnswerMode
-from services.gateway.peers import SamplingOptions
-from services.gateway.question_vector import ComingEmbedding
-from services.gateway.retrieval import Found, Mode, Query, Retriever
-from services.gateway.retrieval_options import DEFAULT_LIMIT, RetrievalOptions, RetrievalPlanner
-from services.gateway.settings import GatewaySettings
-from services.gateway.unit_messages import passage_kinds
-from services.index.collections import DEFAULT_COLLECTION
-from services.index.filters import Filters
-from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
+from sourcier.services.chassis.grpc.channels import Deadline, from_reason
+from sourcier.services.chassis.grpc.serving import require, tenant_of
+from sourcier.services.chassis.ids import is_id
+from sourcier.services.chassis.storable import check_storable
+from sourcier.services.gateway.agents import Agents, AskedAgent
+from sourcier.services.gateway.answering.answerer import AnswerOptions
+from sourcier.services.gateway.api.retrieval_options import DEFAULT_LIMIT, RetrievalOptions, RetrievalPlanner
+from sourcier.services.gateway.contract.answers import duration_messages, narrowed_message, passage_messages
+from sourcier.services.gateway.contract.conversations import kept_history
+from sourcier.services.gateway.contract.units import passage_kinds
+from sourcier.services.gateway.dialogue.dialogue import Dialogue, Turn
+from sourcier.services.gateway.evidence.checking import Thresholds
+from sourcier.services.gateway.evidence.citing import Strictness
+from sourcier.services.gateway.history import language_of
+from sourcier.services.gateway.live.answers import Answers
+from sourcier.services.gateway.modes import AnswerMode
+from sourcier.services.gateway.peers.services import SamplingOptions
+from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
+from sourcier.services.gateway.retrieval.retriever import Found, Mode, Query, Retriever
+from sourcier.services.gateway.settings import GatewaySettings
+from sourcier.services.index.collections.collections import DEFAULT_COLLECTION
+from sourcier.services.index.search.filters import Filters
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

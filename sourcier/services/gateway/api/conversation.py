@@ -6,12 +6,17 @@ from typing import Any
 
 import grpc.aio
 
-from services.chassis.postgres import Database
-from services.chassis.serving import tenant_of
-from services.gateway import conversations, exchanges
-from services.gateway.conversation_messages import conversation_message, exchange_message, preference_of, rating_of
-from services.gateway.conversations import Preference
 from sourcier.gateway.v1 import conversation_pb2, conversation_pb2_grpc
+from sourcier.services.chassis.grpc.serving import tenant_of
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.contract.conversations import (
+    conversation_message,
+    exchange_message,
+    preference_of,
+    rating_of,
+)
+from sourcier.services.gateway.dialogue import conversations, exchanges
+from sourcier.services.gateway.dialogue.conversations import Preference
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

@@ -9,13 +9,13 @@ import grpc.aio
 import numpy as np
 from psycopg import Rollback
 
-from services.chassis.channels import Deadline
-from services.chassis.ids import is_id
-from services.chassis.postgres import Database
-from services.chassis.serving import require, tenant_of
-from services.gateway import exchanges
-from services.gateway.approving import approved
-from services.gateway.curation_messages import (
+from sourcier.gateway.v1 import curation_pb2
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.serving import require, tenant_of
+from sourcier.services.chassis.ids import is_id
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.api.unit import UnitServer
+from sourcier.services.gateway.contract.curation import (
     agent_message,
     answer_mode,
     deployment_message,
@@ -24,13 +24,14 @@ from services.gateway.curation_messages import (
     indexing_method,
     states,
 )
-from services.gateway.peers import Peers
-from services.gateway.unit_server import UnitServer
-from services.index import agents, deployments, learned_responses, unit_builds
-from services.index.agents import Agent, AgentChange
-from services.index.deployments import Deployment
-from services.index.learned_responses import FAQ_SOURCE, NewResponse
-from sourcier.gateway.v1 import curation_pb2
+from sourcier.services.gateway.dialogue import exchanges
+from sourcier.services.gateway.dialogue.approving import approved
+from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.index.curation import agents, deployments, learned_responses
+from sourcier.services.index.curation.agents import Agent, AgentChange
+from sourcier.services.index.curation.deployments import Deployment
+from sourcier.services.index.curation.learned_responses import FAQ_SOURCE, NewResponse
+from sourcier.services.index.units import builds as unit_builds
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import grpc.aio
 
-from services.chassis import channels
-from services.chassis.channels import Deadline
-from services.chassis.errors import DocumentRejected, FailedPrecondition, InvalidArgument
-from services.chassis.postgres import Database
-from services.chassis.serving import received, require, tenant_of
-from services.gateway.knowledge_messages import (
+from sourcier.gateway.v1 import knowledge_pb2, knowledge_pb2_grpc
+from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import DocumentRejected, FailedPrecondition, InvalidArgument
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.serving import received, require, tenant_of
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.contract.knowledge import (
     collection_message,
     document_message,
     internal_change,
@@ -21,10 +23,9 @@ from services.gateway.knowledge_messages import (
     internal_header,
     job_from_internal,
 )
-from services.gateway.peers import Peers
-from services.index import collections, documents
-from sourcier.gateway.v1 import knowledge_pb2, knowledge_pb2_grpc
-from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.index.collections import collections
+from sourcier.services.index.documents import documents
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

@@ -7,20 +7,20 @@ from typing import Any
 
 import grpc.aio
 
-from services.chassis import channels
-from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError
-from services.chassis.serving import require, tenant_of
-from services.gateway.operation_messages import (
+from sourcier.gateway.v1 import operations_pb2, operations_pb2_grpc
+from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.serving import require, tenant_of
+from sourcier.services.gateway.contract.operations import (
     FIELDS,
     failure_message,
     internal_filter,
     internal_state,
     progress_message,
 )
-from services.gateway.peers import Peers
-from sourcier.gateway.v1 import operations_pb2, operations_pb2_grpc
-from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.gateway.peers.services import Peers
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded
-from services.chassis.postgres import Database
-from services.chassis.serving import require
-from services.gateway.settings import GatewaySettings
-from services.index.collections import search_settings_of
-from services.index.retrieval_settings import NOTHING_SAID, RetrievalSettings, first_said
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import DeadlineExceeded
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.serving import require
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.settings import GatewaySettings
+from sourcier.services.index.collections.collections import search_settings_of
+from sourcier.services.index.search.settings import NOTHING_SAID, RetrievalSettings, first_said
 
 DEFAULT_LIMIT = 5
 CANDIDATES_MAX = 100

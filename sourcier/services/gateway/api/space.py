@@ -8,17 +8,19 @@ from typing import Any
 
 import grpc.aio
 
-from services.chassis import channels
-from services.chassis.channels import Deadline
-from services.chassis.postgres import Database
-from services.chassis.serving import require, tenant_of
-from services.gateway.comparison import Comparer, RecordedQuestion
-from services.gateway.peers import Peers
-from services.gateway.space_messages import build_message, comparison_message, manifest_message, space_message
-from services.index import manifests, space_builds, spaces
-from services.index.space_builds import SpaceBuild
 from sourcier.gateway.v1 import spaces_pb2, spaces_pb2_grpc
 from sourcier.ingest.v1 import spaces_pb2 as internal_pb2
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.serving import require, tenant_of
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.contract.spaces import build_message, comparison_message, manifest_message, space_message
+from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.gateway.retrieval.comparison import Comparer, RecordedQuestion
+from sourcier.services.index.collections import build_manifest as manifests
+from sourcier.services.index.moves import builds as space_builds
+from sourcier.services.index.moves.builds import SpaceBuild
+from sourcier.services.index.spaces import spaces
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

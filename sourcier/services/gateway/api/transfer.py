@@ -11,23 +11,28 @@ from typing import Any
 import grpc.aio
 import numpy as np
 
-from services.chassis import channels
-from services.chassis.channels import Deadline
-from services.chassis.errors import FailedPrecondition, InvalidArgument, ServiceError
-from services.chassis.ids import new_id
-from services.chassis.postgres import Database
-from services.chassis.serving import received, require, tenant_of
-from services.gateway.knowledge_messages import timestamp
-from services.gateway.point_import import Line, PointImporter
-from services.gateway.point_messages import points_response, wanted_points
-from services.index import collections, manifests, pagination, spaces, transfer, unit_transfer
-from services.index.batches import IndexedChunk
-from services.index.manifests import BuildManifest
-from services.index.transfer import TransferredDocument
-from services.index.unit_transfer import TransferredUnit
 from sourcier.gateway.v1 import transfer_pb2, transfer_pb2_grpc
 from sourcier.ingest.v1 import transfer_pb2 as internal_pb2
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_grpc
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument, ServiceError
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.serving import received, require, tenant_of
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.contract.knowledge import timestamp
+from sourcier.services.gateway.contract.points import points_response, wanted_points
+from sourcier.services.gateway.points.importing import Line, PointImporter
+from sourcier.services.index import pagination
+from sourcier.services.index.collections import build_manifest as manifests
+from sourcier.services.index.collections import collections
+from sourcier.services.index.collections.build_manifest import BuildManifest
+from sourcier.services.index.pipeline.batches import IndexedChunk
+from sourcier.services.index.spaces import spaces
+from sourcier.services.index.transfer import transfer
+from sourcier.services.index.transfer import units as unit_transfer
+from sourcier.services.index.transfer.transfer import TransferredDocument
+from sourcier.services.index.transfer.units import TransferredUnit
 
 Context = grpc.aio.ServicerContext[Any, Any]
 _Queue = asyncio.Queue[Any]

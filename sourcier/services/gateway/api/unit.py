@@ -6,15 +6,17 @@ from typing import Any
 
 import grpc.aio
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.postgres import Connection, Database
-from services.chassis.serving import require, tenant_of
-from services.gateway.unit_messages import set_message, unit_message, unit_states
-from services.index import agents, unit_builds, units
-from services.index.agents import Agent
-from services.index.collections import get_collection
-from services.index.units import UnitChange
 from sourcier.gateway.v1 import curation_pb2, curation_pb2_grpc
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.grpc.serving import require, tenant_of
+from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.gateway.contract.units import set_message, unit_message, unit_states
+from sourcier.services.index.collections.collections import get_collection
+from sourcier.services.index.curation import agents
+from sourcier.services.index.curation.agents import Agent
+from sourcier.services.index.units import builds as unit_builds
+from sourcier.services.index.units import units
+from sourcier.services.index.units.units import UnitChange
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

@@ -15,12 +15,13 @@ from typing import Self
 
 from aiohttp import hdrs, web
 
-from services.chassis import subjects, telemetry
-from services.chassis.addresses import split_address
-from services.chassis.errors import ResourceExhausted, ServiceError, TooLarge
-from services.chassis.ids import new_id
-from services.chassis.jetstream import JetStream
-from services.chassis.subjects import BUCKET_NOTIFICATION, RawNotification
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.addresses import split_address
+from sourcier.services.chassis.errors import ResourceExhausted, ServiceError, TooLarge
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import BUCKET_NOTIFICATION, RawNotification
 
 logger = logging.getLogger(__name__)
 

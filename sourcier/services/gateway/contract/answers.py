@@ -9,13 +9,13 @@ from typing import Any
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from services.gateway import events
-from services.gateway.checking import Basis, Finding
-from services.gateway.events import Event, Outcome, RankedPassage
-from services.gateway.knowledge_messages import timestamp
-from services.gateway.unit_messages import unit_fields
-from services.index.passages import Passage
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.gateway import events
+from sourcier.services.gateway.contract.knowledge import timestamp
+from sourcier.services.gateway.contract.units import unit_fields
+from sourcier.services.gateway.events import Event, Outcome, RankedPassage
+from sourcier.services.gateway.evidence.checking import Basis, Finding
+from sourcier.services.index.search.passages import Passage
 
 _OUTCOMES = {
     Outcome.ANSWERED: answer_pb2.ANSWER_OUTCOME_ANSWERED,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from services.chassis.serving import require
-from services.gateway.conversations import Conversation, Preference
-from services.gateway.exchanges import Message, RatingName
-from services.gateway.history import HistoryMessage
-from services.gateway.knowledge_messages import timestamp
 from sourcier.gateway.v1 import answer_pb2, conversation_pb2
+from sourcier.services.chassis.grpc.serving import require
+from sourcier.services.gateway.contract.knowledge import timestamp
+from sourcier.services.gateway.dialogue.conversations import Conversation, Preference
+from sourcier.services.gateway.dialogue.exchanges import Message, RatingName
+from sourcier.services.gateway.history import HistoryMessage
 
 HISTORY_MESSAGES_MAX = 50
 HISTORY_CHARACTERS_MAX = 20_000

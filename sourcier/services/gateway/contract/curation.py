@@ -6,12 +6,12 @@ from datetime import datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from services.chassis.serving import require
-from services.gateway.agents import overlaid
-from services.index.agents import Agent
-from services.index.deployments import Deployment
-from services.index.learned_responses import LearnedResponse
 from sourcier.gateway.v1 import answer_pb2, curation_pb2
+from sourcier.services.chassis.grpc.serving import require
+from sourcier.services.gateway.agents import overlaid
+from sourcier.services.index.curation.agents import Agent
+from sourcier.services.index.curation.deployments import Deployment
+from sourcier.services.index.curation.learned_responses import LearnedResponse
 
 _METHODS = {
     "qa_atomic": curation_pb2.INDEXING_METHOD_QA_ATOMIC, "classic": curation_pb2.INDEXING_METHOD_CLASSIC,

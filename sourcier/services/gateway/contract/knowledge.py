@@ -6,10 +6,10 @@ from datetime import datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from services.index.collections import Collection, Held
-from services.index.documents import Document
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.index.collections.collections import Collection, Held
+from sourcier.services.index.documents.documents import Document
 
 
 def collection_message(collection: Collection, held: Held) -> knowledge_pb2.Collection:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from services.chassis.serving import require
-from services.gateway.point_import import Imported, Wanted
 from sourcier.gateway.v1 import transfer_pb2
+from sourcier.services.chassis.grpc.serving import require
+from sourcier.services.gateway.points.importing import Imported, Wanted
 
 
 def wanted_points(header: transfer_pb2.PointsHeader) -> Wanted:

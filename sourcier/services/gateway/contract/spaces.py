@@ -9,11 +9,11 @@ from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
 
-from services.gateway.comparison import Comparison, Measure
-from services.index.manifests import BuildManifest
-from services.index.space_builds import SpaceBuild
-from services.index.spaces import UsedSpace
 from sourcier.gateway.v1 import spaces_pb2
+from sourcier.services.gateway.retrieval.comparison import Comparison, Measure
+from sourcier.services.index.collections.build_manifest import BuildManifest
+from sourcier.services.index.moves.builds import SpaceBuild
+from sourcier.services.index.spaces.spaces import UsedSpace
 
 _STATES: Final = {
     "building": spaces_pb2.SPACE_BUILD_STATE_BUILDING,

@@ -7,13 +7,13 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from services.chassis.serving import require
-from services.gateway.retrieval import Mode
-from services.index.passages import FAQ_KIND
-from services.index.unit_builds import UnitBuild, UnitCounts
-from services.index.unit_search import UnitMatch
-from services.index.units import STATES, Unit
 from sourcier.gateway.v1 import answer_pb2, curation_pb2
+from sourcier.services.chassis.grpc.serving import require
+from sourcier.services.gateway.retrieval.retriever import Mode
+from sourcier.services.index.search.passages import FAQ_KIND
+from sourcier.services.index.search.units import UnitMatch
+from sourcier.services.index.units.builds import UnitBuild, UnitCounts
+from sourcier.services.index.units.units import STATES, Unit
 
 _KINDS = {
     "text": answer_pb2.PASSAGE_KIND_TEXT, "qa_pair": answer_pb2.PASSAGE_KIND_QA_PAIR,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from services.chassis.errors import FailedPrecondition
-from services.gateway.events import Outcome
-from services.gateway.exchanges import Message
-from services.index.learned_responses import FAQ_SOURCE, NewResponse
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.gateway.dialogue.exchanges import Message
+from sourcier.services.gateway.events import Outcome
+from sourcier.services.index.curation.learned_responses import FAQ_SOURCE, NewResponse
 
 _MARKER = re.compile(r"\s*\[\d+\]")
 _ANSWERING = frozenset({Outcome.ANSWERED.value, Outcome.QUOTED.value, Outcome.DIRECT.value})

@@ -8,12 +8,12 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from services.chassis.errors import FailedPrecondition, InvalidArgument, NotFound
-from services.chassis.ids import is_id, new_id
-from services.chassis.postgres import Connection
-from services.chassis.storable import check_storable
-from services.index import pagination
-from services.index.pagination import Page
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument, NotFound
+from sourcier.services.chassis.ids import is_id, new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.storable import check_storable
+from sourcier.services.index import pagination
+from sourcier.services.index.pagination import Page
 
 TITLE_CHARACTERS_MAX = 200
 FIRST_TITLE_CHARACTERS = 80

@@ -14,13 +14,16 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError
-from services.chassis.postgres import Database
-from services.gateway import conversations, exchanges
-from services.gateway.answering import Answerer, AnswerOptions
-from services.gateway.events import (
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.answering.answerer import Answerer, AnswerOptions
+from sourcier.services.gateway.dialogue import conversations, exchanges
+from sourcier.services.gateway.dialogue.exchanges import Ending, Opened, Source, State, source_of, source_of_direct
+from sourcier.services.gateway.dialogue.rewriting import Rewriter, Rewriting
+from sourcier.services.gateway.dialogue.small_talk import COMPLEXITY_MIN, KEYWORDS, Decision, decide
+from sourcier.services.gateway.events import (
     Citation,
     Degradation,
     DirectAnswer,
@@ -34,11 +37,8 @@ from services.gateway.events import (
     Token,
     Usage,
 )
-from services.gateway.exchanges import Ending, Opened, Source, State, source_of, source_of_direct
-from services.gateway.history import History, HistoryMessage, language_of
-from services.gateway.retrieval import Query
-from services.gateway.rewriting import Rewriter, Rewriting
-from services.gateway.small_talk import COMPLEXITY_MIN, KEYWORDS, Decision, decide
+from sourcier.services.gateway.history import History, HistoryMessage, language_of
+from sourcier.services.gateway.retrieval.retriever import Query
 
 logger = logging.getLogger(__name__)
 

@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from services.chassis.errors import FailedPrecondition, InvalidArgument, NotFound
-from services.chassis.ids import is_id, new_id
-from services.chassis.postgres import Connection
-from services.chassis.storable import check_storable
-from services.gateway import conversations
-from services.gateway.events import Citation, DirectAnswer, Usage
-from services.gateway.history import HistoryMessage
-from services.index import pagination
-from services.index.pagination import Page
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument, NotFound
+from sourcier.services.chassis.ids import is_id, new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.storable import check_storable
+from sourcier.services.gateway.dialogue import conversations
+from sourcier.services.gateway.events import Citation, DirectAnswer, Usage
+from sourcier.services.gateway.history import HistoryMessage
+from sourcier.services.index import pagination
+from sourcier.services.index.pagination import Page
 
 COMMENT_CHARACTERS_MAX = 2_000
 

@@ -7,10 +7,10 @@ import logging
 
 from prometheus_client import Counter
 
-from services.chassis.errors import ServiceError
-from services.chassis.lifecycle import first_of
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.gateway import conversations
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.gateway.dialogue import conversations
 
 logger = logging.getLogger(__name__)
 

@@ -10,15 +10,15 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, ServiceError
-from services.gateway.events import Degradation, Usage
-from services.gateway.follow_ups import refers_back
-from services.gateway.history import History, Language, last_lines
-from services.gateway.peers import Generation, SamplingOptions
-from services.gateway.prompt import Prompt
-from services.index.language import detect
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.dialogue.follow_ups import refers_back
+from sourcier.services.gateway.events import Degradation, Usage
+from sourcier.services.gateway.history import History, Language, last_lines
+from sourcier.services.gateway.peers.services import Generation, SamplingOptions
+from sourcier.services.gateway.prompting.prompt import Prompt
+from sourcier.services.index.language.recognition import detect
 
 logger = logging.getLogger(__name__)
 

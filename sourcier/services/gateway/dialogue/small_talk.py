@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
-from services.gateway.follow_ups import split_words
+from sourcier.services.gateway.dialogue.follow_ups import split_words
 
 KEYWORDS = ("code", "fonction", "function", "api", "donnée", "data", "fichier", "file", "document")
 """Technical words, in the singular, that always mean a search, unless the settings name others."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from functools import cached_property
 
-from services.gateway import negation
-from services.gateway.wording import Span, Wording, content_words
-from services.index import figures, names
-from services.index.language import recognise
-from services.index.passages import Passage
+from sourcier.services.gateway.evidence import negation
+from sourcier.services.gateway.evidence.wording import Span, Wording, content_words
+from sourcier.services.index.language import figures, names
+from sourcier.services.index.language.recognition import recognise
+from sourcier.services.index.search.passages import Passage
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]\s+|\d{1,2}[.)]\s+)+")
 

@@ -16,16 +16,25 @@ from typing import Self
 
 from prometheus_client import Counter
 
-from services.chassis.channels import Deadline
-from services.gateway.checking import Finding, Verdict
-from services.gateway.events import Citation, Token, Withheld
-from services.gateway.grounds import Grounds
-from services.gateway.markers import Fence, MarkerReader, Part, SentenceEnd, Text, code_line, fence_of, shown_parts
-from services.gateway.marking import visible
-from services.gateway.reasons import reason
-from services.gateway.second_opinion import SecondOpinion
-from services.gateway.support import Check, SupportScorer, is_lead_in, is_statement
-from services.index.passages import Passage
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.events import Citation, Token, Withheld
+from sourcier.services.gateway.evidence.checking import Finding, Verdict
+from sourcier.services.gateway.evidence.markers import (
+    Fence,
+    MarkerReader,
+    Part,
+    SentenceEnd,
+    Text,
+    code_line,
+    fence_of,
+    shown_parts,
+)
+from sourcier.services.gateway.evidence.reasons import reason
+from sourcier.services.gateway.evidence.second_opinion import SecondOpinion
+from sourcier.services.gateway.evidence.source_terms import Grounds
+from sourcier.services.gateway.evidence.support import Check, SupportScorer, is_lead_in, is_statement
+from sourcier.services.gateway.prompting.marking import visible
+from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from prometheus_client import Histogram
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import FailedPrecondition, ServiceError
+from sourcier.services.chassis.errors import FailedPrecondition, ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
 
 logger = logging.getLogger(__name__)
 

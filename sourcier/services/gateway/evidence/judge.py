@@ -18,12 +18,12 @@ from typing import Protocol
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import FailedPrecondition, ServiceError
-from services.gateway.events import Usage
-from services.gateway.marking import defused
-from services.gateway.pace import Pace
-from services.gateway.prompt import Prompt
+from sourcier.services.chassis.errors import FailedPrecondition, ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.events import Usage
+from sourcier.services.gateway.evidence.pace import Pace
+from sourcier.services.gateway.prompting.marking import defused
+from sourcier.services.gateway.prompting.prompt import Prompt
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from services.index.abbreviations import goes_on, is_unsure, may_be_shortened
+from sourcier.services.index.language.abbreviations import goes_on, is_unsure, may_be_shortened
 
 _LABEL = r"(?:sources?|extraits?|extracts?|passages?|documents?|docs?|r[ée]f(?:[ée]rences?)?|citations?)"
 _DASH = "\u2010\u2011\u2013\u2014-"

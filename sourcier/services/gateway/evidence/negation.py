@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from services.index.stop_words import fold
+from sourcier.services.index.language.stop_words import fold
 
 # « ne … que » restricts and denies nothing.
 _RESTRICTION = re.compile(r"\bn(?:e\s|')(?:\w+['\s]+){1,5}?qu(?:e\b|')")

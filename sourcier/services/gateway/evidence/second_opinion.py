@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 
 from prometheus_client import Counter
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError
-from services.gateway.checking import Basis, Finding, Verdict
-from services.gateway.entailment import Entailment
-from services.gateway.events import Degradation
-from services.gateway.judge import Judge, log_odds
-from services.gateway.prompt import Prompt
-from services.index.passages import Passage
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.events import Degradation
+from sourcier.services.gateway.evidence.checking import Basis, Finding, Verdict
+from sourcier.services.gateway.evidence.entailment import Entailment
+from sourcier.services.gateway.evidence.judge import Judge, log_odds
+from sourcier.services.gateway.prompting.prompt import Prompt
+from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from services.gateway import links
-from services.gateway.frames import says, told
-from services.gateway.markers import Marker, Part, SentenceEnd, Text
-from services.gateway.orders import blank, blanked, orders, without_orders
-from services.gateway.support import is_lead_in
-from services.gateway.wording import Wording, content_words
-from services.index.passages import Passage
-from services.index.stop_words import fold
+from sourcier.services.gateway.evidence import links
+from sourcier.services.gateway.evidence.markers import Marker, Part, SentenceEnd, Text
+from sourcier.services.gateway.evidence.support import is_lead_in
+from sourcier.services.gateway.evidence.wording import Wording, content_words
+from sourcier.services.gateway.prompting.dictation import says, told
+from sourcier.services.gateway.prompting.orders import blank, blanked, orders, without_orders
+from sourcier.services.index.language.stop_words import fold
+from sourcier.services.index.search.passages import Passage
 
 ANNOUNCED_MIN = 0.75
 """Share of a lead-in's words that passages hold: `Les étapes pour poser un congé sont :`."""

@@ -14,17 +14,25 @@ from typing import Self
 
 from prometheus_client import Counter, Histogram
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline, let_leave
-from services.chassis.errors import ServiceError
-from services.gateway import checking
-from services.gateway.checking import Evidence, Finding, Likeness, Statement, Thresholds, Verdict, statement_of
-from services.gateway.foreseen import Foreseen
-from services.gateway.peers import Peers
-from services.gateway.reranking import RerankCandidate
-from services.gateway.wording import Span
-from services.index.figures import stated
-from services.index.passages import Passage
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline, let_leave
+from sourcier.services.gateway.evidence import checking
+from sourcier.services.gateway.evidence.checking import (
+    Evidence,
+    Finding,
+    Likeness,
+    Statement,
+    Thresholds,
+    Verdict,
+    statement_of,
+)
+from sourcier.services.gateway.evidence.speculation import Foreseen
+from sourcier.services.gateway.evidence.wording import Span
+from sourcier.services.gateway.peers.reranking import RerankCandidate
+from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.index.language.figures import stated
+from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)
 

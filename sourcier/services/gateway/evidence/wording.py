@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from services.index.abbreviations import goes_on
-from services.index.analyser import passage_stems
-from services.index.numerals import written_numbers
-from services.index.stop_words import STOP_WORDS, fold
-from services.index.words import split_words
+from sourcier.services.index.language.abbreviations import goes_on
+from sourcier.services.index.language.analyser import passage_stems
+from sourcier.services.index.language.numerals import written_numbers
+from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.words import split_words
 
 _PIECE = re.compile(r"[^.!?…;\n]+(?:[.!?…;](?!\s|$)[^.!?…;\n]*)*[.!?…;]*(?:(?<=[.!?…;])[ \u00a0\u202f]»)?")
 _STOP_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]

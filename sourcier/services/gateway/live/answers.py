@@ -12,17 +12,17 @@ from typing import Self
 
 from prometheus_client import Counter, Gauge
 
-from services.chassis.errors import ResourceExhausted, ServiceError, Unavailable
-from services.chassis.ids import new_id
-from services.gateway.answer_copy import BEAT_SECONDS, AnswerCopy, pause_among
-from services.gateway.answer_log import AnswerLog
-from services.gateway.answer_messages import is_terminal
-from services.gateway.beats import Beats
-from services.gateway.copied_answer import CopiedAnswer, not_found
-from services.gateway.dialogue import STORE_SECONDS_MAX
-from services.gateway.events import Event, Outcome
-from services.gateway.live_answer import LiveAnswer
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import ResourceExhausted, ServiceError, Unavailable
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.gateway.contract.answers import is_terminal
+from sourcier.services.gateway.dialogue.dialogue import STORE_SECONDS_MAX
+from sourcier.services.gateway.events import Event, Outcome
+from sourcier.services.gateway.live.copied_answer import CopiedAnswer, not_found
+from sourcier.services.gateway.live.copying import BEAT_SECONDS, AnswerCopy, pause_among
+from sourcier.services.gateway.live.live_answer import LiveAnswer
+from sourcier.services.gateway.live.log import AnswerLog
+from sourcier.services.gateway.ticker import Beats
 
 logger = logging.getLogger(__name__)
 

@@ -7,13 +7,13 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 
-from services.chassis.errors import FailedPrecondition, GatewayLost, NotFound, Unavailable
-from services.chassis.ids import age_seconds
-from services.chassis.journal import Entry, Followed
-from services.gateway.answer_log import AnswerLog, Record
-from services.gateway.answer_messages import failed_event, is_terminal
-from services.gateway.live_answer import check_read
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import FailedPrecondition, GatewayLost, NotFound, Unavailable
+from sourcier.services.chassis.ids import age_seconds
+from sourcier.services.chassis.queue.journal import Entry, Followed
+from sourcier.services.gateway.contract.answers import failed_event, is_terminal
+from sourcier.services.gateway.live.live_answer import check_read
+from sourcier.services.gateway.live.log import AnswerLog, Record
 
 logger = logging.getLogger(__name__)
 

@@ -12,16 +12,16 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 
-from services.chassis import telemetry
-from services.chassis.channels import from_reason
-from services.chassis.errors import ServiceError, TooLarge, Unavailable
-from services.gateway.answer_log import AnswerLog
-from services.gateway.answer_messages import is_terminal
-from services.gateway.beats import Beats
-from services.gateway.events import Degradation, Outcome
-from services.gateway.live_answer import LiveAnswer
 from sourcier.events.v1 import events_pb2
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ServiceError, TooLarge, Unavailable
+from sourcier.services.chassis.grpc.channels import from_reason
+from sourcier.services.gateway.contract.answers import is_terminal
+from sourcier.services.gateway.events import Degradation, Outcome
+from sourcier.services.gateway.live.live_answer import LiveAnswer
+from sourcier.services.gateway.live.log import AnswerLog
+from sourcier.services.gateway.ticker import Beats
 
 logger = logging.getLogger(__name__)
 

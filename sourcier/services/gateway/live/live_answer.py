@@ -7,10 +7,10 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
-from services.chassis.errors import InvalidArgument, ServiceError
-from services.gateway.answer_messages import EventStream
-from services.gateway.events import Event, Finished, Outcome
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import InvalidArgument, ServiceError
+from sourcier.services.gateway.contract.answers import EventStream
+from sourcier.services.gateway.events import Event, Finished, Outcome
 
 
 class LiveAnswer:

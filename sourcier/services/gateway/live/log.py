@@ -13,12 +13,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from types import TracebackType
 from typing import Self
 
-from services.chassis.errors import FailedPrecondition, Unavailable
-from services.chassis.ids import new_id
-from services.chassis.jetstream import JetStream
-from services.chassis.journal import Entry, Followed, Journal
-from services.chassis.subjects import ANSWER, ANSWER_LIVE, ANSWER_OWNER, QueueLimits
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.errors import FailedPrecondition, Unavailable
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.journal import Entry, Followed, Journal
+from sourcier.services.chassis.queue.subjects import ANSWER, ANSWER_LIVE, ANSWER_OWNER, QueueLimits
 
 logger = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ import grpc.aio
 import numpy as np
 import numpy.typing as npt
 
-from services.chassis import channels
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch, Unavailable
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch, Unavailable
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
 
 logger = logging.getLogger(__name__)
 

@@ -17,12 +17,12 @@ from functools import partial
 import numpy as np
 from prometheus_client import Counter
 
-from services.chassis import channels
-from services.chassis.channels import Deadline
-from services.chassis.errors import FailedPrecondition, ServiceError
-from services.chassis.late_interaction import LATE_INTERACTION, LateInteraction
-from services.gateway.embedding import QueryEmbedding
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+from sourcier.services.chassis.errors import FailedPrecondition, ServiceError
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.tokens.late_interaction import LATE_INTERACTION, LateInteraction
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
 
 logger = logging.getLogger(__name__)
 

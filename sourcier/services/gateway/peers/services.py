@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from services.chassis import channels
-from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError
-from services.gateway.chat import ChatMessage, ToolCall, ToolDefinition
-from services.gateway.embedding import EmbedServices, QueryEmbedding
-from services.gateway.events import Usage
-from services.gateway.prompt import Prompt
-from services.gateway.reranking import RerankCandidate, Reranking
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2_grpc, spaces_pb2_grpc
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.chat import ChatMessage, ToolCall, ToolDefinition
+from sourcier.services.gateway.events import Usage
+from sourcier.services.gateway.peers.embedding import EmbedServices, QueryEmbedding
+from sourcier.services.gateway.peers.reranking import RerankCandidate, Reranking
+from sourcier.services.gateway.prompting.prompt import Prompt
 
 
 @dataclass(frozen=True)

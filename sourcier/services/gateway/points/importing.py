@@ -16,20 +16,21 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from services.chassis import channels
-from services.chassis.channels import Deadline
-from services.chassis.errors import InvalidArgument, NotFound, ServiceError, SpaceMismatch
-from services.chassis.ids import new_id
-from services.chassis.postgres import Database
-from services.gateway.embedding import PASSAGES_MAX, PassageEmbedding
-from services.gateway.peers import Peers
-from services.gateway.points import Point, PointInvalid, read_point
-from services.index import collections, spaces
-from services.index.language import detect
-from services.index.spaces import StoredSpace
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.ingest.v1 import transfer_pb2 as internal_pb2
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_grpc
+from sourcier.services.chassis.errors import InvalidArgument, NotFound, ServiceError, SpaceMismatch
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.peers.embedding import PASSAGES_MAX, PassageEmbedding
+from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.gateway.points.reading import Point, PointInvalid, read_point
+from sourcier.services.index.collections import collections
+from sourcier.services.index.language.recognition import detect
+from sourcier.services.index.spaces import spaces
+from sourcier.services.index.spaces.spaces import StoredSpace
 
 NAMESPACE = uuid.UUID("c1b6f5de-2f0b-5d0e-9a53-5a6f0f4b7d21")
 METHOD = "points"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from services.chassis.cleaning import clean, clean_line
+from sourcier.services.chassis.cleaning import clean, clean_line
 
 LINE_CHARACTERS_MAX = 1024 * 1024
 TEXT_CHARACTERS_MAX = 50_000

@@ -15,8 +15,8 @@ import secrets
 import unicodedata
 from collections.abc import Sequence
 
-from services.gateway.orders import without_orders
-from services.index.passages import Passage
+from sourcier.services.gateway.prompting.orders import without_orders
+from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.gateway.history import History, last_lines
-from services.gateway.marking import LINE_MARK, Marking, defused, one_line
-from services.gateway.messages import Messages
-from services.index.passages import Passage
+from sourcier.services.gateway.history import History, last_lines
+from sourcier.services.gateway.phrases import Messages
+from sourcier.services.gateway.prompting.marking import LINE_MARK, Marking, defused, one_line
+from sourcier.services.index.search.passages import Passage
 
 
 @dataclass(frozen=True)

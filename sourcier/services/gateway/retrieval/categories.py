@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from services.gateway.spelling import within_one_edit
-from services.index.analyser import passage_stems
-from services.index.stop_words import STOP_WORDS, fold
-from services.index.words import split_words
+from sourcier.services.gateway.spelling import within_one_edit
+from sourcier.services.index.language.analyser import passage_stems
+from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.words import split_words
 
 SPELLING_CHARACTERS_MIN = 6
 """From this length on, a word with one wrong letter is still the same word."""

@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import InvalidArgument
-from services.chassis.postgres import Database
-from services.gateway.embedding import EmbedServices
-from services.index import collections, search, space_builds, stored_chunks
-from services.index.passages import Passage
-from services.index.search import QuestionVector, SearchRequest
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.peers.embedding import EmbedServices
+from sourcier.services.index.collections import collections
+from sourcier.services.index.moves import builds as space_builds
+from sourcier.services.index.moves import stored_chunks
+from sourcier.services.index.search import search
+from sourcier.services.index.search.passages import Passage
+from sourcier.services.index.search.search import QuestionVector, SearchRequest
 
 DEPTH = 5
 

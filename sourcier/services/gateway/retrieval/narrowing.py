@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from prometheus_client import Counter
 
-from services.chassis import telemetry
-from services.gateway.events import Degradation, Narrowed, RankedPassage, best_late_interaction
-from services.gateway.history import Language
-from services.index.search import SearchResult
+from sourcier.services.chassis import telemetry
+from sourcier.services.gateway.events import Degradation, Narrowed, RankedPassage, best_late_interaction
+from sourcier.services.gateway.history import Language
+from sourcier.services.index.search.search import SearchResult
 
 logger = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from difflib import SequenceMatcher
 
 import numpy as np
 
-from services.gateway.events import RankedPassage
-from services.gateway.shared_runs import WORDS_MAX, holding, words_of
-from services.gateway.spelling import within_one_edit
-from services.index.passages import Passage
+from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.gateway.retrieval.shared_runs import WORDS_MAX, holding, words_of
+from sourcier.services.gateway.spelling import within_one_edit
+from sourcier.services.index.search.passages import Passage
 
 CONTAINED_MIN = 0.8
 """Share of a passage's runs of words that another must hold before the two are compared word by word."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from services.gateway.events import Citation, Event, Quoted, RankedPassage, Withheld
-from services.index.passages import Passage
+from sourcier.services.gateway.events import Citation, Event, Quoted, RankedPassage, Withheld
+from sourcier.services.index.search.passages import Passage
 
 OVERLAP_CHARACTERS_MAX = 1_000
 OVERLAP_CHARACTERS_MIN = 12

@@ -9,9 +9,9 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from services.chassis.channels import Deadline, let_leave
-from services.gateway.embedding import QueryEmbedding
-from services.index.search import QuestionVector
+from sourcier.services.chassis.grpc.channels import Deadline, let_leave
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
+from sourcier.services.index.search.search import QuestionVector
 
 HELD_SECONDS_MAX = 0.05
 """How long a search holds its connection for a vector: several times what an embedding takes on an idle machine."""

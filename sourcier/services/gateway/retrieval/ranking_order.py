@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from services.gateway.events import RankedPassage
-from services.index.search import SearchResult
+from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.index.search.search import SearchResult
 
 LEXICAL_WEIGHT = 0.05
 """What the best full-text score adds to a re-ranking score. Late interaction forgets exact words that are rare, which

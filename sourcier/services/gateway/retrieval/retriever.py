@@ -10,31 +10,31 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeVar
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch
-from services.chassis.late_interaction import LATE_INTERACTION
-from services.chassis.postgres import Database
-from services.gateway.agents import AskedAgent
-from services.gateway.categories import named_categories
-from services.gateway.embedding import QueryEmbedding
-from services.gateway.events import Degradation, Event, Narrowed, RankedPassage, Reranked, Retrieved
-from services.gateway.history import DEFAULT_LANGUAGE, Language
-from services.gateway.narrowing import Closeness, left_out, narrowed, undetected
-from services.gateway.near_duplicates import distinct
-from services.gateway.neighbours import with_neighbours
-from services.gateway.peers import Peers
-from services.gateway.question_vector import ComingEmbedding
-from services.gateway.ranking_order import ordered
-from services.gateway.reranking import RerankCandidate
-from services.gateway.stopwatch import Stopwatch
-from services.gateway.validated_sources import kept_with, read_validated
-from services.index import search
-from services.index.agents import MADE_METHODS
-from services.index.filters import Filters
-from services.index.response_vectors import NearResponse
-from services.index.retrieval_settings import RetrievalSettings
-from services.index.search import SearchRequest, SearchResult
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.tokens.late_interaction import LATE_INTERACTION
+from sourcier.services.gateway.agents import AskedAgent
+from sourcier.services.gateway.events import Degradation, Event, Narrowed, RankedPassage, Reranked, Retrieved
+from sourcier.services.gateway.history import DEFAULT_LANGUAGE, Language
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
+from sourcier.services.gateway.peers.reranking import RerankCandidate
+from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.gateway.retrieval.categories import named_categories
+from sourcier.services.gateway.retrieval.narrowing import Closeness, left_out, narrowed, undetected
+from sourcier.services.gateway.retrieval.near_duplicates import distinct
+from sourcier.services.gateway.retrieval.neighbours import with_neighbours
+from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
+from sourcier.services.gateway.retrieval.ranking_order import ordered
+from sourcier.services.gateway.retrieval.validated_sources import kept_with, read_validated
+from sourcier.services.gateway.stopwatch import Stopwatch
+from sourcier.services.index.curation.agents import MADE_METHODS
+from sourcier.services.index.curation.response_vectors import NearResponse
+from sourcier.services.index.search import search
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.search import SearchRequest, SearchResult
+from sourcier.services.index.search.settings import RetrievalSettings
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from services.index.stop_words import fold
+from sourcier.services.index.language.stop_words import fold
 
 RUN_WORDS = 3
 WORDS_MAX = 2_000

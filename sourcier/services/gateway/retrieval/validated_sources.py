@@ -8,15 +8,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError
-from services.gateway.embedding import EmbedServices, PassageEmbedding, QueryEmbedding
-from services.gateway.events import Degradation, RankedPassage
-from services.index.passages import FAQ_KIND, Passage
-from services.index.response_vectors import NearResponse
-from services.index.search import SearchResult
-from services.index.unit_search import UnitMatch
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.events import Degradation, RankedPassage
+from sourcier.services.gateway.peers.embedding import EmbedServices, PassageEmbedding, QueryEmbedding
+from sourcier.services.index.curation.response_vectors import NearResponse
+from sourcier.services.index.search.passages import FAQ_KIND, Passage
+from sourcier.services.index.search.search import SearchResult
+from sourcier.services.index.search.units import UnitMatch
 
 logger = logging.getLogger(__name__)
 

@@ -14,21 +14,21 @@ from typing import Protocol, TypeVar
 import numpy as np
 from prometheus_client import Counter
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, ServiceError
-from services.chassis.postgres import Database
-from services.gateway.agents import AskedAgent
-from services.gateway.distinctions import same_distinctions
-from services.gateway.events import Degradation, DirectAnswer
-from services.gateway.links import without_foreign_links
-from services.gateway.marking import one_line
-from services.gateway.peers import Peers
-from services.gateway.retrieval import Query
-from services.gateway.stopwatch import Stopwatch
-from services.index.figures import stated
-from services.index.response_vectors import Nearest, NearResponse, nearest_responses
-from services.index.unit_search import NearPair, nearest_pairs
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.agents import AskedAgent
+from sourcier.services.gateway.events import Degradation, DirectAnswer
+from sourcier.services.gateway.evidence.links import without_foreign_links
+from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.gateway.prompting.marking import one_line
+from sourcier.services.gateway.retrieval.retriever import Query
+from sourcier.services.gateway.stopwatch import Stopwatch
+from sourcier.services.gateway.validated.distinctions import same_distinctions
+from sourcier.services.index.curation.response_vectors import Nearest, NearResponse, nearest_responses
+from sourcier.services.index.language.figures import stated
+from sourcier.services.index.search.units import NearPair, nearest_pairs
 
 logger = logging.getLogger(__name__)
 

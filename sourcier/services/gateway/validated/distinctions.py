@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.index.figures import in_digits
-from services.index.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.figures import in_digits
+from sourcier.services.index.language.stop_words import STOP_WORDS, fold
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u0060\u00b4\uff07]")
 _ELISION = re.compile(r"\b(?:[ldjnscmt]|(?:lors|puis|jus|quoi|pres|quel)?qu|entr)'(?=\w)", re.IGNORECASE)

@@ -14,13 +14,13 @@ import time
 import numpy as np
 from prometheus_client import Counter
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import InvalidArgument, ServiceError
-from services.chassis.lifecycle import first_of
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.gateway.embedding import EmbedServices
-from services.index.response_gaps import MissingVector, missing_vectors
-from services.index.response_vectors import write_vectors
+from sourcier.services.chassis.errors import InvalidArgument, ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.gateway.peers.embedding import EmbedServices
+from sourcier.services.index.curation.response_vectors import write_vectors
+from sourcier.services.index.moves.response_gaps import MissingVector, missing_vectors
 
 logger = logging.getLogger(__name__)
 

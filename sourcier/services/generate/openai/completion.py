@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from services.chassis.errors import FailedPrecondition, Unavailable
-from services.generate.engine import Delta, Finish, FinishReason, Piece, Tool, ToolCall, Usage
-from services.generate.event_stream import MalformedStream
-from services.generate.tool_calls import ToolCallReader, call_id
+from sourcier.services.chassis.errors import FailedPrecondition, Unavailable
+from sourcier.services.generate.engine import Delta, Finish, FinishReason, Piece, Tool, ToolCall, Usage
+from sourcier.services.generate.openai.event_stream import MalformedStream
+from sourcier.services.generate.tools.calls import ToolCallReader, call_id
 
 CALLS_MAX = 16
 _REASONS = {

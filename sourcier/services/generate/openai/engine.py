@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import SecretStr
 
-from services.chassis.errors import (
+from sourcier.services.chassis.errors import (
     DeadlineExceeded,
     FailedPrecondition,
     InvalidArgument,
@@ -25,12 +25,12 @@ from services.chassis.errors import (
     ServiceError,
     Unavailable,
 )
-from services.generate.completion import Completion
-from services.generate.completion_request import request_body
-from services.generate.engine import Description, Generation, Piece, Scores, Scoring, Status
-from services.generate.event_stream import EventStream, MalformedStream
-from services.generate.openai_scores import SCORE_FIELDS, read_scores, score_body
-from services.generate.providers import Provider
+from sourcier.services.generate.engine import Description, Generation, Piece, Scores, Scoring, Status
+from sourcier.services.generate.openai.completion import Completion
+from sourcier.services.generate.openai.dialects import Provider
+from sourcier.services.generate.openai.event_stream import EventStream, MalformedStream
+from sourcier.services.generate.openai.request import request_body
+from sourcier.services.generate.openai.scores import SCORE_FIELDS, read_scores, score_body
 
 CONNECT_SECONDS = 10.0
 ERROR_BYTES_MAX = 4096

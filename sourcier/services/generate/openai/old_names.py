@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from services.generate.providers import MISTRAL_HOST
+from sourcier.services.generate.openai.dialects import MISTRAL_HOST
 
 RAG_PROVIDER = "RAG_PROVIDER"
 _PREFIX = "SOURCIER_GENERATE_"

@@ -6,8 +6,8 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from services.generate.engine import Generation, Message, Tool
-from services.generate.providers import Provider
+from sourcier.services.generate.engine import Generation, Message, Tool
+from sourcier.services.generate.openai.dialects import Provider
 
 
 def request_body(

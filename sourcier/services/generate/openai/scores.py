@@ -6,9 +6,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from services.chassis.errors import FailedPrecondition, Unavailable
-from services.generate.completion import token_usage
-from services.generate.engine import ChoiceScore, Message, Scores
+from sourcier.services.chassis.errors import FailedPrecondition, Unavailable
+from sourcier.services.generate.engine import ChoiceScore, Message, Scores
+from sourcier.services.generate.openai.completion import token_usage
 
 LIKELIEST = 20
 """The most that the protocol lets ask for."""

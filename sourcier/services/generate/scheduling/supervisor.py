@@ -16,10 +16,10 @@ from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from services.chassis.errors import DeadlineExceeded, ResourceExhausted
-from services.chassis.lifecycle import first_of
-from services.chassis.telemetry import DURATION_BUCKETS
-from services.generate.engine import (
+from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.telemetry import DURATION_BUCKETS
+from sourcier.services.generate.engine import (
     Description,
     Engine,
     EngineDead,
@@ -32,9 +32,9 @@ from services.generate.engine import (
     Scoring,
     Usage,
 )
-from services.generate.engine_wait import EngineWait
-from services.generate.stalling import children_seconds, is_stalled
-from services.generate.turns import Turns, bulk_turns_total
+from sourcier.services.generate.scheduling.stalling import children_seconds, is_stalled
+from sourcier.services.generate.scheduling.turns import Turns, bulk_turns_total
+from sourcier.services.generate.scheduling.waiting import EngineWait
 
 logger = logging.getLogger(__name__)
 

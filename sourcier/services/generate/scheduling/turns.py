@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager, contextmanager
 
 from prometheus_client import Counter, Histogram
 
-from services.chassis.errors import DeadlineExceeded, ResourceExhausted
-from services.chassis.telemetry import DURATION_BUCKETS
+from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted
+from sourcier.services.chassis.telemetry import DURATION_BUCKETS
 
 QUIET_SECONDS = 1.0
 """An answer is several generations with a search between them: only after such a pause is the model free."""

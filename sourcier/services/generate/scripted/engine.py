@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Self
 
-from services.chassis.errors import ResourceExhausted, ServiceError, TooLarge, Unavailable
-from services.generate.engine import (
+from sourcier.services.chassis.errors import ResourceExhausted, ServiceError, TooLarge, Unavailable
+from sourcier.services.generate.engine import (
     ChoiceScore,
     Delta,
     Description,
@@ -27,8 +27,8 @@ from services.generate.engine import (
     ToolCall,
     Usage,
 )
-from services.generate.script import Rule, Script, filled, filled_arguments, probability
-from services.generate.tool_calls import call_id
+from sourcier.services.generate.scripted.script import Rule, Script, filled, filled_arguments, probability
+from sourcier.services.generate.tools.calls import call_id
 
 _TOKEN = re.compile(r"\s*\S+|\s+$")
 """A word with the white space before it."""

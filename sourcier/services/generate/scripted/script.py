@@ -27,7 +27,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
-from services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.errors import FailedPrecondition
 
 LIKELY, UNLIKELY = 0.98, 0.01
 Failure = Literal["", "hang", "die", "unavailable", "exhausted", "internal"]

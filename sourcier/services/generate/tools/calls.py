@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from services.generate.engine import Delta, Tool, ToolCall
+from sourcier.services.generate.engine import Delta, Tool, ToolCall
 
 CALL_CHARACTERS_MAX = 8_192
 """A longer one is text: whoever waits for its end must not wait for ever."""

@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Sequence
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.serving import require
-from services.generate.engine import Message, Tool, ToolCall
 from sourcier.generate.v1 import generate_pb2
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.grpc.serving import require
+from sourcier.services.generate.engine import Message, Tool, ToolCall
 
 TOOLS_MAX = 16
 TOOL_CHARACTERS_MAX = 8_192

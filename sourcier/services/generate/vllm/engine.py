@@ -17,8 +17,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from services.chassis.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, ServiceError, Unavailable
-from services.generate.engine import (
+from sourcier.services.chassis.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    ResourceExhausted,
+    ServiceError,
+    Unavailable,
+)
+from sourcier.services.generate.engine import (
     ChoiceScore,
     Delta,
     Description,
@@ -32,11 +38,11 @@ from services.generate.engine import (
     Status,
     Usage,
 )
-from services.generate.processor import cpu_flags, cpu_vendor, fastest_dtype
-from services.generate.prompt import PromptEncoder
-from services.generate.tool_calls import ToolCallReader
-from services.generate.vllm_core import IN_CORE, start
-from services.generate.weights import Weights
+from sourcier.services.generate.tools.calls import ToolCallReader
+from sourcier.services.generate.vllm.core import IN_CORE, start
+from sourcier.services.generate.vllm.processor import cpu_flags, cpu_vendor, fastest_dtype
+from sourcier.services.generate.vllm.prompt import PromptEncoder
+from sourcier.services.generate.vllm.weights import Weights
 
 logger = logging.getLogger(__name__)
 
@@ -264,7 +270,7 @@ def engine_arguments(
         "kv_cache_memory_bytes": int(options.kv_cache_gib * GIB) or None,
         "speculative_config": _prompt_lookup(options.speculative_tokens),
         "distributed_executor_backend": IN_CORE if on_cpu else None,
-        "worker_extension_cls": "services.generate.vllm_worker.Extension" if on_cpu else "",
+        "worker_extension_cls": "sourcier.services.generate.vllm.worker.Extension" if on_cpu else "",
         "trust_remote_code": False,
         # Only our own statistics: vLLM's would cost time at each step, and their names are not ours.
         "disable_log_stats": True,

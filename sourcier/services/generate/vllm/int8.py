@@ -17,7 +17,7 @@ from vllm.model_executor.kernels import linear
 from vllm.model_executor.kernels.linear.scaled_mm.ScaledMMLinearKernel import Int8ScaledMMLinearKernel
 from vllm.platforms.interface import PlatformEnum
 
-from services.chassis.processor import without_int8_products
+from sourcier.services.chassis.models.processor import without_int8_products
 
 INT8_MAX = 127
 ZERO_POINT = 128

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.chassis.processor import cpu_flags, cpu_vendor
+from sourcier.services.chassis.models.processor import cpu_flags, cpu_vendor
 
 __all__ = ["cpu_flags", "cpu_vendor", "fastest_dtype"]
 

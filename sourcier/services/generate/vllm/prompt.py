@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Protocol
 
-from services.chassis.errors import FailedPrecondition, InvalidArgument, TooLarge
-from services.generate.completion_request import tool_definition
-from services.generate.engine import Message, Tool
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument, TooLarge
+from sourcier.services.generate.engine import Message, Tool
+from sourcier.services.generate.openai.request import tool_definition
 
 
 class Tokenizer(Protocol):

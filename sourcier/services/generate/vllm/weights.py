@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from services.chassis.errors import ModelInvalid
-from services.chassis.models import ModelStore
+from sourcier.services.chassis.errors import ModelInvalid
+from sourcier.services.chassis.models.store import ModelStore
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from services.generate import vllm_int8
-from services.generate.processor import cpu_flags
+from sourcier.services.generate.vllm import int8 as vllm_int8
+from sourcier.services.generate.vllm.processor import cpu_flags
 
 vllm_int8.prefer(cpu_flags(), architecture=os.uname().machine)
 

@@ -17,9 +17,9 @@ from typing import Literal
 
 from psycopg.rows import class_row
 
-from services.chassis.ids import new_id
-from services.chassis.objects import StoredObject
-from services.chassis.postgres import Connection
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.objects import StoredObject
+from sourcier.services.chassis.postgres.database import Connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

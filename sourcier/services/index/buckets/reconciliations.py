@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from psycopg.rows import class_row
 
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection
 
 GONE_PAGE = 5_000
 """Rows of the manifest looked at in one statement."""

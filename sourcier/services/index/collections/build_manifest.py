@@ -8,9 +8,9 @@ from datetime import datetime
 
 from psycopg.rows import class_row
 
-from services.chassis.errors import FailedPrecondition, NotFound
-from services.chassis.postgres import Connection
-from services.index.chunking_digest import chunking_digest
+from sourcier.services.chassis.errors import FailedPrecondition, NotFound
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.collections.chunking_digest import chunking_digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection, Database
-from services.chassis.storable import check_storable
-from services.chassis.tenants import TENANT_PATTERN
-from services.index import pagination
-from services.index.pagination import Page
-from services.index.retrieval_settings import RetrievalSettings
-from services.index.spaces import ensure_partition, get_space, take_up
+from sourcier.services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.chassis.storable import check_storable
+from sourcier.services.chassis.tenants import TENANT_PATTERN
+from sourcier.services.index import pagination
+from sourcier.services.index.pagination import Page
+from sourcier.services.index.search.settings import RetrievalSettings
+from sourcier.services.index.spaces.spaces import ensure_partition, get_space, take_up
 
 DEFAULT_COLLECTION = "default"
 NAME_CHARACTERS_MAX = 200

@@ -13,12 +13,12 @@ from typing import Any
 
 from psycopg.rows import TupleRow
 
-from services.chassis.errors import InvalidArgument, NotFound
-from services.chassis.ids import is_id
-from services.chassis.postgres import Connection, Database
-from services.index import pagination
-from services.index.pagination import Page
-from services.index.versions import VersionReference
+from sourcier.services.chassis.errors import InvalidArgument, NotFound
+from sourcier.services.chassis.ids import is_id
+from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.index import pagination
+from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.pagination import Page
 
 STATUSES = ("pending", "processing", "completed", "failed")
 STAGES = ("located", "parsed", "metadata", "chunked", "embedded", "saved", "done")

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from psycopg.types.json import Jsonb
 
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

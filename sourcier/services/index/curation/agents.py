@@ -14,13 +14,13 @@ from typing import Any
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
-from services.chassis.storable import check_storable
-from services.index import pagination
-from services.index.collections import get_collection
-from services.index.pagination import Page
+from sourcier.services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.storable import check_storable
+from sourcier.services.index import pagination
+from sourcier.services.index.collections.collections import get_collection
+from sourcier.services.index.pagination import Page
 
 MADE_METHODS = ("qa_atomic", "classic")
 """Indexing methods for which the language model reads chunks."""

@@ -9,13 +9,13 @@ from datetime import datetime
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
-from services.chassis.storable import check_storable
-from services.index import pagination
-from services.index.agents import check_name, get_agent
-from services.index.pagination import Page
+from sourcier.services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.storable import check_storable
+from sourcier.services.index import pagination
+from sourcier.services.index.curation.agents import check_name, get_agent
+from sourcier.services.index.pagination import Page
 
 OVERLAY_ENTRIES_MAX = 64
 OVERLAY_CHARACTERS_MAX = 1_000
@@ -23,7 +23,7 @@ OVERLAY_CHARACTERS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A deployment as it was set up; `services.gateway.agents` tells what its overlay comes to."""
+    """A deployment as it was set up; `sourcier.services.gateway.agents` tells what its overlay comes to."""
 
     deployment_id: str
     tenant: str

@@ -15,17 +15,23 @@ from typing import Any
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound, ResourceExhausted
-from services.chassis.ids import is_id, new_id
-from services.chassis.postgres import Connection
-from services.chassis.postgres_types import half_vector
-from services.chassis.storable import check_storable
-from services.index import pagination
-from services.index.agents import Agent
-from services.index.pagination import Page
-from services.index.response_vectors import DELETE_OF_RESPONSE, INSERT_VECTORS
-from services.index.stop_words import fold
-from services.index.words import split_words
+from sourcier.services.chassis.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    ResourceExhausted,
+)
+from sourcier.services.chassis.ids import is_id, new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.types import half_vector
+from sourcier.services.chassis.storable import check_storable
+from sourcier.services.index import pagination
+from sourcier.services.index.curation.agents import Agent
+from sourcier.services.index.curation.response_vectors import DELETE_OF_RESPONSE, INSERT_VECTORS
+from sourcier.services.index.language.stop_words import fold
+from sourcier.services.index.language.words import split_words
+from sourcier.services.index.pagination import Page
 
 FAQ_CATEGORY, FAQ_SOURCE = "FAQ", "FAQ validée"
 STATES = ("active", "flagged", "retired")

@@ -12,9 +12,9 @@ from datetime import datetime
 
 from psycopg.rows import class_row
 
-from services.chassis.postgres import Connection
-from services.chassis.postgres_types import half_vector
-from services.index.passages import SourceDocument
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.types import half_vector
+from sourcier.services.index.search.passages import SourceDocument
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.postgres import Connection
-from services.chassis.storable import check_storable
-from services.index import documents
-from services.index.commit_statements import TAKE_TIME
-from services.index.pagination import FIRST_KEY
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.storable import check_storable
+from sourcier.services.index.documents import documents
+from sourcier.services.index.pagination import FIRST_KEY
+from sourcier.services.index.pipeline.commit_statements import TAKE_TIME
 
 DOCUMENTS_MAX = 500
 CHUNKS_MAX = 10_000

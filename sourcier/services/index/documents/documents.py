@@ -11,16 +11,17 @@ from typing import Any, LiteralString
 from psycopg import sql
 from psycopg.rows import class_row
 
-from services.chassis.errors import NotFound
-from services.chassis.ids import is_id
-from services.chassis.postgres import Connection
-from services.index import commit_statements as statements
-from services.index import file_removals, pagination
-from services.index.learned_responses import FORGET_OVERTAKEN, OVERTAKE_DELETED
-from services.index.lexical_entries import SHOW_ALL_ENTRIES
-from services.index.pagination import Page
-from services.index.spaces import vectors_tables
-from services.index.unit_commits import DELETE_UNITS
+from sourcier.services.chassis.errors import NotFound
+from sourcier.services.chassis.ids import is_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index import pagination
+from sourcier.services.index.curation.learned_responses import FORGET_OVERTAKEN, OVERTAKE_DELETED
+from sourcier.services.index.documents import file_removals
+from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES
+from sourcier.services.index.pagination import Page
+from sourcier.services.index.pipeline import commit_statements as statements
+from sourcier.services.index.spaces.spaces import vectors_tables
+from sourcier.services.index.units.commits import DELETE_UNITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from psycopg.rows import class_row
 
-from services.chassis.postgres import Connection
+from sourcier.services.chassis.postgres.database import Connection
 
 UNDER_WAY_SECONDS = 3600.0
 """How long a message of a version can be under way, and bring its artefact back."""

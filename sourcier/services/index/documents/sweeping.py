@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from services.chassis.postgres import Connection
-from services.index.commit_statements import LOCK_DOCUMENT
-from services.index.pagination import FIRST_KEY
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.pagination import FIRST_KEY
+from sourcier.services.index.pipeline.commit_statements import LOCK_DOCUMENT
 
 
 @dataclass(frozen=True, slots=True)

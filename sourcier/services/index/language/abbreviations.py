@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from services.index.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.stop_words import STOP_WORDS, fold
 
 _SURE = re.compile(
     r"(?:^|\W)(?:MM?|Mr|Mrs|Ms|M(?:me|lle)s?|Me|Mgr|Drs?|Prs?|Prof|Ste?|[Aa]rts?|[Cc]f|[Cc]hap|[Ff]ig|[Vv]s|[Aa]v)\.\Z"

@@ -16,9 +16,9 @@ from itertools import chain
 
 import Stemmer
 
-from services.index.language import detect_words
-from services.index.stop_words import STOP_WORDS, fold
-from services.index.words import LONG_NUMBER_DIGITS, WORDS_MAX, split_words
+from sourcier.services.index.language.recognition import detect_words
+from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.words import LONG_NUMBER_DIGITS, WORDS_MAX, split_words
 
 ALGORITHMS = {"fr": "french", "en": "english"}
 LANGUAGES = tuple(ALGORITHMS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from services.index.numerals import written_numbers
-from services.index.stop_words import fold
+from sourcier.services.index.language.numerals import written_numbers
+from sourcier.services.index.language.stop_words import fold
 
 _SPACES = "\u00a0\u2009\u202f "
 _FIGURE = re.compile(rf"(?:\d{{1,3}}(?:[.,{_SPACES}]\d{{3}})+(?!\d)|\d+)(?:[.,]\d+)?")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from services.index.abbreviations import goes_on
-from services.index.analyser import passage_stems
-from services.index.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.abbreviations import goes_on
+from sourcier.services.index.language.analyser import passage_stems
+from sourcier.services.index.language.stop_words import STOP_WORDS, fold
 
 _NAME = re.compile(r"(?<![\w@./])(?:(?:[dljnstmcDLJNSTMC]|[Qq]u)['\u2019])?([^\W\d_a-zß-öø-ÿ][^\W\d_]*)")
 _WORD = re.compile(r"[^\W\d_]+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from services.index.stop_words import fold
+from sourcier.services.index.language.stop_words import fold
 
 _UNITS = (
     "zero un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from services.index.stop_words import OTHER_WORDS, STOP_WORDS
-from services.index.words import split_words
+from sourcier.services.index.language.stop_words import OTHER_WORDS, STOP_WORDS
+from sourcier.services.index.language.words import split_words
 
 SHARE_MIN = 0.15
 """Of the words, those that must be function words of the language: French and English prose has 35 to 50 %, while

@@ -10,7 +10,7 @@ import math
 import zlib
 from collections.abc import Iterable, Mapping
 
-from services.index.analyser import Analysis
+from sourcier.services.index.language.analyser import Analysis
 
 DIMENSION = 1 << 29
 """Of the hashed space: 100,000 distinct stems meet in about ten pairs."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from services.chassis.postgres_types import SparseVector, TextSearchVector, sparse_vector, text_search_vector
-from services.index.analyser import Analysis
-from services.index.bm25 import DIMENSION, passage_weights
+from sourcier.services.chassis.postgres.types import SparseVector, TextSearchVector, sparse_vector, text_search_vector
+from sourcier.services.index.language.analyser import Analysis
+from sourcier.services.index.lexical.bm25 import DIMENSION, passage_weights
 
 SHOW_ALL_ENTRIES = "select set_config('sourcier.candidates', '!none', true)"
 """Shows every entry of the tenant, since all lexemes begin with a number. For writers; searches name candidates."""

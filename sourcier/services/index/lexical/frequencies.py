@@ -5,7 +5,7 @@ Until a refresh has run, a new passage is found all the same: an unknown stem co
 
 from __future__ import annotations
 
-from services.chassis.postgres import Connection
+from sourcier.services.chassis.postgres.database import Connection
 
 CHANGES_MAX = 200
 """Changes added up in one transaction: each is a version's distinct lexemes, a few hundred to a few thousand."""

@@ -15,12 +15,12 @@ from datetime import datetime
 from psycopg import sql
 from psycopg.rows import class_row
 
-from services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
-from services.index import unit_points
-from services.index.response_vectors import count_missing, forget_space
-from services.index.spaces import ensure_partition, get_space, take_up
+from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.curation.response_vectors import count_missing, forget_space
+from sourcier.services.index.spaces.spaces import ensure_partition, get_space, take_up
+from sourcier.services.index.units import vectors as unit_points
 
 OPEN_STATES = "('building', 'ready', 'live', 'failed')"
 """Of builds that have not ended: a collection has one such at most."""

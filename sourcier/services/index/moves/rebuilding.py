@@ -16,14 +16,14 @@ from typing import Any
 from psycopg import sql
 from psycopg.rows import class_row
 
-from services.chassis.errors import SpaceMismatch
-from services.chassis.postgres import Connection
-from services.chassis.postgres_types import half_vector
-from services.index.commit_statements import LOCK_DOCUMENT
-from services.index.space_builds import HELD
-from services.index.spaces import ensure_partition, get_space
-from services.index.stored_chunks import StoredChunk
-from services.index.versions import VersionReference
+from sourcier.services.chassis.errors import SpaceMismatch
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.types import half_vector
+from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.moves.builds import HELD
+from sourcier.services.index.moves.stored_chunks import StoredChunk
+from sourcier.services.index.pipeline.commit_statements import LOCK_DOCUMENT
+from sourcier.services.index.spaces.spaces import ensure_partition, get_space
 
 
 @dataclass(frozen=True, slots=True)

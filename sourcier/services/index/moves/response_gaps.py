@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from psycopg.rows import class_row
 
-from services.chassis.postgres import Connection
-from services.index.pagination import FIRST_KEY
-from services.index.space_builds import HELD
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.moves.builds import HELD
+from sourcier.services.index.pagination import FIRST_KEY
 
 
 @dataclass(frozen=True, slots=True)

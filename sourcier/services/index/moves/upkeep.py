@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from psycopg import sql
 from psycopg.rows import class_row
 
-from services.chassis.postgres import Connection
-from services.index.space_builds import OPEN_STATES
-from services.index.spaces import TRY_TRANSACTION_LOCK
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.moves.builds import OPEN_STATES
+from sourcier.services.index.spaces.spaces import TRY_TRANSACTION_LOCK
 
 CLEARED_AGAIN_SECONDS = 60.0
 CLEARED_FOR_SECONDS = 3600.0

@@ -18,15 +18,15 @@ from typing import Any, Literal
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded
-from services.chassis.postgres import PLAN_EACH, Connection
-from services.chassis.postgres_types import HalfVector, half_vector, integer_array, text_array
-from services.index import commit_statements as statements
-from services.index.analyser import analyse_passage
-from services.index.lexical_entries import SHOW_ALL_ENTRIES, LexicalEntry, lexeme, lexical_entry
-from services.index.spaces import ensure_partition
-from services.index.unit_commits import ADD_UNITS
-from services.index.versions import VersionReference
+from sourcier.services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded
+from sourcier.services.chassis.postgres.database import PLAN_EACH, Connection
+from sourcier.services.chassis.postgres.types import HalfVector, half_vector, integer_array, text_array
+from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.language.analyser import analyse_passage
+from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES, LexicalEntry, lexeme, lexical_entry
+from sourcier.services.index.pipeline import commit_statements as statements
+from sourcier.services.index.spaces.spaces import ensure_partition
+from sourcier.services.index.units.commits import ADD_UNITS
 
 VECTOR_BYTES_PER_DIMENSION = 2
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from services.chassis.postgres import Connection
+from sourcier.services.chassis.postgres.database import Connection
 
 
 @dataclass(frozen=True, slots=True)

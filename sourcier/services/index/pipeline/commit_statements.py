@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from services.index.learned_responses import FORGET_OVERTAKEN, OVERTAKE
-from services.index.space_builds import HELD, OPEN_STATES
-from services.index.unit_commits import DROP_UNITS, KEEP_UNITS
+from sourcier.services.index.curation.learned_responses import FORGET_OVERTAKEN, OVERTAKE
+from sourcier.services.index.moves.builds import HELD, OPEN_STATES
+from sourcier.services.index.units.commits import DROP_UNITS, KEEP_UNITS
 
 COMMIT_STATEMENT_MINUTES = 15
 """A statement of a commit that moves all batches, or of a commit or a deletion that removes what answers: once a

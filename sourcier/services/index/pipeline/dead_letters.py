@@ -17,14 +17,16 @@ from datetime import datetime
 
 from psycopg.rows import class_row
 
-from services.chassis.errors import InvalidArgument, NotFound
-from services.chassis.ids import is_id, new_id
-from services.chassis.postgres import Connection
-from services.index import manifest, outbox, pagination
-from services.index.commit_statements import LOCK_DOCUMENT
-from services.index.outbox import OutboxMessage
-from services.index.pagination import Page
-from services.index.versions import VersionReference
+from sourcier.services.chassis.errors import InvalidArgument, NotFound
+from sourcier.services.chassis.ids import is_id, new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index import pagination
+from sourcier.services.index.buckets import manifest
+from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.pagination import Page
+from sourcier.services.index.pipeline import outbox
+from sourcier.services.index.pipeline.commit_statements import LOCK_DOCUMENT
+from sourcier.services.index.pipeline.outbox import OutboxMessage
 
 ACCEPT = "accept"
 """The stage of a bucket's objects that could not be taken in. Its payload is JSON, {"bucket": …, "key": …}: there is no

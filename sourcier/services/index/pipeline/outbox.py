@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from psycopg.rows import class_row
 
-from services.chassis.postgres import Connection
+from sourcier.services.chassis.postgres.database import Connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from services.chassis.postgres import ALL_TENANTS, Database
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
 
 ROWS_MIN = 100
 """Smaller tables are read quickly in any way."""

@@ -11,9 +11,9 @@ from datetime import datetime
 
 from psycopg.rows import class_row
 
-from services.chassis.postgres import Connection
-from services.index.chunking_digest import chunking_digest
-from services.index.versions import VersionReference
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.collections.chunking_digest import chunking_digest
+from sourcier.services.index.collections.versions import VersionReference
 
 QUEUED_TIMES = 24
 """So many times the usual age a version is left alone while messages of its tenant and lane are known to wait."""

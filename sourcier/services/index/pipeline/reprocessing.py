@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from services.chassis.errors import InvalidArgument
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
-from services.index.commit_statements import LOCK_DOCUMENT
-from services.index.transfer import NO_ORIGINAL
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.pipeline.commit_statements import LOCK_DOCUMENT
+from sourcier.services.index.transfer.transfer import NO_ORIGINAL
 
 STAGES = ("parse", "chunk", "embed")
 

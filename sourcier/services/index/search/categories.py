@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from services.chassis.postgres import Connection
+from sourcier.services.chassis.postgres.database import Connection
 
 CATEGORIES_MAX = 500
 """Beyond so many, a collection's categories are the most common ones."""

@@ -10,10 +10,10 @@ from typing import Any
 from psycopg import sql
 from psycopg.rows import TupleRow
 
-from services.chassis.postgres import Connection
-from services.chassis.postgres_types import half_vector
-from services.index.scope import Scope
-from services.index.spaces import EXACT_ROWS_MAX
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.types import half_vector
+from sourcier.services.index.search.scope import Scope
+from sourcier.services.index.spaces.spaces import EXACT_ROWS_MAX
 
 HNSW_CANDIDATES_MIN = 300
 """Of 100,000 vectors, 100 found 86 % of the ten closest, 200 found 93 %, 300 found 96.5 % (`make bench ONLY=scale`)."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.chassis.postgres import Connection
-from services.index.filters import CONDITIONS, Filters
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.search.filters import CONDITIONS, Filters
 
 DOCUMENTS_MAX = 20_000
 """Documents that are looked at: of more, the facets of these stand for all."""

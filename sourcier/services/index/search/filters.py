@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import InvalidArgument
-from services.chassis.storable import check_storable
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.storable import check_storable
 
 DOCUMENTS_MAX = 1_000
 METADATA_KEYS_MAX = 20

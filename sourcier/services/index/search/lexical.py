@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from psycopg import sql
 
-from services.chassis.postgres import Connection
-from services.chassis.postgres_types import sparse_vector
-from services.index.bm25 import DIMENSION, question_weights
-from services.index.dense import Hit
-from services.index.lexical_entries import SHOW_CANDIDATES, candidates_query
-from services.index.scope import Scope
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.types import sparse_vector
+from sourcier.services.index.lexical.bm25 import DIMENSION, question_weights
+from sourcier.services.index.lexical.entries import SHOW_CANDIDATES, candidates_query
+from sourcier.services.index.search.dense import Hit
+from sourcier.services.index.search.scope import Scope
 
 CANDIDATES_MAX = 5_000
 """Passages scored, about 2 µs each: all stems of a question in a small corpus, its rarest ones in a large one."""

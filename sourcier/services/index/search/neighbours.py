@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from services.chassis.postgres import Connection
-from services.index.passages import Passage, get_passages
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.search.passages import Passage, get_passages
 
 NEIGHBOURS_MAX = 5
 """On either side."""

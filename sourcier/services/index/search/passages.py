@@ -10,7 +10,7 @@ from typing import Any
 from psycopg import sql
 from psycopg.rows import class_row
 
-from services.chassis.postgres import Connection
+from sourcier.services.chassis.postgres.database import Connection
 
 PREVIEW_CHARACTERS = 200
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from services.chassis.postgres import Database
-from services.index.analyser import question_stems
-from services.index.bm25 import inverse_document_frequency
-from services.index.filters import Filters
-from services.index.language import WORDS_MAX, detect_words
-from services.index.scope import find_scope
-from services.index.search import QUESTION_CHARACTERS_MAX
-from services.index.words import split_words
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.index.language.analyser import question_stems
+from sourcier.services.index.language.recognition import WORDS_MAX, detect_words
+from sourcier.services.index.language.words import split_words
+from sourcier.services.index.lexical.bm25 import inverse_document_frequency
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.scope import find_scope
+from sourcier.services.index.search.search import QUESTION_CHARACTERS_MAX
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from services.chassis.errors import NotFound, SpaceMismatch
-from services.chassis.postgres import Connection
-from services.index.filters import CONDITIONS, UNITS_OF_CATEGORY, Documents, Filters
-from services.index.retrieval_settings import NOTHING_SAID, RetrievalSettings
+from sourcier.services.chassis.errors import NotFound, SpaceMismatch
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.search.filters import CONDITIONS, UNITS_OF_CATEGORY, Documents, Filters
+from sourcier.services.index.search.settings import NOTHING_SAID, RetrievalSettings
 
 NAMED_DOCUMENTS_MAX = 1_000
 """Documents that a search's statements name one by one."""

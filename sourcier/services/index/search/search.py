@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from services.chassis.errors import InvalidArgument, SettingsChanged
-from services.chassis.postgres import Connection, Database
-from services.index.analyser import analyse_question
-from services.index.categories import list_categories
-from services.index.dense import Hit, search_dense
-from services.index.filters import Filters
-from services.index.fusion import fuse
-from services.index.lexical import search_lexical
-from services.index.neighbours import neighbours_of
-from services.index.passages import Passage, get_passages
-from services.index.retrieval_settings import RetrievalSettings
-from services.index.scope import Scope, find_scope, find_space
-from services.index.unit_search import UnitMatch, nearest_units, units_of
+from sourcier.services.chassis.errors import InvalidArgument, SettingsChanged
+from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.index.language.analyser import analyse_question
+from sourcier.services.index.search.categories import list_categories
+from sourcier.services.index.search.dense import Hit, search_dense
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.fusion import fuse
+from sourcier.services.index.search.lexical import search_lexical
+from sourcier.services.index.search.neighbours import neighbours_of
+from sourcier.services.index.search.passages import Passage, get_passages
+from sourcier.services.index.search.scope import Scope, find_scope, find_space
+from sourcier.services.index.search.settings import RetrievalSettings
+from sourcier.services.index.search.units import UnitMatch, nearest_units, units_of
 
 LIMIT_MAX = 1_000
 TEXT_KIND = "text"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
-from services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.errors import InvalidArgument
 
 MODES = ("dense", "lexical", "fused", "reranked")
 _WAY_OUT = "leave it out for the service's own"

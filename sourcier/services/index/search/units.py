@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 from psycopg import sql
 from psycopg.rows import class_row, dict_row
 
-from services.chassis.postgres import Connection
-from services.chassis.postgres_types import half_vector
-from services.index.dense import CONFIGURE_HNSW, HNSW_CANDIDATES_MAX, candidates_of
-from services.index.filters import Filters
-from services.index.scope import Scope
-from services.index.unit_points import KINDS
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.types import half_vector
+from sourcier.services.index.search.dense import CONFIGURE_HNSW, HNSW_CANDIDATES_MAX, candidates_of
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.scope import Scope
+from sourcier.services.index.units.vectors import KINDS
 
 Found = TypeVar("Found")
 

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import sql
 from psycopg.errors import DiskFull, OutOfMemory
 
-from services.chassis.postgres import Connection
+from sourcier.services.chassis.postgres.database import Connection
 
 logger = logging.getLogger(__name__)
 

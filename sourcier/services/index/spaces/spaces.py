@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from psycopg import sql
 from psycopg.rows import class_row
 
-from services.chassis.errors import FailedPrecondition, NotFound, SpaceMismatch
-from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index.hnsw import build_index
+from sourcier.services.chassis.errors import FailedPrecondition, NotFound, SpaceMismatch
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
+from sourcier.services.index.spaces.hnsw import build_index
 
 EXACT_ROWS_MAX = 20_000
 """Up to so many rows a scan takes 10 to 20 ms and misses nothing."""

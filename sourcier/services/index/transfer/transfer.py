@@ -15,13 +15,13 @@ from psycopg import sql
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound, SpaceMismatch, Unavailable
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
-from services.index import collections
-from services.index.batches import IndexedChunk
-from services.index.collections import Chunking, Collection
-from services.index.versions import INSERT_JOB, VersionReference
+from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound, SpaceMismatch, Unavailable
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.collections import collections
+from sourcier.services.index.collections.collections import Chunking, Collection
+from sourcier.services.index.collections.versions import INSERT_JOB, VersionReference
+from sourcier.services.index.pipeline.batches import IndexedChunk
 
 DOCUMENTS_READ = 100
 CHUNKS_READ = 32

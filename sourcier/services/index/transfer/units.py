@@ -13,13 +13,14 @@ from typing import Any
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import InvalidArgument
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
-from services.index import unit_build_statements, unit_commits
-from services.index.agents import MADE_METHODS
-from services.index.unit_work import INSERT_GAPS
-from services.index.units import PAIRS_MAX, UnitChange, check_pair
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.curation.agents import MADE_METHODS
+from sourcier.services.index.units import build_statements as unit_build_statements
+from sourcier.services.index.units import commits as unit_commits
+from sourcier.services.index.units.units import PAIRS_MAX, UnitChange, check_pair
+from sourcier.services.index.units.work import INSERT_GAPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

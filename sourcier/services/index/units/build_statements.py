@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from services.index.rebuilding import SELECT_DOCUMENTS
-from services.index.space_builds import HELD
-from services.index.unit_commits import FINGERPRINT
-from services.index.unit_work import INSERT_GAPS
+from sourcier.services.index.moves.builds import HELD
+from sourcier.services.index.moves.rebuilding import SELECT_DOCUMENTS
+from sourcier.services.index.units.commits import FINGERPRINT
+from sourcier.services.index.units.work import INSERT_GAPS
 
 SELECT = """
 select build_id, tenant, collection_id, state, methods, regenerate, planned_after, accept_failed, error, created_at,

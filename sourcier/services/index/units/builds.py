@@ -14,11 +14,11 @@ from typing import Any
 
 from psycopg.rows import class_row
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
-from services.index import unit_build_statements as statements
-from services.index.agents import MADE_METHODS
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.curation.agents import MADE_METHODS
+from sourcier.services.index.units import build_statements as statements
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ import logging
 import psycopg
 from psycopg import sql
 
-from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index.hnsw import DROP_INDEX, build_index
-from services.index.spaces import (
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
+from sourcier.services.index.spaces.hnsw import DROP_INDEX, build_index
+from sourcier.services.index.spaces.spaces import (
     BUILD_MEMORY_BYTES_MAX,
     EXACT_ROWS_MAX,
     HNSW_BUILD_CANDIDATES,

@@ -16,13 +16,14 @@ from typing import Any
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from services.chassis.errors import InvalidArgument, NotFound, ResourceExhausted
-from services.chassis.ids import is_id, new_id
-from services.chassis.postgres import Connection
-from services.index import pagination, unit_builds
-from services.index.learned_responses import check_text
-from services.index.pagination import Page
-from services.index.unit_work import NOTE_GAPS_OF_UNIT
+from sourcier.services.chassis.errors import InvalidArgument, NotFound, ResourceExhausted
+from sourcier.services.chassis.ids import is_id, new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index import pagination
+from sourcier.services.index.curation.learned_responses import check_text
+from sourcier.services.index.pagination import Page
+from sourcier.services.index.units import builds as unit_builds
+from sourcier.services.index.units.work import NOTE_GAPS_OF_UNIT
 
 STATES = ("waiting", "enriched", "no_pairs", "failed")
 SUMMARY_CHARACTERS_MAX, CATEGORY_CHARACTERS_MAX, KEYWORD_CHARACTERS_MAX, KEYWORDS_MAX = 2_000, 200, 100, 20

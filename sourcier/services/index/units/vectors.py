@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from psycopg.rows import class_row
 
-from services.chassis.postgres import Connection
-from services.chassis.postgres_types import half_vector
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.types import half_vector
 
 KINDS = {"qa_atomic": ("qa_pair", "source_material"), "classic": ("classic",)}
 """The kinds of vectors that an indexing method searches, beside the plain passages."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection
-from services.index.space_builds import HELD
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.moves.builds import HELD
 
 TRANSIENT = ("UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED")
 """Reasons that are no chunk's fault: it is sent again after a while."""

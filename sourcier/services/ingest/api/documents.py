@@ -10,16 +10,17 @@ from typing import Any
 import grpc.aio
 from nats.aio.msg import Msg
 
-from services.chassis import subjects
-from services.chassis.errors import InvalidArgument
-from services.chassis.ids import is_id
-from services.chassis.lifecycle import first_of
-from services.chassis.serving import received, tenant_of
-from services.index import collections, jobs
-from services.index.collections import DEFAULT_COLLECTION
-from services.ingest.intake import Header
-from services.ingest.job_messages import FINISHED, STATUS_NAMES, job_message
-from services.ingest.operation_messages import (
+from sourcier.events.v1 import events_pb2
+from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.grpc.serving import received, tenant_of
+from sourcier.services.chassis.ids import is_id
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.index.collections import collections, jobs
+from sourcier.services.index.collections.collections import DEFAULT_COLLECTION
+from sourcier.services.ingest.api.job_messages import FINISHED, STATUS_NAMES, job_message
+from sourcier.services.ingest.api.operation_messages import (
     STATE_NAMES,
     chunking_configuration,
     chunking_message,
@@ -28,10 +29,9 @@ from services.ingest.operation_messages import (
     progress_message,
     retrieval_settings,
 )
-from services.ingest.operations import Operations
-from services.ingest.parts import Parts
-from sourcier.events.v1 import events_pb2
-from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.services.ingest.api.operations import Operations
+from sourcier.services.ingest.components import Parts
+from sourcier.services.ingest.intake.intake import Header
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from services.index.jobs import Job
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.index.collections.jobs import Job
 
 STATUS_NAMES: Final = {
     ingest_pb2.JOB_STATUS_PENDING: "pending",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from services.index.collections import Chunking
-from services.index.dead_letters import DeadLetter
-from services.index.retrieval_settings import RetrievalSettings
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.operations import LetterFilter
-from services.ingest.reconciler import ReconciliationProgress
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.index.collections.collections import Chunking
+from sourcier.services.index.pipeline.dead_letters import DeadLetter
+from sourcier.services.index.search.settings import RetrievalSettings
+from sourcier.services.ingest.api.operations import LetterFilter
+from sourcier.services.ingest.buckets.reconciler import ReconciliationProgress
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
 
 STATE_NAMES: Final = {
     ingest_pb2.DEAD_LETTER_STATE_UNSPECIFIED: "open",

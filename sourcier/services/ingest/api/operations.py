@@ -10,20 +10,22 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from services.chassis import subjects
-from services.chassis.errors import InvalidArgument
-from services.chassis.ids import new_id
-from services.chassis.postgres import Connection, Database
-from services.index import collections, dead_letters, pagination, reprocessing
-from services.index.collections import Chunking, Collection, CollectionUpdate
-from services.index.dead_letters import DeadLetter, Selection
-from services.index.pagination import Page
-from services.index.retrieval_settings import NOTHING_SAID, RetrievalSettings
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.counted_spaces import CountedSpaces
-from services.ingest.reconciler import Reconciler, ReconciliationProgress
-from services.ingest.relay import Relay
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.index import pagination
+from sourcier.services.index.collections import collections
+from sourcier.services.index.collections.collections import Chunking, Collection, CollectionUpdate
+from sourcier.services.index.pagination import Page
+from sourcier.services.index.pipeline import dead_letters, reprocessing
+from sourcier.services.index.pipeline.dead_letters import DeadLetter, Selection
+from sourcier.services.index.search.settings import NOTHING_SAID, RetrievalSettings
+from sourcier.services.ingest.buckets.reconciler import Reconciler, ReconciliationProgress
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.counted_spaces import CountedSpaces
+from sourcier.services.ingest.relay import Relay
 
 IDS_MAX = 1_000
 STEP_LETTERS = 200

@@ -6,10 +6,11 @@ from typing import Any
 
 import grpc.aio
 
-from services.chassis.serving import require, tenant_of
-from services.index import space_builds, spaces
-from services.ingest.parts import Parts
 from sourcier.ingest.v1 import spaces_pb2, spaces_pb2_grpc
+from sourcier.services.chassis.grpc.serving import require, tenant_of
+from sourcier.services.index.moves import builds as space_builds
+from sourcier.services.index.spaces import spaces
+from sourcier.services.ingest.components import Parts
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

@@ -16,20 +16,22 @@ from typing import Any
 import grpc.aio
 import numpy as np
 
-from services.chassis.errors import AlreadyExists, DeadlineExceeded, InvalidArgument, ResourceExhausted
-from services.chassis.ids import is_id
-from services.chassis.postgres import Connection
-from services.chassis.serving import received, require, tenant_of
-from services.index import batches, transfer, unit_transfer
-from services.index.batches import Batch, IndexedChunk
-from services.index.collections import Chunking, Collection
-from services.index.transfer import TransferredDocument
-from services.index.unit_transfer import TransferredUnit
-from services.index.units import NAME_CHARACTERS_MAX
-from services.ingest.intake import Header, check_header
-from services.ingest.parts import Parts
-from services.ingest.spool import Spool
 from sourcier.ingest.v1 import transfer_pb2, transfer_pb2_grpc
+from sourcier.services.chassis.errors import AlreadyExists, DeadlineExceeded, InvalidArgument, ResourceExhausted
+from sourcier.services.chassis.grpc.serving import received, require, tenant_of
+from sourcier.services.chassis.ids import is_id
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.collections.collections import Chunking, Collection
+from sourcier.services.index.pipeline import batches
+from sourcier.services.index.pipeline.batches import Batch, IndexedChunk
+from sourcier.services.index.transfer import transfer
+from sourcier.services.index.transfer import units as unit_transfer
+from sourcier.services.index.transfer.transfer import TransferredDocument
+from sourcier.services.index.transfer.units import TransferredUnit
+from sourcier.services.index.units.units import NAME_CHARACTERS_MAX
+from sourcier.services.ingest.components import Parts
+from sourcier.services.ingest.intake.intake import Header, check_header
+from sourcier.services.ingest.intake.spool import Spool
 
 Context = grpc.aio.ServicerContext[Any, Any]
 

@@ -14,31 +14,26 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
-from services.chassis import telemetry
-from services.chassis.consuming import jittered
-from services.chassis.errors import (
-    DocumentEmpty,
-    DocumentRejected,
-    DocumentTooLarge,
-    ServiceError,
-    Superseded,
-)
-from services.chassis.failpoints import failpoint
-from services.chassis.ids import new_id
-from services.chassis.lifecycle import first_of
-from services.chassis.objects import ObjectStore, StoredObject
-from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index import dead_letters, manifest
-from services.index.dead_letters import Failure
-from services.index.documents import Deletion
-from services.index.manifest import ClaimedObject
-from services.index.versions import Acceptance
-from services.ingest.bucket_rules import BucketRule
-from services.ingest.intake import Header, Intake, check_header
-from services.ingest.relay import Relay
-from services.ingest.removal import Removal
-from services.ingest.source_buckets import SourceBuckets
-from services.ingest.storage import original_key
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DocumentEmpty, DocumentRejected, DocumentTooLarge, ServiceError, Superseded
+from sourcier.services.chassis.failpoints import failpoint
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.objects import ObjectStore, StoredObject
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
+from sourcier.services.chassis.queue.consuming import jittered
+from sourcier.services.index.buckets import manifest
+from sourcier.services.index.buckets.manifest import ClaimedObject
+from sourcier.services.index.collections.versions import Acceptance
+from sourcier.services.index.documents.documents import Deletion
+from sourcier.services.index.pipeline import dead_letters
+from sourcier.services.index.pipeline.dead_letters import Failure
+from sourcier.services.ingest.buckets.rules import BucketRule
+from sourcier.services.ingest.buckets.sources import SourceBuckets
+from sourcier.services.ingest.intake.intake import Header, Intake, check_header
+from sourcier.services.ingest.intake.removal import Removal
+from sourcier.services.ingest.relay import Relay
+from sourcier.services.ingest.storage import original_key
 
 logger = logging.getLogger(__name__)
 

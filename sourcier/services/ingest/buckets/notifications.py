@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import unquote_plus
 
-from services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.errors import InvalidArgument
 
 Json: TypeAlias = dict[str, object]
 Kind: TypeAlias = Literal["created", "removed"]

@@ -12,19 +12,19 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
-from services.chassis import telemetry
-from services.chassis.errors import NotFound, ServiceError
-from services.chassis.failpoints import failpoint
-from services.chassis.lifecycle import first_of
-from services.chassis.objects import StoredObject
-from services.chassis.postgres import Database
-from services.index import manifest, reconciliations
-from services.index.manifest import ObjectName
-from services.index.reconciliations import Reconciliation
-from services.ingest.bucket_rules import BucketRule
-from services.ingest.collector import Collector
-from services.ingest.relay import Relay
-from services.ingest.source_buckets import SourceBuckets
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import NotFound, ServiceError
+from sourcier.services.chassis.failpoints import failpoint
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.objects import StoredObject
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.index.buckets import manifest, reconciliations
+from sourcier.services.index.buckets.manifest import ObjectName
+from sourcier.services.index.buckets.reconciliations import Reconciliation
+from sourcier.services.ingest.buckets.collector import Collector
+from sourcier.services.ingest.buckets.rules import BucketRule
+from sourcier.services.ingest.buckets.sources import SourceBuckets
+from sourcier.services.ingest.relay import Relay
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeGuard
 
-from services.chassis.errors import InvalidArgument
-from services.chassis.subjects import LANES
-from services.chassis.tenants import checked_tenant
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.queue.subjects import LANES
+from sourcier.services.chassis.tenants import checked_tenant
 
 COLLECTION_CHARACTERS_MAX = 100
 CATEGORY_CHARACTERS_MAX = 1024

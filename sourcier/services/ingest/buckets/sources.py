@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from services.chassis.errors import InvalidArgument
-from services.chassis.objects import ObjectStore
-from services.ingest.bucket_rules import BucketRules
-from services.ingest.storage import OWN_PREFIXES
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.objects import ObjectStore
+from sourcier.services.ingest.buckets.rules import BucketRules
+from sourcier.services.ingest.storage import OWN_PREFIXES
 
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Self
 
-from services.chassis.errors import InvalidArgument
-from services.index.chunking_digest import chunking_digest
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.index.collections.chunking_digest import chunking_digest
 
 HYBRID, PAGE, LINES = "hybrid", "page", "lines"
 TOKENS, CHARACTERS = "tokens", "characters"

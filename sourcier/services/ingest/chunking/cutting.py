@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from services.chassis.errors import DocumentEmpty
-from services.ingest.chunking.breaks import best_break, trim
-from services.ingest.chunking.chunks import Chunk, Passage
-from services.ingest.chunking.configuration import HYBRID, LINES, TOKENS, ChunkingConfiguration
-from services.ingest.chunking.hybrid import cut_hybrid
-from services.ingest.chunking.lines import CHUNK_CHARACTERS_MIN, cut_lines, join_lines
-from services.ingest.chunking.page import cut_pages
-from services.ingest.chunking.rulers import CharacterRuler, TokenRuler
-from services.ingest.documents import ParsedDocument
-from services.ingest.tokens import Tokens
+from sourcier.services.chassis.errors import DocumentEmpty
+from sourcier.services.ingest.chunking.breaks import best_break, trim
+from sourcier.services.ingest.chunking.chunks import Chunk, Passage
+from sourcier.services.ingest.chunking.configuration import HYBRID, LINES, TOKENS, ChunkingConfiguration
+from sourcier.services.ingest.chunking.hybrid import cut_hybrid
+from sourcier.services.ingest.chunking.lines import CHUNK_CHARACTERS_MIN, cut_lines, join_lines
+from sourcier.services.ingest.chunking.page import cut_pages
+from sourcier.services.ingest.chunking.rulers import CharacterRuler, TokenRuler
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.tokens import Tokens
 
 _HEADING_LINES = 6
 """Lines at the start of a passage in which a heading of its path may stand already."""

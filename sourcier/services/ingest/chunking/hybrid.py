@@ -13,12 +13,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from services.ingest.chunking.breaks import best_break, sentence_start, skip_space
-from services.ingest.chunking.chunks import Passage
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.chunking.rulers import Ruler
-from services.ingest.chunking.table_rows import cut_table
-from services.ingest.documents import Block, BlockKind, ParsedDocument
+from sourcier.services.ingest.chunking.breaks import best_break, sentence_start, skip_space
+from sourcier.services.ingest.chunking.chunks import Passage
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.chunking.rulers import Ruler
+from sourcier.services.ingest.chunking.table_rows import cut_table
+from sourcier.services.ingest.documents import Block, BlockKind, ParsedDocument
 
 
 @dataclass(frozen=True, slots=True)

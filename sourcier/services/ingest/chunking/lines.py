@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from services.ingest.chunking.breaks import best_break, skip_space, trim
-from services.ingest.chunking.chunks import Passage
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.chunking.breaks import best_break, skip_space, trim
+from sourcier.services.ingest.chunking.chunks import Passage
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.documents import ParsedDocument
 
 CHUNK_CHARACTERS_MIN = 21
 """A chunk of 20 characters or fewer is dropped."""

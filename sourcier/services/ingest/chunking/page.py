@@ -6,9 +6,9 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from services.ingest.chunking.chunks import Passage
-from services.ingest.chunking.configuration import PAGE_WINDOW_CHARACTERS, ChunkingConfiguration
-from services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.chunking.chunks import Passage
+from sourcier.services.ingest.chunking.configuration import PAGE_WINDOW_CHARACTERS, ChunkingConfiguration
+from sourcier.services.ingest.documents import ParsedDocument
 
 STRONG_PUNCTUATION = ".?!\n"
 

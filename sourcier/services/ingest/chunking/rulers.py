@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Protocol
 
-from services.ingest.documents import ParsedDocument
-from services.ingest.tokens import Tokens
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.tokens import Tokens
 
 
 class Ruler(Protocol):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from services.ingest.chunking.breaks import best_break, skip_space
-from services.ingest.chunking.rulers import Ruler
-from services.ingest.documents import Block
-from services.ingest.parsing.tables import HEADER_LINES
+from sourcier.services.ingest.chunking.breaks import best_break, skip_space
+from sourcier.services.ingest.chunking.rulers import Ruler
+from sourcier.services.ingest.documents import Block
+from sourcier.services.ingest.parsing.tables import HEADER_LINES
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from services.chassis.errors import ServiceError
-from services.index.analyser import analyse_passage
-from services.index.figures import absent, held, stated
-from services.index.language import detect
-from services.index.learned_responses import question_key
-from services.index.names import holds, known_words, names
-from services.index.unit_work import Settlement, UnitTask
-from services.ingest.enriching.prompt import (
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.index.curation.learned_responses import question_key
+from sourcier.services.index.language.analyser import analyse_passage
+from sourcier.services.index.language.figures import absent, held, stated
+from sourcier.services.index.language.names import holds, known_words, names
+from sourcier.services.index.language.recognition import detect
+from sourcier.services.index.units.work import Settlement, UnitTask
+from sourcier.services.ingest.enriching.prompt import (
     ANSWER_CHARACTERS_MAX,
     CATEGORY_CHARACTERS_MAX,
     KEYWORD_CHARACTERS_MAX,

@@ -11,13 +11,13 @@ from typing import Self
 import grpc.aio
 import numpy as np
 
-from services.chassis import channels
-from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError, Unavailable
-from services.ingest.enriching.output import Usage
-from services.ingest.enriching.prompt import UnitPrompt
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
+from sourcier.services.chassis.errors import ServiceError, Unavailable
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.ingest.enriching.output import Usage
+from sourcier.services.ingest.enriching.prompt import UnitPrompt
 
 LOOK_SECONDS = 30.0
 """How long what an embed service said of itself is believed."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from services.index.unit_work import UnitTask
+from sourcier.services.index.units.work import UnitTask
 
 USEFULNESS_STEPS = 4
 """The model judges in whole steps: small ones tell no more apart."""

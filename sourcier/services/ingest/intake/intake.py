@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
-from services.chassis import telemetry
-from services.chassis.errors import DocumentEmpty, DocumentTooLarge, InvalidArgument
-from services.chassis.ids import new_id
-from services.chassis.objects import ObjectStore
-from services.chassis.postgres import Connection, Database
-from services.index import collections, jobs, versions
-from services.index.collections import DEFAULT_COLLECTION, Chunking, Collection
-from services.index.jobs import Job
-from services.index.retrieval_settings import RetrievalSettings
-from services.index.versions import Acceptance, NewVersion
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.parsing.light import LIGHT_BYTES_MAX
-from services.ingest.recent import RecentOriginals
-from services.ingest.relay import Relay
-from services.ingest.storage import original_key
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooLarge, InvalidArgument
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.objects import ObjectStore
+from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.index.collections import collections, jobs, versions
+from sourcier.services.index.collections.collections import DEFAULT_COLLECTION, Chunking, Collection
+from sourcier.services.index.collections.jobs import Job
+from sourcier.services.index.collections.versions import Acceptance, NewVersion
+from sourcier.services.index.search.settings import RetrievalSettings
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.intake.recent import RecentOriginals
+from sourcier.services.ingest.parsing.text.light import LIGHT_BYTES_MAX
+from sourcier.services.ingest.relay import Relay
+from sourcier.services.ingest.storage import original_key
 
 METADATA_KEYS_MAX, METADATA_KEY_CHARACTERS_MAX, METADATA_VALUE_CHARACTERS_MAX = 64, 64, 1024
 NAME_CHARACTERS_MAX = 1024

@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from services.chassis import subjects
-from services.chassis.errors import ServiceError
-from services.chassis.objects import ObjectStore
-from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index import collection_deletions, documents, file_removals, outbox
-from services.index.documents import Deletion
-from services.index.file_removals import FileRemoval
-from services.index.outbox import OutboxMessage
-from services.index.pagination import FIRST_KEY
-from services.ingest.storage import artefacts_prefix
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.objects import ObjectStore
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.index.documents import deletions as collection_deletions
+from sourcier.services.index.documents import documents, file_removals
+from sourcier.services.index.documents.documents import Deletion
+from sourcier.services.index.documents.file_removals import FileRemoval
+from sourcier.services.index.pagination import FIRST_KEY
+from sourcier.services.index.pipeline import outbox
+from sourcier.services.index.pipeline.outbox import OutboxMessage
+from sourcier.services.ingest.storage import artefacts_prefix
 
 logger = logging.getLogger(__name__)
 

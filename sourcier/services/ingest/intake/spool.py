@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import IO, Self
 
-from services.chassis.errors import ResourceExhausted, TooLarge
+from sourcier.services.chassis.errors import ResourceExhausted, TooLarge
 
 MEMORY_BYTES_MAX = 4 * 1024**2
 """Nearly every document is less, and touches no disk."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from services.chassis.cleaning import clean, clean_line
-from services.chassis.errors import DocumentEmpty, DocumentTooLarge
-from services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, ParsedDocument
-from services.ingest.joining import squeeze_spaces
-from services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.chassis.cleaning import clean, clean_line
+from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooLarge
+from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.rejoining import squeeze_spaces
 
 _INDENTED_LEVELS_MAX = 6
 _TIGHT = frozenset({BlockKind.LIST_ITEM})

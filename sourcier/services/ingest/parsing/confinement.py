@@ -15,7 +15,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.limits import ParsingLimits
 
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000

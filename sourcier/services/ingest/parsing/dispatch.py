@@ -11,14 +11,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from services.ingest.documents import ParsedDocument
-from services.ingest.formats import Format, recognise
-from services.ingest.parsing.delimited import parse_csv
-from services.ingest.parsing.markup import parse_html, parse_markdown
-from services.ingest.parsing.office import parse_office
-from services.ingest.parsing.pdf import parse_pdf
-from services.ingest.parsing.plain import parse_text
-from services.ingest.parsing.source import Source
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.formats import Format, recognise
+from sourcier.services.ingest.parsing.markup.reader import parse_html, parse_markdown
+from sourcier.services.ingest.parsing.office.reader import parse_office
+from sourcier.services.ingest.parsing.pdf.reader import parse_pdf
+from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.text.delimited import parse_csv
+from sourcier.services.ingest.parsing.text.plain import parse_text
 
 PARSERS: dict[Format, Callable[[Source], ParsedDocument]] = {
     Format.PDF: parse_pdf,

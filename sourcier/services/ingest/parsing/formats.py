@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from services.chassis.errors import DocumentEmpty, DocumentEncrypted, DocumentMalformed, DocumentUnsupported
-from services.ingest.parsing.delimited_rows import CSV_SUFFIXES
-from services.ingest.parsing.encodings import decode, looks_binary
-from services.ingest.parsing.light import TEXT_SUFFIXES, suffix_of
+from sourcier.services.chassis.errors import DocumentEmpty, DocumentEncrypted, DocumentMalformed, DocumentUnsupported
+from sourcier.services.ingest.parsing.text.delimited_rows import CSV_SUFFIXES
+from sourcier.services.ingest.parsing.text.encodings import decode, looks_binary
+from sourcier.services.ingest.parsing.text.light import TEXT_SUFFIXES, suffix_of
 
 HEAD_BYTES = 64 * 1024
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.limits import ParsingLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from services.chassis.cleaning import clean_line
-from services.ingest.documents import BlockKind
+from sourcier.services.chassis.cleaning import clean_line
+from sourcier.services.ingest.documents import BlockKind
 
 HEADER_LINES = 2
 """The header row and the rule below it: what each part of a table that was cut repeats."""

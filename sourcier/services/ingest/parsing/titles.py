@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from services.chassis.cleaning import clean_line
+from sourcier.services.chassis.cleaning import clean_line
 
 _LEFT_BY_PROGRAMS = re.compile(
     r"(microsoft (word|powerpoint|excel) - .*|untitled.*|sans titre.*|(power\s?point )?pr[ée]sentation( powerpoint)?|"

@@ -1,6 +1,7 @@
 """The parsing process: imports every parser once, then forks a child for each document.
 
-Started by `services.ingest.sandbox` with `python -m`, so it shares nothing with the service: no threads, no gRPC, no
+Started by `sourcier.services.ingest.stages.sandbox` with `python -m`, so it shares nothing with the
+service: no threads, no gRPC, no
 credentials, no environment. It stays single-threaded, which is what makes its own forks safe.
 
 One JSON object a line. In: `{"id", "directory", "source"}` to parse, `{"id", "kill": true}` to kill, `{"id",
@@ -24,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services.chassis.imports import without
-from services.ingest.parsing.confinement import (
+from sourcier.services.chassis.grpc.imports import without
+from sourcier.services.ingest.parsing.confinement import (
     apply_limits,
     die_with_parent,
     give_way,
@@ -33,7 +34,7 @@ from services.ingest.parsing.confinement import (
     leave_network,
     seconds_kept_waiting,
 )
-from services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.limits import ParsingLimits
 
 ARTEFACT = "artefact"
 REJECTION = "rejection.json"
@@ -145,9 +146,9 @@ def _redirect(errors: Path) -> None:
 
 
 def _parse_into(directory: Path, source: dict[str, str], limits: ParsingLimits) -> int:
-    from services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly
-    from services.ingest.parsing.dispatch import parse
-    from services.ingest.parsing.source import Source
+    from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly
+    from sourcier.services.ingest.parsing.dispatch import parse
+    from sourcier.services.ingest.parsing.source import Source
 
     rejection: DocumentRejected
     try:
@@ -190,7 +191,7 @@ def main() -> None:
     logging.basicConfig(level=logging.ERROR)
     # docling names transformers' classes in options of models that are not run here: 0.4 s and 12 MB.
     with without("transformers"):
-        from services.ingest.parsing.dispatch import warm  # a second, paid here once
+        from sourcier.services.ingest.parsing.dispatch import warm  # a second, paid here once
 
     warm()
 

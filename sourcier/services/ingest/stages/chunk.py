@@ -9,24 +9,25 @@ from dataclasses import dataclass
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from services.chassis import ids, subjects
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.errors import InvalidArgument
-from services.chassis.failpoints import failpoint
-from services.chassis.jetstream import JetStream
-from services.chassis.objects import ObjectStore
-from services.chassis.postgres import Database
-from services.index import stored_chunks
-from services.index.language import detect
-from services.index.stored_chunks import StoredChunk, StoredDocument
-from services.ingest.chunking.chunks import Chunk
-from services.ingest.chunking.cutting import Contexts, cut
-from services.ingest.counted_spaces import CountedSpace, CountedSpaces
-from services.ingest.documents import ParsedDocument
-from services.ingest.messages import chunking_configuration
-from services.ingest.progress import CHUNKED, Progress
-from services.ingest.tokens import Tokens
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis import ids
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.failpoints import failpoint
+from sourcier.services.chassis.objects import ObjectStore
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.language.recognition import detect
+from sourcier.services.index.moves import stored_chunks
+from sourcier.services.index.moves.stored_chunks import StoredChunk, StoredDocument
+from sourcier.services.ingest.chunking.chunks import Chunk
+from sourcier.services.ingest.chunking.cutting import Contexts, cut
+from sourcier.services.ingest.counted_spaces import CountedSpace, CountedSpaces
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.messages import chunking_configuration
+from sourcier.services.ingest.progress import CHUNKED, Progress
+from sourcier.services.ingest.tokens import Tokens
 
 STAGE = "chunk"
 

@@ -9,19 +9,20 @@ from collections.abc import Callable
 
 from prometheus_client import Counter, Histogram
 
-from services.chassis import subjects, telemetry
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.errors import DeadlineExceeded, ServiceError
-from services.chassis.failpoints import failpoint
-from services.chassis.jetstream import JetStream
-from services.chassis.postgres import Database
-from services.index import unit_work
-from services.index.unit_work import Settlement, UnitTask
-from services.ingest.enriching.limits import EnrichLimits
-from services.ingest.enriching.output import BadOutput, Truncated, Usage, read_output
-from services.ingest.enriching.peers import EnrichingPeers, Sampling
-from services.ingest.enriching.prompt import unit_prompt
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError
+from sourcier.services.chassis.failpoints import failpoint
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.units import work as unit_work
+from sourcier.services.index.units.work import Settlement, UnitTask
+from sourcier.services.ingest.enriching.limits import EnrichLimits
+from sourcier.services.ingest.enriching.output import BadOutput, Truncated, Usage, read_output
+from sourcier.services.ingest.enriching.peers import EnrichingPeers, Sampling
+from sourcier.services.ingest.enriching.prompt import unit_prompt
 
 logger = logging.getLogger(__name__)
 

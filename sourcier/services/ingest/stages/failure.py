@@ -6,16 +6,18 @@ import logging
 
 from google.protobuf.message import DecodeError
 
-from services.chassis import subjects
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.jetstream import JetStream
-from services.chassis.postgres import Database
-from services.index import dead_letters, space_upkeep, unit_work
-from services.index.dead_letters import Failure
-from services.ingest.messages import version_reference
-from services.ingest.progress import Progress
-from services.ingest.relay import Relay
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.moves import upkeep as space_upkeep
+from sourcier.services.index.pipeline import dead_letters
+from sourcier.services.index.pipeline.dead_letters import Failure
+from sourcier.services.index.units import work as unit_work
+from sourcier.services.ingest.messages import version_reference
+from sourcier.services.ingest.progress import Progress
+from sourcier.services.ingest.relay import Relay
 
 logger = logging.getLogger(__name__)
 

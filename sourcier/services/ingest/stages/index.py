@@ -6,20 +6,22 @@ import asyncio
 import logging
 from datetime import UTC
 
-from services.chassis import subjects, telemetry
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.failpoints import failpoint
-from services.chassis.ids import age_seconds
-from services.chassis.jetstream import JetStream
-from services.chassis.postgres import Database
-from services.index import batches, outbox, rebuilding
-from services.index.batches import Batch, Cut, IndexedChunk, Staging
-from services.index.outbox import OutboxMessage
-from services.index.rebuilding import ChunkVectors
-from services.ingest.messages import version_reference
-from services.ingest.progress import EMBEDDED, Progress
-from services.ingest.relay import Relay
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.failpoints import failpoint
+from sourcier.services.chassis.ids import age_seconds
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.moves import rebuilding
+from sourcier.services.index.moves.rebuilding import ChunkVectors
+from sourcier.services.index.pipeline import batches, outbox
+from sourcier.services.index.pipeline.batches import Batch, Cut, IndexedChunk, Staging
+from sourcier.services.index.pipeline.outbox import OutboxMessage
+from sourcier.services.ingest.messages import version_reference
+from sourcier.services.ingest.progress import EMBEDDED, Progress
+from sourcier.services.ingest.relay import Relay
 
 logger = logging.getLogger(__name__)
 

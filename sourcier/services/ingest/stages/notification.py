@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 
-from services.chassis import subjects, telemetry
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.errors import InvalidArgument
-from services.chassis.jetstream import JetStream
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.chassis.subjects import RawNotification
-from services.index import manifest
-from services.index.manifest import ObjectName
-from services.ingest.bucket_rules import BucketRules
-from services.ingest.collector import Collector
-from services.ingest.notifications import ObjectEvent, read_notification
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import RawNotification
+from sourcier.services.index.buckets import manifest
+from sourcier.services.index.buckets.manifest import ObjectName
+from sourcier.services.ingest.buckets.collector import Collector
+from sourcier.services.ingest.buckets.notifications import ObjectEvent, read_notification
+from sourcier.services.ingest.buckets.rules import BucketRules
 
 logger = logging.getLogger(__name__)
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 
-from services.chassis import subjects
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.errors import NotFound
-from services.chassis.failpoints import failpoint
-from services.chassis.jetstream import JetStream
-from services.chassis.objects import ObjectStore
-from services.ingest.chunk_stage import ChunkStage
-from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.light import may_be_light, read_light
-from services.ingest.places import long_places
-from services.ingest.progress import LOCATED, METADATA, PARSED, Progress
-from services.ingest.recent import RecentOriginals
-from services.ingest.sandbox import ParserPool
-from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, parsed_key
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.errors import NotFound
+from sourcier.services.chassis.failpoints import failpoint
+from sourcier.services.chassis.objects import ObjectStore
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.intake.recent import RecentOriginals
+from sourcier.services.ingest.parsing.text.light import may_be_light, read_light
+from sourcier.services.ingest.progress import LOCATED, METADATA, PARSED, Progress
+from sourcier.services.ingest.stages.chunk import ChunkStage
+from sourcier.services.ingest.stages.sandbox import ParserPool
+from sourcier.services.ingest.stages.slots import long_places
+from sourcier.services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, parsed_key
 
 STAGE = "parse"
 

@@ -24,13 +24,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from services.chassis import errors, telemetry
-from services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly, Unavailable
-from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.limits import ParsingLimits
-from services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION
-from services.ingest.places import Place, Places
-from services.ingest.working_folder import WorkingFolder
+from sourcier.services.chassis import errors, telemetry
+from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly, Unavailable
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION
+from sourcier.services.ingest.stages.slots import Place, Places
+from sourcier.services.ingest.stages.working_folder import WorkingFolder
 
 START_TIMEOUT_SECONDS = 120.0
 GIVE_WAY = (((0.25, 10), (1.0, 19)), ((0.25, 10), (1.0, 10)), ((1.0, 0),))
@@ -43,7 +43,7 @@ KILLED_SECONDS = 5.0
 """How long the end of a killed child is waited for; it takes milliseconds. Then the zygote is ended, too."""
 WAITED_SHARE_MAX = 1.0
 """Of the time limit: what a document that gave way was kept waiting is added to it, up to as much again."""
-_ZYGOTE = "services.ingest.parsing.zygote"
+_ZYGOTE = "sourcier.services.ingest.parsing.zygote"
 _LOG_TAIL_BYTES = 2000
 _log = logging.getLogger(__name__)
 # How allocators end a process that is refused memory: indistinguishable from a parser's own failed assertion.

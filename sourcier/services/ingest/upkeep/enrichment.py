@@ -16,21 +16,25 @@ from itertools import groupby
 
 from prometheus_client import Counter
 
-from services.chassis import subjects
-from services.chassis.errors import InvalidArgument, ServiceError
-from services.chassis.failpoints import failpoint
-from services.chassis.jetstream import JetStream
-from services.chassis.lifecycle import first_of
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import outbox, spaces, unit_builds, unit_points, unit_work
-from services.index.outbox import OutboxMessage
-from services.index.unit_points import MissingPoint, PointVector
-from services.index.unit_work import ReleasedUnit
-from services.ingest.counted_spaces import CountedSpaces
-from services.ingest.enriching.peers import EnrichingPeers
-from services.ingest.relay import Relay
-from services.ingest.tokens import Tokens
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.errors import InvalidArgument, ServiceError
+from sourcier.services.chassis.failpoints import failpoint
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.pipeline import outbox
+from sourcier.services.index.pipeline.outbox import OutboxMessage
+from sourcier.services.index.spaces import spaces
+from sourcier.services.index.units import builds as unit_builds
+from sourcier.services.index.units import vectors as unit_points
+from sourcier.services.index.units import work as unit_work
+from sourcier.services.index.units.vectors import MissingPoint, PointVector
+from sourcier.services.index.units.work import ReleasedUnit
+from sourcier.services.ingest.counted_spaces import CountedSpaces
+from sourcier.services.ingest.enriching.peers import EnrichingPeers
+from sourcier.services.ingest.relay import Relay
+from sourcier.services.ingest.tokens import Tokens
 
 logger = logging.getLogger(__name__)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from services.chassis.errors import ServiceError
-from services.chassis.lifecycle import first_of
-from services.chassis.postgres import Database
-from services.index import spaces, unit_indexes
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.index.spaces import spaces
+from sourcier.services.index.units import indexes as unit_indexes
 
 logger = logging.getLogger(__name__)
 

@@ -8,14 +8,17 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from services.chassis import telemetry
-from services.chassis.errors import ServiceError
-from services.chassis.lifecycle import first_of
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import file_removals, frequencies, manifests, planner_statistics, sweeping
-from services.index.sweeping import EndedJob
-from services.ingest.removal import Removal
-from services.ingest.storage import PARSER_AND_ARTEFACT_VERSION
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.collections import build_manifest as manifests
+from sourcier.services.index.documents import file_removals, sweeping
+from sourcier.services.index.documents.sweeping import EndedJob
+from sourcier.services.index.lexical import frequencies
+from sourcier.services.index.pipeline import planner_statistics
+from sourcier.services.ingest.intake.removal import Removal
+from sourcier.services.ingest.storage import PARSER_AND_ARTEFACT_VERSION
 
 logger = logging.getLogger(__name__)
 

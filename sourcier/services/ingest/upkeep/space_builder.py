@@ -13,21 +13,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from services.chassis import subjects
-from services.chassis.errors import InvalidArgument, ResourceExhausted, ServiceError, SpaceMismatch
-from services.chassis.jetstream import JetStream
-from services.chassis.lifecycle import first_of
-from services.chassis.postgres import ALL_TENANTS, Connection, Database
-from services.index import rebuilding, space_builds, space_upkeep, spaces
-from services.index.pagination import FIRST_KEY
-from services.index.rebuilding import DocumentChunks, Gap
-from services.index.space_upkeep import OpenBuild
-from services.ingest.chunk_stage import batched, with_contexts
-from services.ingest.chunking.chunks import Chunk
-from services.ingest.counted_spaces import CountedSpace, CountedSpaces
-from services.ingest.index_building import IndexBuilding
-from services.ingest.messages import version_message
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.errors import InvalidArgument, ResourceExhausted, ServiceError, SpaceMismatch
+from sourcier.services.chassis.lifecycle import first_of
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.moves import builds as space_builds
+from sourcier.services.index.moves import rebuilding
+from sourcier.services.index.moves import upkeep as space_upkeep
+from sourcier.services.index.moves.rebuilding import DocumentChunks, Gap
+from sourcier.services.index.moves.upkeep import OpenBuild
+from sourcier.services.index.pagination import FIRST_KEY
+from sourcier.services.index.spaces import spaces
+from sourcier.services.ingest.chunking.chunks import Chunk
+from sourcier.services.ingest.counted_spaces import CountedSpace, CountedSpaces
+from sourcier.services.ingest.messages import version_message
+from sourcier.services.ingest.stages.chunk import batched, with_contexts
+from sourcier.services.ingest.upkeep.index_building import IndexBuilding
 
 logger = logging.getLogger(__name__)
 

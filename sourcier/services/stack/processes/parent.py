@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import psutil
 
-from services.chassis.errors import FailedPrecondition
-from services.stack.ending import end_of
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.stack.processes.ending import end_of
 
 POLL_SECONDS = 0.5
 

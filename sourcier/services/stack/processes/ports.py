@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from services.chassis.errors import ResourceExhausted
+from sourcier.services.chassis.errors import ResourceExhausted
 
 HOST = "127.0.0.1"
 # Below the range from which Linux takes the ports of outgoing connections: those come and go between the test

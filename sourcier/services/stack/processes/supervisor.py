@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from services.chassis.errors import ServiceError
-from services.stack import logfile
-from services.stack.component import Component, StartFailed, describe_exit
-from services.stack.leftovers import process_created
-from services.stack.status import ComponentStatus, State
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.stack.component import Component, StartFailed, describe_exit
+from sourcier.services.stack.processes.leftovers import process_created
+from sourcier.services.stack.terminal import logfile
+from sourcier.services.stack.terminal.status import ComponentStatus, State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

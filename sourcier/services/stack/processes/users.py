@@ -9,7 +9,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.errors import FailedPrecondition
 
 FALLBACK_ROOT = Path("/var/tmp")  # noqa: S108 (survives a reboot; what lies there is checked for its owner)
 

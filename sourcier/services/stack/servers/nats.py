@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from services.stack import ports, probing, programs
-from services.stack.child import Command
-from services.stack.component import Component
-from services.stack.secret import kept_secret, write_private
-from services.stack.settings import server_environment
+from sourcier.services.stack import programs
+from sourcier.services.stack.component import Component
+from sourcier.services.stack.processes import ports, probing
+from sourcier.services.stack.processes.child import Command
+from sourcier.services.stack.secret import kept_secret, write_private
+from sourcier.services.stack.settings import server_environment
 
 USER = "sourcier"
 

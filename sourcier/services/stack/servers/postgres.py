@@ -12,15 +12,16 @@ from pathlib import Path
 import psycopg
 from psycopg import AsyncConnection, sql
 
-from services.chassis.memory import memory_bytes
-from services.chassis.postgres import Connection
-from services.chassis.postgres_errors import translated_errors
-from services.stack import ports, programs
-from services.stack.child import Child, Command
-from services.stack.component import Component
-from services.stack.secret import kept_secret, write_private
-from services.stack.settings import server_environment
-from services.stack.users import User, fallback_folder, reachable, unprivileged_user
+from sourcier.services.chassis.models.memory import memory_bytes
+from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.errors import translated_errors
+from sourcier.services.stack import programs
+from sourcier.services.stack.component import Component
+from sourcier.services.stack.processes import ports
+from sourcier.services.stack.processes.child import Child, Command
+from sourcier.services.stack.processes.users import User, fallback_folder, reachable, unprivileged_user
+from sourcier.services.stack.secret import kept_secret, write_private
+from sourcier.services.stack.settings import server_environment
 
 SUPERUSER = "postgres"
 ROLE = "sourcier"

@@ -16,12 +16,13 @@ import obstore
 from obstore.exceptions import BaseError as ObstoreError
 from obstore.store import S3Store
 
-from services.chassis.errors import Unavailable
-from services.stack import ports, probing, programs
-from services.stack.child import Command
-from services.stack.component import Component, StartFailed
-from services.stack.secret import kept_secret, write_private
-from services.stack.settings import server_environment
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.stack import programs
+from sourcier.services.stack.component import Component, StartFailed
+from sourcier.services.stack.processes import ports, probing
+from sourcier.services.stack.processes.child import Command
+from sourcier.services.stack.secret import kept_secret, write_private
+from sourcier.services.stack.settings import server_environment
 
 ACCESS_KEY = "sourcier"
 REGION = "us-east-1"

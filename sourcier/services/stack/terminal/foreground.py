@@ -8,13 +8,14 @@ import signal
 import time
 from pathlib import Path
 
-from services.stack import language_models, leftovers, statefile
-from services.stack.compose import Composition, compose
-from services.stack.display import Display, connection
-from services.stack.parent import Parent
-from services.stack.settings import StackSettings
-from services.stack.status import StackStatus
-from services.stack.supervisor import Supervisor
+from sourcier.services.stack import language_models, statefile
+from sourcier.services.stack.compose import Composition, compose
+from sourcier.services.stack.processes import leftovers
+from sourcier.services.stack.processes.parent import Parent
+from sourcier.services.stack.processes.supervisor import Supervisor
+from sourcier.services.stack.settings import StackSettings
+from sourcier.services.stack.terminal.display import Display, connection
+from sourcier.services.stack.terminal.status import StackStatus
 
 
 def run(settings: StackSettings, display: Display, *, parent: Parent | None = None) -> None:

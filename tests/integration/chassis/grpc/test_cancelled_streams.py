@@ -12,8 +12,8 @@ import grpc
 import grpc.aio
 import pytest
 
-from services.chassis import channels
 from sourcier.generate.v1 import generate_pb2
+from sourcier.services.chassis.grpc import channels
 from tests.integration.chassis.fix_grpc import GENERATE, serving, within
 
 CALLS, AT_ONCE, ROUNDS = 600, 20, 4

@@ -10,12 +10,13 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from services.chassis import channels, errors, telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, ResourceExhausted, ServiceError, Unavailable
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis import errors, telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted, ServiceError, Unavailable
+from sourcier.services.chassis.grpc import channels
+from sourcier.services.chassis.grpc.channels import Deadline
 from tests.integration.chassis.fix_grpc import serving, within
 
 REQUEST = embed_pb2.EmbedRequest()

@@ -15,13 +15,13 @@ from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
 
-from services.chassis import serving as chassis_serving
-from services.chassis import telemetry
-from services.chassis.errors import DocumentTooLarge, NotFound, ResourceExhausted, Unavailable
-from services.chassis.serving import Server, received, tenant_of
 from sourcier.embed.v1 import embed_pb2
 from sourcier.generate.v1 import generate_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DocumentTooLarge, NotFound, ResourceExhausted, Unavailable
+from sourcier.services.chassis.grpc import serving as chassis_serving
+from sourcier.services.chassis.grpc.serving import Server, received, tenant_of
 from tests.integration.chassis.fix_grpc import EMBED, serving
 from tests.waiting import until
 

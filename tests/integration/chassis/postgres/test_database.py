@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from services.chassis.errors import (
+from sourcier.services.chassis.errors import (
     AlreadyExists,
     DeadlineExceeded,
     InvalidArgument,
@@ -16,9 +16,9 @@ from services.chassis.errors import (
     ServiceError,
     Unavailable,
 )
-from services.chassis.postgres import PLAN_EACH, Connection, Database, DatabaseSettings
-from services.chassis.postgres_errors import DatabaseFault
-from services.chassis.postgres_types import integer_array, text_array
+from sourcier.services.chassis.postgres.database import PLAN_EACH, Connection, Database, DatabaseSettings
+from sourcier.services.chassis.postgres.errors import DatabaseFault
+from sourcier.services.chassis.postgres.types import integer_array, text_array
 from tests.integration.index.writer import Writer
 from tests.waiting import until
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from services.chassis.errors import FailedPrecondition, InvalidArgument
-from services.chassis.migration_wait import wait_until_migrated
-from services.chassis.postgres import Database, DatabaseSettings, migrate
-from services.index.migrations import FOLDER
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument
+from sourcier.services.chassis.postgres.database import Database, DatabaseSettings, migrate
+from sourcier.services.chassis.postgres.migration_wait import wait_until_migrated
+from sourcier.services.index.migrations import FOLDER
 from tests.waiting import until
 
 

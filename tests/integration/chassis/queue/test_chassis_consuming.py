@@ -9,12 +9,13 @@ from typing import Any
 import nats.js.errors
 import pytest
 
-from services.chassis import consuming, subjects, telemetry
-from services.chassis.consuming import DELIVERIES_MAX, UNSETTLED_MAX, Delivery
-from services.chassis.errors import DocumentEncrypted, DocumentMalformed, Superseded, Unavailable
-from services.chassis.jetstream import JetStream
-from services.chassis.subjects import CHUNKS_READY, DEAD_EMBED
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed, Superseded, Unavailable
+from sourcier.services.chassis.queue import consuming, subjects
+from sourcier.services.chassis.queue.consuming import DELIVERIES_MAX, UNSETTLED_MAX, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import CHUNKS_READY, DEAD_EMBED
 from tests.integration.chassis.fix_jetstream import (
     SUFFIX,
     consumer_info,

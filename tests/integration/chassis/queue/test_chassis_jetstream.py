@@ -13,14 +13,15 @@ import pytest
 from nats.aio.msg import Msg
 from nats.js.api import RetentionPolicy, StorageType, StreamConfig
 
-from services.chassis import jetstream as chassis_jetstream
-from services.chassis import subjects, telemetry
-from services.chassis.errors import FailedPrecondition, ResourceExhausted, ServiceError, TooLarge, Unavailable
-from services.chassis.jetstream import JetStream
-from services.chassis.lifecycle import loop_factory
-from services.chassis.subjects import CHUNKS_READY, PROGRESS, READY
-from services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import FailedPrecondition, ResourceExhausted, ServiceError, TooLarge, Unavailable
+from sourcier.services.chassis.lifecycle import loop_factory
+from sourcier.services.chassis.queue import jetstream as chassis_jetstream
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import CHUNKS_READY, PROGRESS, READY
+from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from tests.integration.chassis.fix_jetstream import SUFFIX, publish, ready, stream_messages
 from tests.waiting import eventually, until
 

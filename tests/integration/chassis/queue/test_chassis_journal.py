@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from services.chassis import subjects
-from services.chassis.errors import TooLarge, Unavailable
-from services.chassis.jetstream import JetStream
-from services.chassis.journal import READ_MESSAGES, Journal
-from services.chassis.subjects import ANSWER, ANSWER_LIVE, ANSWER_OWNER
 from sourcier.events.v1 import events_pb2
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import TooLarge, Unavailable
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.journal import READ_MESSAGES, Journal
+from sourcier.services.chassis.queue.subjects import ANSWER, ANSWER_LIVE, ANSWER_OWNER
 
 
 def record(*sequences: int, owner: str = "me", text: str = "") -> events_pb2.AnswerRecord:

@@ -9,11 +9,11 @@ import nats
 import pytest
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
 
-from services.chassis import subjects
-from services.chassis.consuming import Consumer, Delivery
-from services.chassis.jetstream import JetStream
-from services.chassis.subjects import CHUNKS_READY
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import CHUNKS_READY
 from tests.integration.chassis.fix_jetstream import connected, hasten, ready, stream_messages
 from tests.waiting import eventually
 

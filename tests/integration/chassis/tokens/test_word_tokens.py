@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
-from services.chassis import word_tokens
-from services.chassis.models import root_of
-from services.chassis.word_tokens import WordTokens
+from sourcier.services.chassis.models.store import root_of
+from sourcier.services.chassis.tokens import word_tokens
+from sourcier.services.chassis.tokens.word_tokens import WordTokens
 
 TOKENIZER = root_of(os.environ) / "multilingual-e5-small" / "tokenizer.json"
 PIECES = [("<unk>", 0.0), ("▁", -2.0), *((piece, -3.0) for piece in "abcdefghijklmnopqrstuvwxyzé0123456789,.«»½’-"),

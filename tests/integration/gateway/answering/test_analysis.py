@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import Unavailable
-from services.chassis.postgres import Database
 from sourcier.gateway.v1 import answer_pb2, curation_pb2
 from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.postgres.database import Database
+from tests.integration.gateway.answering.test_answer_service import check_stream, kinds
 from tests.integration.gateway.conftest import TELEWORK
 from tests.integration.gateway.fix_gateway import TENANT, Scenario, gateway
-from tests.integration.gateway.test_answer_service import check_stream, kinds
 from tests.integration.index.writer import Writer
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine, pour 2 personnes de Brest ?"

@@ -11,9 +11,9 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from services.chassis.errors import DeadlineExceeded, ResourceExhausted, Unavailable
-from services.chassis.postgres import Database
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted, Unavailable
+from sourcier.services.chassis.postgres.database import Database
 from tests.integration.gateway.conftest import EXPENSES, TELEWORK
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
 from tests.integration.index.writer import Writer
@@ -134,7 +134,7 @@ async def test_a_bug_ends_the_stream_with_a_terminal_event_too(
     def broken(*args: object, **kwargs: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("services.gateway.answering.build_prompt", broken)
+    monkeypatch.setattr("sourcier.services.gateway.answering.answerer.build_prompt", broken)
     async with gateway(handbook, Scenario()) as served:
         events, error = await served.ask(QUESTION)
     assert error is not None

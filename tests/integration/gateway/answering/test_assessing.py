@@ -10,19 +10,19 @@ import grpc
 import numpy as np
 import pytest
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import NotFound, ServiceError, Unavailable
-from services.chassis.postgres import Database
-from services.gateway.assessing import Assessor
-from services.gateway.background import Backgrounds
-from services.gateway.embedding import PassageEmbedding
-from services.gateway.events import RankedPassage
-from services.index.question_terms import question_terms
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import NotFound, ServiceError, Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.answering.assessing import Assessor
+from sourcier.services.gateway.answering.baseline import Backgrounds
+from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.gateway.peers.embedding import PassageEmbedding
+from sourcier.services.index.search.question_terms import question_terms
+from tests.integration.gateway.answering.test_answer_service import check_stream, field_of, kinds
+from tests.integration.gateway.answering.test_tool_mode import plays, search
 from tests.integration.gateway.conftest import TELEWORK
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
-from tests.integration.gateway.test_answer_service import check_stream, field_of, kinds
-from tests.integration.gateway.test_tool_mode import plays, search
 from tests.unit.gateway.fix_gateway_domain import EMBEDDING, query, result
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"

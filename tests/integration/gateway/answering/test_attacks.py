@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest_asyncio
 
-from eval import attacks
-from eval.attacks import SETTINGS, Attack, Shown
-from services.chassis.postgres import Database
+from eval.attacks import attacks
+from eval.attacks.attacks import SETTINGS, Attack, Shown
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.generate.v1 import generate_pb2
+from sourcier.services.chassis.postgres.database import Database
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
 from tests.integration.index.writer import Writer
 

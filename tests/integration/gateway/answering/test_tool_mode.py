@@ -10,14 +10,14 @@ from typing import Any
 import grpc
 import pytest
 
-from services.chassis.errors import FailedPrecondition, ResourceExhausted
-from services.chassis.postgres import Database
-from services.chassis.telemetry import degradations_total
 from sourcier.gateway.v1 import answer_pb2, curation_pb2
 from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.services.chassis.errors import FailedPrecondition, ResourceExhausted
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.telemetry import degradations_total
+from tests.integration.gateway.answering.test_answer_service import check_stream, kinds
 from tests.integration.gateway.conftest import EXPENSES, TELEWORK
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway
-from tests.integration.gateway.test_answer_service import check_stream, kinds
 from tests.integration.index.writer import Writer
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"

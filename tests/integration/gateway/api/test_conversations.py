@@ -11,14 +11,14 @@ import grpc
 import grpc.aio
 import pytest
 
-from services.chassis.errors import Unavailable
-from services.chassis.ids import new_id
-from services.chassis.postgres import Database
-from services.gateway import exchanges
 from sourcier.gateway.v1 import answer_pb2, conversation_pb2
 from sourcier.generate.v1 import generate_pb2
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.dialogue import exchanges
+from tests.integration.gateway.answering.test_answer_service import SPOKEN, check_stream, field_of, kinds
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway, read
-from tests.integration.gateway.test_answer_service import SPOKEN, check_stream, field_of, kinds
 from tests.integration.index.writer import Writer
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"

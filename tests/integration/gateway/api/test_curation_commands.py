@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.chassis.postgres import Database
 from sourcier import Client
 from sourcier.errors import FailedPrecondition
+from sourcier.services.chassis.postgres.database import Database
 from tests.integration.cli.conftest import Done, environment
 from tests.integration.gateway.fix_gateway import Scenario, gateway
 from tests.integration.index.writer import Writer

@@ -12,15 +12,24 @@ import grpc.aio
 import numpy as np
 import pytest
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, ServiceError, Unavailable
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.gateway import learned_vectors
-from services.gateway.embedding import QueryEmbedding, ServedSpace
-from services.gateway.learned_vectors import LearnedVectors
-from services.index import collection_deletions, documents, space_builds, spaces
-from services.index.spaces import EmbeddingSpace
 from sourcier.gateway.v1 import answer_pb2, curation_pb2
+from sourcier.services.chassis.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    ResourceExhausted,
+    ServiceError,
+    Unavailable,
+)
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.gateway.peers.embedding import QueryEmbedding, ServedSpace
+from sourcier.services.gateway.validated import learned_vectors
+from sourcier.services.gateway.validated.learned_vectors import LearnedVectors
+from sourcier.services.index.documents import deletions as collection_deletions
+from sourcier.services.index.documents import documents
+from sourcier.services.index.moves import builds as space_builds
+from sourcier.services.index.spaces import spaces
+from sourcier.services.index.spaces.spaces import EmbeddingSpace
 from tests.integration.gateway.conftest import TELEWORK
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway
 from tests.integration.index.writer import SPACE, Writer, text_vector

@@ -10,10 +10,10 @@ import grpc
 import grpc.aio
 import pytest
 
-from services.chassis.errors import DocumentTooLarge
-from services.chassis.postgres import Database
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import DocumentTooLarge
+from sourcier.services.chassis.postgres.database import Database
 from tests.integration.gateway.fix_gateway import TENANT, Scenario, gateway
 from tests.integration.index.writer import Writer
 

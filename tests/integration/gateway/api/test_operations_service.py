@@ -11,10 +11,10 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from services.chassis.errors import InvalidArgument, NotFound
-from services.chassis.postgres import Database
 from sourcier.gateway.v1 import knowledge_pb2, operations_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import InvalidArgument, NotFound
+from sourcier.services.chassis.postgres.database import Database
 from tests.integration.gateway.fix_gateway import TENANT, Scenario, gateway
 from tests.integration.index.writer import Writer
 

@@ -10,10 +10,10 @@ import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
-from services.chassis.postgres import Database
 from sourcier.gateway.v1 import answer_pb2, conversation_pb2, curation_pb2
+from sourcier.services.chassis.postgres.database import Database
+from tests.integration.gateway.answering.test_answer_service import field_of
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway
-from tests.integration.gateway.test_answer_service import field_of
 
 NUL = "a\x00b"
 # What is right of the other fields, so that the one with NUL is reached.

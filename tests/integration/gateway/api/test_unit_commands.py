@@ -6,9 +6,9 @@ import asyncio
 import json
 import sys
 
-from services.chassis.postgres import Database
+from sourcier.services.chassis.postgres.database import Database
 from tests.integration.cli.conftest import environment
-from tests.integration.gateway.test_unit_service import ANSWER, QUESTION, enriched
+from tests.integration.gateway.api.test_unit_service import ANSWER, QUESTION, enriched
 
 
 async def test_chunks_are_shown_and_edited_from_the_command_line(handbook: Database) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 import grpc
 import pytest
 
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import unit_builds, unit_work
-from services.index.unit_work import Settlement
 from sourcier.gateway.v1 import answer_pb2, curation_pb2
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.units import builds as unit_builds
+from sourcier.services.index.units import work as unit_work
+from sourcier.services.index.units.work import Settlement
+from tests.integration.gateway.api.test_curation_service import OTHER_TENANT, call, refused
 from tests.integration.gateway.conftest import TELEWORK
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
-from tests.integration.gateway.test_curation_service import OTHER_TENANT, call, refused
 
 QUESTION, ANSWER = "Combien de jours de télétravail par semaine ?", "Deux jours par semaine."
 

@@ -19,19 +19,20 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from services.chassis import settings as chassis_settings
-from services.chassis import subjects, telemetry
-from services.chassis.errors import ResourceExhausted
-from services.chassis.jetstream import JetStream
-from services.chassis.subjects import BUCKET_NOTIFICATION, OBJECTS
-from services.gateway import webhook
-from services.gateway.settings import GatewaySettings
-from services.gateway.webhook import Webhook
-from services.stack.servers.nats import NatsServer, NatsServerSettings
+from sourcier.services.chassis import settings as chassis_settings
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ResourceExhausted
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import BUCKET_NOTIFICATION, OBJECTS
+from sourcier.services.gateway.api import webhook
+from sourcier.services.gateway.api.webhook import Webhook
+from sourcier.services.gateway.settings import GatewaySettings
+from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from tests.integration.chassis.fix_jetstream import connected, stream_messages
 from tests.waiting import eventually
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 BODY = '{"Records": [{"eventName": "ObjectCreated:Put", "é": "€"}]}\n'.encode()
 TOKEN = "a token"
 
@@ -330,7 +331,7 @@ async def test_the_service_serves_it_and_stops_in_order(
     nats_url: str, subject_prefix: str, database_url: str, jetstream: JetStream
 ) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "services.gateway", cwd=ROOT, stderr=asyncio.subprocess.PIPE,
+        sys.executable, "-m", "sourcier.services.gateway", cwd=ROOT, stderr=asyncio.subprocess.PIPE,
         env={**GATEWAY, "PATH": os.environ["PATH"], "SOURCIER_POSTGRES_URL": database_url,
              "SOURCIER_NATS_URL": nats_url, "SOURCIER_SUBJECT_PREFIX": subject_prefix,
              "SOURCIER_GATEWAY_HTTP_LISTEN": "127.0.0.1:0", "SOURCIER_GATEWAY_WEBHOOK_TOKEN": TOKEN},

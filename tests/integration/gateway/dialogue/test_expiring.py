@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from services.chassis.errors import Unavailable
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.gateway import conversations, expiring
-from services.gateway.conversations import Preference
-from services.gateway.expiring import ExpiringConversations, expired_conversations_total
-from services.gateway.settings import GatewaySettings
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.gateway.dialogue import conversations, expiring
+from sourcier.services.gateway.dialogue.conversations import Preference
+from sourcier.services.gateway.dialogue.expiring import ExpiringConversations, expired_conversations_total
+from sourcier.services.gateway.settings import GatewaySettings
 
 
 async def begun(database: Database, *, days_ago: float, tenant: str = "acme", messages: int = 2) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import FailedPrecondition, Unavailable
-from services.chassis.postgres import Database
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.generate.v1 import generate_pb2
+from sourcier.services.chassis.errors import FailedPrecondition, Unavailable
+from sourcier.services.chassis.postgres.database import Database
 from tests.integration.gateway.fix_gateway import Scenario, gateway
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
@@ -190,7 +190,7 @@ async def test_a_question_that_may_be_answered_or_was_not_judged_is_answered(
 async def test_the_judge_has_a_word_in_what_the_search_alone_would_refuse(
     handbook: Database, monkeypatch: pytest.MonkeyPatch, likely: float, yes: float | None, reasons: list[str]
 ) -> None:
-    monkeypatch.setattr("services.gateway.assessing.answerability", lambda signs: likely)
+    monkeypatch.setattr("sourcier.services.gateway.answering.assessing.answerability", lambda signs: likely)
     scenario = Scenario(yes=lambda asked: yes or 0.0)
     async with gateway(handbook, scenario, answerability_threshold=0.25, judge_questions_threshold=0.5) as served:
         events, error = await served.ask(QUESTION, judge_question=yes is not None)
@@ -202,7 +202,7 @@ async def test_the_judge_has_a_word_in_what_the_search_alone_would_refuse(
 async def test_where_the_judge_fails_the_search_refuses_and_both_are_told(
     handbook: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.gateway.assessing.answerability", lambda signs: 0.2)
+    monkeypatch.setattr("sourcier.services.gateway.answering.assessing.answerability", lambda signs: 0.2)
     scenario = Scenario(score_error=Unavailable("the engine is gone"))
     async with gateway(handbook, scenario, answerability_threshold=0.25) as served:
         events, error = await served.ask(QUESTION, judge_question=True)

@@ -12,13 +12,13 @@ import grpc
 import grpc.aio
 import pytest
 
-from services.chassis.errors import Unavailable
-from services.chassis.ids import new_id
-from services.chassis.postgres import Database
-from services.gateway.answer_log import AnswerLog
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.live.log import AnswerLog
+from tests.integration.gateway.answering.test_answer_service import QUESTION, check_stream
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway, read
-from tests.integration.gateway.test_answer_service import QUESTION, check_stream
 from tests.waiting import eventually, until
 
 SENTENCE = ("Le ", "télétravail ", "est ", "possible ", "deux ", "jours ", "par ", "semaine ", "[1]. ")

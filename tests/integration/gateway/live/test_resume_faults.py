@@ -18,24 +18,24 @@ import grpc.aio
 import psutil
 import pytest
 
-from services.chassis import telemetry
-from services.chassis.channels import open_channel
-from services.chassis.ids import new_id
-from services.chassis.postgres import Database
-from services.gateway import copied_answer
-from services.stack import ports
-from services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.live import copied_answer
+from sourcier.services.stack.processes import ports
+from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from tests.chaos.proxy import Proxy
+from tests.integration.gateway.answering.test_answer_service import QUESTION, check_stream
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway, read
-from tests.integration.gateway.test_answer_service import QUESTION, check_stream
-from tests.integration.gateway.test_resume import SENTENCE, first_events, text
+from tests.integration.gateway.live.test_resume import SENTENCE, first_events, text
 from tests.waiting import eventually, until
 
 # nats-py leaves the transport of a refused reconnection to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[4]
 
 
 def degraded(events: list[answer_pb2.AskEvent]) -> list[str]:
@@ -191,7 +191,7 @@ async def gateway_process(
     } | settings
     with (folder / "gateway.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "services.gateway", env=environment, stdout=log, stderr=log
+            sys.executable, "-m", "sourcier.services.gateway", env=environment, stdout=log, stderr=log
         )
     channel = open_channel(f"127.0.0.1:{port}")
     try:

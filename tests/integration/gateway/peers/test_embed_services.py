@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, SpaceMismatch, Unavailable
-from services.chassis.serving import Server
-from services.gateway import embedding
-from services.gateway.embedding import EmbedServices
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
+from sourcier.services.chassis.errors import DeadlineExceeded, SpaceMismatch, Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.gateway.peers import embedding
+from sourcier.services.gateway.peers.embedding import EmbedServices
 from tests.integration.gateway.fix_gateway import closed_port
 
 

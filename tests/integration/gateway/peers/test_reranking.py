@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.chassis.channels import Deadline, open_channel
-from services.chassis.errors import DeadlineExceeded, FailedPrecondition, InvalidArgument, Unavailable
-from services.chassis.serving import Server
-from services.gateway import reranking
-from services.gateway.embedding import QueryEmbedding
-from services.gateway.reranking import RerankCandidate, Reranking
-from services.rerank.executor import RankExecutor
-from services.rerank.late_interaction import LateInteractionRanker
-from services.rerank.ranker import Candidate, Question
-from services.rerank.server import RerankServer
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
+from sourcier.services.chassis.errors import DeadlineExceeded, FailedPrecondition, InvalidArgument, Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline, open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.gateway.peers import reranking
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
+from sourcier.services.gateway.peers.reranking import RerankCandidate, Reranking
+from sourcier.services.rerank.executor import RankExecutor
+from sourcier.services.rerank.late_interaction import LateInteractionRanker
+from sourcier.services.rerank.ranker import Candidate, Question
+from sourcier.services.rerank.server import RerankServer
 
 DIMENSION, TOKENS = 64, 5
 DRAW = np.random.default_rng(7)

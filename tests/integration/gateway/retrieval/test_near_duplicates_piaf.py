@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from eval import datasets
-from services.gateway.near_duplicates import says
-from services.index.analyser import analyse_passage
+from eval.sets import datasets
+from sourcier.services.gateway.retrieval.near_duplicates import says
+from sourcier.services.index.language.analyser import analyse_passage
 
-DATA = Path(__file__).parents[4] / "shared" / "data" / "retrieval" / "piaf-shared"
+DATA = Path(__file__).parents[5] / "shared" / "data" / "retrieval" / "piaf-shared"
 
 
 @pytest.mark.skipif(not DATA.exists(), reason=f"the test set {DATA.name} is not in ../shared/data")

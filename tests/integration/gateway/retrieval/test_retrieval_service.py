@@ -9,15 +9,16 @@ import grpc.aio
 import pytest
 from pydantic import SecretStr
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import ResourceExhausted
-from services.chassis.postgres import Database
-from services.gateway.retrieval_options import RetrievalOptions, RetrievalPlanner
-from services.gateway.settings import GatewaySettings
-from services.index import collections, dense
-from services.index.retrieval_settings import RetrievalSettings
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ResourceExhausted
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.api.retrieval_options import RetrievalOptions, RetrievalPlanner
+from sourcier.services.gateway.settings import GatewaySettings
+from sourcier.services.index.collections import collections
+from sourcier.services.index.search import dense
+from sourcier.services.index.search.settings import RetrievalSettings
 from tests.integration.gateway.conftest import EXPENSES, TELEWORK
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
 from tests.integration.index.writer import CHUNKING, SPACE, Writer

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import Unavailable
-from services.chassis.postgres import Database
-from services.chassis.telemetry import degradations_total
 from sourcier.gateway.v1 import answer_pb2, conversation_pb2, curation_pb2
 from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.telemetry import degradations_total
+from tests.integration.gateway.answering.test_tool_mode import plays, search
+from tests.integration.gateway.api.test_curation_service import add, call, curated, document_of, kinds, refused
 from tests.integration.gateway.conftest import TELEWORK
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway
-from tests.integration.gateway.test_curation_service import add, call, curated, document_of, kinds, refused
-from tests.integration.gateway.test_tool_mode import plays, search
 from tests.integration.index.writer import Writer
 
 QUESTION = "Combien de jours de repos compensateur pour les astreintes ?"

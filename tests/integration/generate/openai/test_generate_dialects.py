@@ -14,16 +14,16 @@ import grpc
 import pytest
 from pydantic import SecretStr
 
-from services.chassis.channels import open_channel
-from services.generate.openai_engine import Endpoint, OpenAIEngine
-from services.generate.providers import PROVIDERS
 from sourcier.generate.v1 import generate_pb2 as pb
 from sourcier.generate.v1 import generate_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.generate.openai.dialects import PROVIDERS
+from sourcier.services.generate.openai.engine import Endpoint, OpenAIEngine
 from tests.integration.generate.fix_dialects import ARGUMENTS, DIALECTS, TEXT, USAGE, Dialect
 from tests.integration.generate.fix_endpoint import Exchange, http_endpoint
 from tests.integration.generate.fix_generate import answer, ask, failure, responses, serving
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 KEY, HEADER = "sk-quite-secret", "team-quite-secret"
 SCHEMA = '{"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}'
 SEARCH = pb.Tool(name="search", description="Searches.", parameters=SCHEMA)
@@ -136,7 +136,8 @@ async def test_the_old_names_run_the_service_and_are_warned_of() -> None:
     async with http_endpoint(mistral.reply) as endpoint:
         old = {"RAG_PROVIDER": "mistral", "MISTRAL_API_KEY": KEY, "MISTRAL_API_URL": endpoint.url.removesuffix("/v1")}
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "services.generate", env=kept | old, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
+            sys.executable, "-m", "sourcier.services.generate", env=kept | old, cwd=ROOT,
+            stderr=asyncio.subprocess.PIPE)
         assert process.stderr is not None
         said: list[dict[str, Any]] = []
         try:

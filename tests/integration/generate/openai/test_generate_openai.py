@@ -9,8 +9,8 @@ import grpc
 import pytest
 from pydantic import SecretStr
 
-from services.generate.openai_engine import Endpoint, OpenAIEngine
 from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.services.generate.openai.engine import Endpoint, OpenAIEngine
 from tests.integration.generate.fix_endpoint import Exchange, Reply, http_endpoint
 from tests.integration.generate.fix_generate import answer, ask, failure, serving
 from tests.waiting import until

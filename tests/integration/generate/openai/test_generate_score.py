@@ -11,9 +11,9 @@ import grpc
 import grpc.aio
 import pytest
 
-from services.generate.openai_engine import Endpoint, OpenAIEngine
-from services.generate.script import Rule
 from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.services.generate.openai.engine import Endpoint, OpenAIEngine
+from sourcier.services.generate.scripted.script import Rule
 from tests.integration.generate.fix_endpoint import Exchange, Reply, http_endpoint
 from tests.integration.generate.fix_generate import answer, scripted, serving
 from tests.waiting import until

@@ -9,9 +9,9 @@ from typing import Any
 import grpc
 import pytest
 
-from services.generate.script import Rule
-from services.generate.turns import bulk_turns_total
 from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.services.generate.scheduling.turns import bulk_turns_total
+from sourcier.services.generate.scripted.script import Rule
 from tests.integration.generate.fix_generate import Service, answer, ask, failure, scripted, serving
 from tests.waiting import until
 

@@ -11,8 +11,8 @@ import grpc
 import grpc.aio
 import pytest
 
-from services.generate.engine import EngineDead
-from services.generate.script import Rule
+from sourcier.services.generate.engine import EngineDead
+from sourcier.services.generate.scripted.script import Rule
 from tests.integration.generate.fix_generate import answer, ask, failure, scripted, serving
 
 HANG = Rule(pattern="bloque", text="Je commence", failure="hang")
@@ -78,7 +78,7 @@ async def test_the_process_exits_with_a_code_that_tells(tmp_path: Path, question
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"rules": [HANG.model_dump(), DIE.model_dump()]}))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "services.generate", stderr=asyncio.subprocess.PIPE,
+        sys.executable, "-m", "sourcier.services.generate", stderr=asyncio.subprocess.PIPE,
         env={"SOURCIER_GENERATE_ENGINE": "scripted", "SOURCIER_GENERATE_SCRIPT_FILE": str(script),
              "SOURCIER_GENERATE_STALL_SECONDS": "0.5", "PATH": "/usr/bin:/bin"},
     )

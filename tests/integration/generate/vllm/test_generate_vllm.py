@@ -19,14 +19,14 @@ import grpc.aio
 import psutil
 import pytest
 
-from services.chassis.channels import open_channel
-from services.chassis.models import MANIFEST_FILE, root_of
-from services.chassis.processor import usable_cores
-from services.chassis.serving import TENANT_KEY
-from services.generate.settings import SMALL_MACHINE_CORES_MAX
-from services.stack.ports import free_ports
 from sourcier.generate.v1 import generate_pb2 as pb
 from sourcier.generate.v1 import generate_pb2_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.serving import TENANT_KEY
+from sourcier.services.chassis.models.processor import usable_cores
+from sourcier.services.chassis.models.store import MANIFEST_FILE, root_of
+from sourcier.services.generate.settings import SMALL_MACHINE_CORES_MAX
+from sourcier.services.stack.processes.ports import free_ports
 from tests.integration.generate.fix_generate import answer, ask, failure
 from tests.integration.generate.fix_vllm import PYTHON, ROOT, needs_vllm
 
@@ -72,7 +72,7 @@ async def vllm_service(**variables: str) -> AsyncIterator[VllmService]:
     """Run the service until it is ready; nothing of it is left afterwards."""
     (metrics_port,) = free_ports(1)
     process = await asyncio.create_subprocess_exec(
-        str(PYTHON), "-m", "services.generate", cwd=ROOT, stderr=asyncio.subprocess.PIPE,
+        str(PYTHON), "-m", "sourcier.services.generate", cwd=ROOT, stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "SOURCIER_GENERATE_ENGINE": "vllm", "SOURCIER_GENERATE_MODEL": MODEL,
              "SOURCIER_MODELS_DIR": str(MODELS), "SOURCIER_GENERATE_METRICS_LISTEN": f"127.0.0.1:{metrics_port}",
              "SOURCIER_GENERATE_SEQUENCES_MAX": "2", "SOURCIER_GENERATE_QUEUE_MAX": "2",

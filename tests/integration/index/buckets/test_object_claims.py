@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import manifest
-from services.index.manifest import ClaimedObject, ObjectName
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.buckets import manifest
+from sourcier.services.index.buckets.manifest import ClaimedObject, ObjectName
 
 LEASE_SECONDS = 600.0
 

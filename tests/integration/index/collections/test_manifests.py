@@ -6,11 +6,14 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from services.chassis.errors import FailedPrecondition, NotFound
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import collections, manifests, space_builds, spaces
-from services.index.chunking_digest import chunking_digest
-from services.index.manifests import BuildManifest
+from sourcier.services.chassis.errors import FailedPrecondition, NotFound
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.collections import build_manifest as manifests
+from sourcier.services.index.collections import collections
+from sourcier.services.index.collections.build_manifest import BuildManifest
+from sourcier.services.index.collections.chunking_digest import chunking_digest
+from sourcier.services.index.moves import builds as space_builds
+from sourcier.services.index.spaces import spaces
 from tests.integration.index.writer import CHUNKING, SPACE, Writer
 
 TEXTS = ["Le pont fut ouvert en automne.", "Le tunnel reste fermé."]

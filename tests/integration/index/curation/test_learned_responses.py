@@ -6,11 +6,16 @@ import random
 
 import pytest
 
-from services.chassis.errors import AlreadyExists
-from services.chassis.postgres import Database
-from services.index import learned_responses
-from services.index.agents import create_agent
-from services.index.learned_responses import QUESTION_CHARACTERS_MAX, LearnedResponse, NewResponse, question_key
+from sourcier.services.chassis.errors import AlreadyExists
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.index.curation import learned_responses
+from sourcier.services.index.curation.agents import create_agent
+from sourcier.services.index.curation.learned_responses import (
+    QUESTION_CHARACTERS_MAX,
+    LearnedResponse,
+    NewResponse,
+    question_key,
+)
 from tests.integration.index.writer import SPACE, Writer, text_vector
 
 generator = random.Random(1)

@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from services.chassis.errors import FailedPrecondition
-from services.chassis.postgres import ALL_TENANTS, Connection, Database, DatabaseSettings
-from services.index import agents, collection_deletions, documents, frequencies, learned_responses, space_builds
-from services.index.collection_deletions import DeletedPage
-from services.index.learned_responses import NewResponse
-from services.index.space_builds import SpaceBuild
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database, DatabaseSettings
+from sourcier.services.index.curation import agents, learned_responses
+from sourcier.services.index.curation.learned_responses import NewResponse
+from sourcier.services.index.documents import deletions as collection_deletions
+from sourcier.services.index.documents import documents
+from sourcier.services.index.documents.deletions import DeletedPage
+from sourcier.services.index.lexical import frequencies
+from sourcier.services.index.moves import builds as space_builds
+from sourcier.services.index.moves.builds import SpaceBuild
 from tests.integration.index.large_collection import add_documents
 from tests.integration.index.writer import SPACE, Writer, text_vector
 from tests.waiting import eventually

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from services.chassis.postgres import ALL_TENANTS
-from services.index import documents, sweeping
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.index.documents import documents, sweeping
 from tests.integration.index.writer import Writer
 
 DAY = 24 * 3600.0

@@ -11,9 +11,10 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
-from services.index import space_upkeep, spaces
-from services.ingest.index_building import IndexBuilding
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings
+from sourcier.services.index.moves import upkeep as space_upkeep
+from sourcier.services.index.spaces import spaces
+from sourcier.services.ingest.upkeep.index_building import IndexBuilding
 from tests.integration.index.writer import SPACE, Writer
 
 IMPATIENT_SECONDS = 0.2

@@ -7,15 +7,20 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound, SpaceMismatch
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import collections, rebuilding, search, space_builds, space_upkeep, spaces
-from services.index.pagination import FIRST_KEY
-from services.index.rebuilding import ChunkVectors
-from services.index.search import QuestionVector, SearchRequest
-from services.index.space_builds import SpaceBuild
-from services.index.spaces import StoredSpace
-from services.index.versions import VersionReference
+from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound, SpaceMismatch
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.collections import collections
+from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.moves import builds as space_builds
+from sourcier.services.index.moves import rebuilding
+from sourcier.services.index.moves import upkeep as space_upkeep
+from sourcier.services.index.moves.builds import SpaceBuild
+from sourcier.services.index.moves.rebuilding import ChunkVectors
+from sourcier.services.index.pagination import FIRST_KEY
+from sourcier.services.index.search import search
+from sourcier.services.index.search.search import QuestionVector, SearchRequest
+from sourcier.services.index.spaces import spaces
+from sourcier.services.index.spaces.spaces import StoredSpace
 from tests.integration.index.writer import CHUNKING, SPACE, Writer, text_vector
 
 TENANT = "acme"

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded, Unavailable
-from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
-from services.index import documents, file_removals, jobs, search
-from services.index.jobs import Job, StageReached
-from services.index.search import SearchRequest
-from services.index.versions import VersionReference
+from sourcier.services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded, Unavailable
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings
+from sourcier.services.index.collections import jobs
+from sourcier.services.index.collections.jobs import Job, StageReached
+from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.documents import documents, file_removals
+from sourcier.services.index.search import search
+from sourcier.services.index.search.search import SearchRequest
 from tests.integration.index.writer import DIMENSION, Writer, text_vector
 from tests.waiting import eventually
 

@@ -9,14 +9,16 @@ from collections import Counter
 
 import pytest
 
-from services.chassis.errors import InvalidArgument, NotFound, Superseded
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import dead_letters, documents, jobs, outbox, releases
-from services.index.dead_letters import Failure
-from services.index.jobs import StageReached
-from services.index.outbox import OutboxMessage
-from services.index.releases import WaitingVersion
-from services.index.versions import VersionReference
+from sourcier.services.chassis.errors import InvalidArgument, NotFound, Superseded
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.collections import jobs
+from sourcier.services.index.collections.jobs import StageReached
+from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.documents import documents
+from sourcier.services.index.pipeline import dead_letters, outbox, releases
+from sourcier.services.index.pipeline.dead_letters import Failure
+from sourcier.services.index.pipeline.outbox import OutboxMessage
+from sourcier.services.index.pipeline.releases import WaitingVersion
 from tests.integration.index.writer import Writer
 
 

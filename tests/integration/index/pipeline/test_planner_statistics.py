@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import planner_statistics
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.pipeline import planner_statistics
 from tests.integration.index.writer import Writer
 
 ROWS_MIN = 20

@@ -7,15 +7,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from services.chassis.errors import InvalidArgument, Superseded
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import collections, releases
-from services.index.batches import Cut, Staging
-from services.index.chunking_digest import chunking_digest
-from services.index.collections import Chunking
-from services.index.releases import WaitingVersion
-from services.index.versions import VersionReference
-from tests.integration.index.test_index_pipeline import release
+from sourcier.services.chassis.errors import InvalidArgument, Superseded
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.collections import collections
+from sourcier.services.index.collections.chunking_digest import chunking_digest
+from sourcier.services.index.collections.collections import Chunking
+from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.pipeline import releases
+from sourcier.services.index.pipeline.batches import Cut, Staging
+from sourcier.services.index.pipeline.releases import WaitingVersion
+from tests.integration.index.pipeline.test_index_pipeline import release
 from tests.integration.index.writer import CHUNKING, Writer
 
 LINES = replace(CHUNKING, method="lines", unit="characters")

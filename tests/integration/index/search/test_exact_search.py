@@ -6,10 +6,11 @@ import random
 
 import pytest
 
-from services.chassis.postgres import Database
-from services.index import dense, hnsw, search, spaces
-from services.index.filters import Filters
-from services.index.search import QuestionVector, SearchRequest
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.index.search import dense, search
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.search import QuestionVector, SearchRequest
+from sourcier.services.index.spaces import hnsw, spaces
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, unit_vector
 
 RECALL_MIN = 0.95

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from services.chassis.postgres import Database
-from services.index.facets import Facets, find_facets, matches_any, texts_of
-from services.index.filters import Filters
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.index.search.facets import Facets, find_facets, matches_any, texts_of
+from sourcier.services.index.search.filters import Filters
 from tests.integration.index.writer import Writer
 
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.chassis.postgres import Database
-from services.index import dense, search, spaces
-from services.index.filters import Filters
-from services.index.search import QuestionVector, SearchRequest, SearchResult
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.index.search import dense, search
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.search import QuestionVector, SearchRequest, SearchResult
+from sourcier.services.index.spaces import spaces
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, unit_vector
 
 CLUSTERS, COPIES, QUESTIONS, LIMIT = 25, 40, 30, 10

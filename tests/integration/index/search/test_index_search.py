@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import InvalidArgument, NotFound, SpaceMismatch
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import collection_deletions, collections, dense, documents, lexical, scope, search, spaces
-from services.index.filters import Filters, filters_from
-from services.index.search import QuestionVector, SearchRequest
+from sourcier.services.chassis.errors import InvalidArgument, NotFound, SpaceMismatch
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.collections import collections
+from sourcier.services.index.documents import deletions as collection_deletions
+from sourcier.services.index.documents import documents
+from sourcier.services.index.search import dense, lexical, scope, search
+from sourcier.services.index.search.filters import Filters, filters_from
+from sourcier.services.index.search.search import QuestionVector, SearchRequest
+from sourcier.services.index.spaces import spaces
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, text_vector, unit_vector
 from tests.waiting import until
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from services.chassis.postgres import Database
-from services.index import search, unit_indexes, unit_search
-from services.index.agents import create_agent
-from services.index.categories import list_categories
-from services.index.facets import find_facets, matches_any
-from services.index.filters import Filters
-from services.index.scope import find_scope
-from services.index.search import QuestionVector, SearchRequest
-from tests.integration.index.test_units import QUESTION, TEXTS, settled
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.index.curation.agents import create_agent
+from sourcier.services.index.search import search
+from sourcier.services.index.search import units as unit_search
+from sourcier.services.index.search.categories import list_categories
+from sourcier.services.index.search.facets import find_facets, matches_any
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.scope import find_scope
+from sourcier.services.index.search.search import QuestionVector, SearchRequest
+from sourcier.services.index.units import indexes as unit_indexes
+from tests.integration.index.units.test_units import QUESTION, TEXTS, settled
 from tests.integration.index.writer import SPACE, Writer, text_vector
 
 OTHER = "Les repas sont remboursés, congés compris."

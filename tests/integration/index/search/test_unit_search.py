@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from services.chassis.errors import ServiceError
-from services.chassis.ids import new_id
-from services.chassis.postgres import Database
-from services.chassis.postgres_types import half_vector
-from services.index import search, unit_builds, unit_indexes, unit_search
-from services.index.search import QuestionVector, SearchRequest
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.postgres.types import half_vector
+from sourcier.services.index.search import search
+from sourcier.services.index.search import units as unit_search
+from sourcier.services.index.search.search import QuestionVector, SearchRequest
+from sourcier.services.index.units import builds as unit_builds
+from sourcier.services.index.units import indexes as unit_indexes
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, unit_vector
 
 CHUNKS = 40

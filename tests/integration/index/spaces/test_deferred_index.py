@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import pytest_asyncio
 
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import releases, spaces
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.pipeline import releases
+from sourcier.services.index.spaces import spaces
 from tests.integration.index.writer import Writer
 
 

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from services.chassis.errors import SpaceMismatch
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.index import search, space_builds, spaces
-from services.index.search import QuestionVector, SearchRequest
-from services.index.spaces import StoredSpace
+from sourcier.services.chassis.errors import SpaceMismatch
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.moves import builds as space_builds
+from sourcier.services.index.search import search
+from sourcier.services.index.search.search import QuestionVector, SearchRequest
+from sourcier.services.index.spaces import spaces
+from sourcier.services.index.spaces.spaces import StoredSpace
 from tests.integration.index.writer import SPACE, Writer, text_vector
 
 WIDE_DIMENSION = 24

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from services.chassis.errors import NotFound
-from services.chassis.postgres import ALL_TENANTS, Database
-from services.chassis.postgres_types import half_vector
-from services.index import hnsw, unit_builds, unit_indexes, unit_points, unit_search, unit_work, units
-from services.index.agents import create_agent, delete_agent
-from services.index.deployments import create_deployment
-from services.index.filters import Filters
-from services.index.unit_points import PointVector
-from services.index.unit_work import Settlement
+from sourcier.services.chassis.errors import NotFound
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.chassis.postgres.types import half_vector
+from sourcier.services.index.curation.agents import create_agent, delete_agent
+from sourcier.services.index.curation.deployments import create_deployment
+from sourcier.services.index.search import units as unit_search
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.spaces import hnsw
+from sourcier.services.index.units import builds as unit_builds
+from sourcier.services.index.units import indexes as unit_indexes
+from sourcier.services.index.units import units
+from sourcier.services.index.units import vectors as unit_points
+from sourcier.services.index.units import work as unit_work
+from sourcier.services.index.units.vectors import PointVector
+from sourcier.services.index.units.work import Settlement
 from tests.integration.index.writer import SPACE, Writer, text_vector
 
 TEXTS = ["Le télétravail est possible deux jours par semaine.", "Les congés se posent un mois avant."]

@@ -10,16 +10,17 @@ import grpc
 import grpc.aio
 import pytest
 
-from services.chassis.consuming import Delivery
-from services.chassis.errors import SpaceMismatch
-from services.chassis.ids import new_id
-from services.index import dead_letters, manifest
-from services.index.dead_letters import Failure
-from services.index.manifest import ObjectName
-from services.index.versions import VersionReference
-from services.ingest import operations
 from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import SpaceMismatch
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.queue.consuming import Delivery
+from sourcier.services.index.buckets import manifest
+from sourcier.services.index.buckets.manifest import ObjectName
+from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.pipeline import dead_letters
+from sourcier.services.index.pipeline.dead_letters import Failure
+from sourcier.services.ingest.api import operations
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import TENANT, Pipeline, WordEmbedder
 from tests.waiting import eventually

@@ -11,13 +11,13 @@ import grpc.aio
 import numpy as np
 import pytest
 
-from services.ingest import spool
-from services.ingest.spool import Spool
 from sourcier.ingest.v1 import transfer_pb2
+from sourcier.services.ingest.intake import spool
+from sourcier.services.ingest.intake.spool import Spool
 from tests.integration.index.writer import SPACE
+from tests.integration.ingest.api.test_transfer import transferring
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, Pipeline
-from tests.integration.ingest.test_transfer import transferring
 from tests.waiting import until
 
 CHUNKS = 70

@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.chassis.channels import open_channel
-from services.chassis.errors import InvalidArgument
-from services.chassis.serving import Server
-from services.gateway.peers import Limits, Peers
-from services.gateway.point_import import PointImporter
-from services.gateway.transfer_server import TransferServer as GatewayTransferServer
-from services.index import search
-from services.index.filters import Filters
-from services.index.search import QuestionVector, SearchRequest
-from services.ingest.transfer_server import TransferServer
 from sourcier import errors
 from sourcier.client import Client
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.gateway.v1 import transfer_pb2_grpc
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_grpc
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.gateway.api.transfer import TransferServer as GatewayTransferServer
+from sourcier.services.gateway.peers.services import Limits, Peers
+from sourcier.services.gateway.points.importing import PointImporter
+from sourcier.services.index.search import search
+from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.search import QuestionVector, SearchRequest
+from sourcier.services.ingest.api.transfer import TransferServer
 from tests.integration.index.writer import DIMENSION, SPACE, text_vector
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import TENANT, Pipeline
@@ -199,7 +199,7 @@ async def test_the_command_tells_what_became_of_the_lines(serve: Serve, tmp_path
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "sourcier.cli", "import-points", *arguments, "--gateway", client.target,
                 "--tenant", TENANT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tmp_path,
-                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[4])},
             )
             out, err = await asyncio.wait_for(process.communicate(), 60)
             return process.returncode or 0, out.decode(), err.decode()

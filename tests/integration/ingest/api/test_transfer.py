@@ -15,18 +15,20 @@ import grpc.aio
 import numpy as np
 import pytest
 
-from services.chassis.channels import open_channel
-from services.chassis.postgres import ALL_TENANTS
-from services.chassis.serving import Server
-from services.gateway.transfer_server import TransferServer as GatewayTransferServer
-from services.index import frequencies, manifests, search
-from services.index.search import QuestionVector, SearchRequest
-from services.ingest.transfer_server import TransferServer
 from sourcier import errors
 from sourcier.client import Client
 from sourcier.gateway.v1 import transfer_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2, transfer_pb2
 from sourcier.ingest.v1 import transfer_pb2_grpc as internal_grpc
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.gateway.api.transfer import TransferServer as GatewayTransferServer
+from sourcier.services.index.collections import build_manifest as manifests
+from sourcier.services.index.lexical import frequencies
+from sourcier.services.index.search import search
+from sourcier.services.index.search.search import QuestionVector, SearchRequest
+from sourcier.services.ingest.api.transfer import TransferServer
 from sourcier.transfer_files import TransferReader
 from tests.integration.index.writer import SPACE, text_vector
 from tests.integration.ingest.conftest import Serve
@@ -204,7 +206,7 @@ async def test_the_command_takes_out_and_in(serve: Serve, tmp_path: Path) -> Non
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "sourcier.cli", *arguments, "--gateway", client.target, "--tenant", TENANT,
                 stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tmp_path,
-                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[4])},
             )
             out, err = await asyncio.wait_for(process.communicate(), 60)
             return process.returncode or 0, out.decode(), err.decode()

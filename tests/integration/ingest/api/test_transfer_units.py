@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from services.index import agents, documents, units
-from services.index.units import UnitChange
-from services.ingest import enrichment
 from sourcier import errors
+from sourcier.services.index.curation import agents
+from sourcier.services.index.documents import documents
+from sourcier.services.index.units import units
+from sourcier.services.index.units.units import UnitChange
+from sourcier.services.ingest.upkeep import enrichment
+from tests.integration.ingest.api.test_transfer import delete, settle, transferring
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_enriching import (
     ANSWER,
@@ -23,8 +26,7 @@ from tests.integration.ingest.fix_enriching import (
     enriching,
 )
 from tests.integration.ingest.fix_pipeline import TENANT
-from tests.integration.ingest.test_enrichment import asked, direct
-from tests.integration.ingest.test_transfer import delete, settle, transferring
+from tests.integration.ingest.upkeep.test_enrichment import asked, direct
 from tests.waiting import eventually
 
 EDITED = "Quand faut-il poser ses congés ?"

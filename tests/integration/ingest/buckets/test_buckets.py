@@ -12,16 +12,16 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from services.chassis import subjects
-from services.chassis.errors import PermissionDenied
-from services.chassis.objects import ObjectStore, StoredObject
-from services.chassis.postgres import ALL_TENANTS
-from services.index import manifest
-from services.index.manifest import ObjectName
-from services.ingest.reconciler import Reconciler
-from services.stack.servers.nats import NatsServer
-from services.stack.servers.s3 import S3Server
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import PermissionDenied
+from sourcier.services.chassis.objects import ObjectStore, StoredObject
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.index.buckets import manifest
+from sourcier.services.index.buckets.manifest import ObjectName
+from sourcier.services.ingest.buckets.reconciler import Reconciler
+from sourcier.services.stack.servers.nats import NatsServer
+from sourcier.services.stack.servers.s3 import S3Server
 from tests.fix_servers import S3Bucket
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, cut_off_commit, ingesting
 from tests.waiting import eventually

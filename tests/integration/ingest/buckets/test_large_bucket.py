@@ -9,9 +9,9 @@ import obstore
 import pytest
 from obstore.store import MemoryStore
 
-from services.chassis.objects import ObjectStore
-from services.chassis.postgres import ALL_TENANTS
-from services.ingest.reconciler import ReconciliationProgress
+from sourcier.services.chassis.objects import ObjectStore
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.ingest.buckets.reconciler import ReconciliationProgress
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import TENANT, Pipeline
 

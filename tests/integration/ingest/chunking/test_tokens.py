@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.chassis.errors import ModelInvalid
-from services.chassis.models import root_of
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.chunking.cutting import cut
-from services.ingest.tokens import TokenCounter
+from sourcier.services.chassis.errors import ModelInvalid
+from sourcier.services.chassis.models.store import root_of
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.chunking.cutting import cut
+from sourcier.services.ingest.tokens import TokenCounter
 from tests.unit.ingest.fix_words import document_of
 
 TOKENIZER = root_of(os.environ) / "multilingual-e5-small" / "tokenizer.json"

@@ -11,13 +11,13 @@ import grpc
 import grpc.aio
 import pytest
 
-from services.chassis.errors import Unavailable
-from services.chassis.postgres import Database, DatabaseSettings
-from services.index import collection_deletions
-from services.index.collection_deletions import DeletedPage
-from services.ingest.maintenance import Maintenance
-from services.ingest.removal import Removal
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
+from sourcier.services.index.documents import deletions as collection_deletions
+from sourcier.services.index.documents.deletions import DeletedPage
+from sourcier.services.ingest.intake.removal import Removal
+from sourcier.services.ingest.upkeep.maintenance import Maintenance
 from tests.integration.index.large_collection import add_documents
 from tests.integration.index.writer import Writer
 from tests.integration.ingest.conftest import Serve

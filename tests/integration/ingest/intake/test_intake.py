@@ -11,7 +11,8 @@ import grpc.aio
 import psycopg
 import pytest
 
-from services.chassis.errors import (
+from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import (
     DocumentEmpty,
     DocumentTooLarge,
     InvalidArgument,
@@ -19,10 +20,9 @@ from services.chassis.errors import (
     ServiceError,
     Unavailable,
 )
-from services.index import jobs
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.intake import METADATA_KEYS_MAX, NAME_CHARACTERS_MAX
-from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.index.collections import jobs
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.intake.intake import METADATA_KEYS_MAX, NAME_CHARACTERS_MAX
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, cut_off_commit, header
 

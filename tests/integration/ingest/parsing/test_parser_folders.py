@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.errors import Unavailable
-from services.ingest.sandbox import ParserPool
-from services.ingest.working_folder import WorkingFolder
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.ingest.stages.sandbox import ParserPool
+from sourcier.services.ingest.stages.working_folder import WorkingFolder
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[4]
 
 HOLDER = """
 import pathlib, sys, time
-from services.ingest.working_folder import WorkingFolder
+from sourcier.services.ingest.stages.working_folder import WorkingFolder
 folder = WorkingFolder.make(pathlib.Path(sys.argv[1]))
 (folder.path / "original").write_text("of a document")
 print(folder.path.name, flush=True)

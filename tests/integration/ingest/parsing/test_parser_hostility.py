@@ -12,9 +12,9 @@ import docx
 import pytest
 from docx.opc.constants import RELATIONSHIP_TYPE
 
-from services.chassis.errors import DocumentRejected
-from services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
-from services.ingest.sandbox import ParserPool
+from sourcier.services.chassis.errors import DocumentRejected
+from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
+from sourcier.services.ingest.stages.sandbox import ParserPool
 
 LIMITS = ParsingLimits(wall_seconds=60, memory_bytes=768 * MEBIBYTE)
 

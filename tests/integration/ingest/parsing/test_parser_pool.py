@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis import telemetry
-from services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentTooCostly, Unavailable
-from services.ingest import sandbox
-from services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
-from services.ingest.sandbox import ParserPool
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentTooCostly, Unavailable
+from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
+from sourcier.services.ingest.stages import sandbox
+from sourcier.services.ingest.stages.sandbox import ParserPool
 from tests.waiting import until
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.errors import DocumentMalformed, DocumentRejected
-from services.ingest.documents import ParsedDocument
-from services.ingest.sandbox import ParserPool
+from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.stages.sandbox import ParserPool
 
-CORPUS = Path(__file__).parents[3] / "shared" / "data" / "documents"
+CORPUS = Path(__file__).parents[5] / "shared" / "data" / "documents"
 ACCEPTED_MIN = 0.75
 """Share of the files that are read; most others are images, audio, e-mail and scans, refused by name."""
 

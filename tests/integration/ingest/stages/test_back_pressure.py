@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from services.chassis import subjects
-from services.chassis.ids import new_id
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.queue import subjects
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import Pipeline
 from tests.waiting import eventually

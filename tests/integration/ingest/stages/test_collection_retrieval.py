@@ -8,8 +8,8 @@ import grpc
 import grpc.aio
 import pytest
 
-from services.index import collections
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.index.collections import collections
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline
 

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from services.chassis import subjects
-from services.chassis.consuming import Delivery
-from services.chassis.postgres import ALL_TENANTS
-from services.index import manifests
-from services.ingest import chunk_stage, parse_stage, storage
-from services.ingest.chunking.chunks import Chunk
-from services.ingest.index_stage import IndexStage
 from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Delivery
+from sourcier.services.index.collections import build_manifest as manifests
+from sourcier.services.ingest import storage
+from sourcier.services.ingest.chunking.chunks import Chunk
+from sourcier.services.ingest.stages import chunk as chunk_stage
+from sourcier.services.ingest.stages import parse as parse_stage
+from sourcier.services.ingest.stages.index import IndexStage
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline
 from tests.waiting import eventually

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
-from services.index import planner_statistics
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings
+from sourcier.services.index.pipeline import planner_statistics
 from tests.integration.ingest.conftest import Serve
 
 DOCUMENTS = 300

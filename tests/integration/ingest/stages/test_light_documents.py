@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.chassis import subjects
-from services.chassis.consuming import Delivery
-from services.chassis.ids import new_id
-from services.chassis.postgres import ALL_TENANTS
-from services.index import releases
-from services.ingest.messages import received_message
-from services.ingest.parse_stage import ParseStage
-from services.ingest.sandbox import ParserPool
 from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Delivery
+from sourcier.services.index.pipeline import releases
+from sourcier.services.ingest.messages import received_message
+from sourcier.services.ingest.stages.parse import ParseStage
+from sourcier.services.ingest.stages.sandbox import ParserPool
 from tests.integration.chassis.fix_jetstream import stream_messages
 from tests.integration.ingest.conftest import Serve
 from tests.waiting import eventually

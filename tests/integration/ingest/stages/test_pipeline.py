@@ -7,16 +7,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from services.chassis import lifecycle, subjects, telemetry
-from services.chassis.consuming import Delivery
-from services.chassis.ids import new_id
-from services.chassis.lifecycle import Stopping
-from services.chassis.serving import Server
-from services.index import search
-from services.index.search import SearchRequest
-from services.ingest import chunk_stage, progress, worker
 from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis import lifecycle, telemetry
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.lifecycle import Stopping
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Delivery
+from sourcier.services.index.search import search
+from sourcier.services.index.search.search import SearchRequest
+from sourcier.services.ingest import progress, worker
+from sourcier.services.ingest.stages import chunk as chunk_stage
 from tests.integration.chassis.fix_jetstream import stream_messages
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, WordEmbedder

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from services.chassis import subjects
-from services.chassis.errors import Unavailable
-from services.chassis.postgres import ALL_TENANTS
-from services.index import file_removals, versions
-from services.index.documents import Deletion
-from services.ingest import relay
-from services.ingest.maintenance import Maintenance
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.index.collections import versions
+from sourcier.services.index.documents import file_removals
+from sourcier.services.index.documents.documents import Deletion
+from sourcier.services.ingest import relay
+from sourcier.services.ingest.upkeep.maintenance import Maintenance
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline
 from tests.waiting import eventually
@@ -257,8 +258,8 @@ async def test_documents_go_through_again_from_a_stage_on(serve: Serve, stage: s
 
 
 async def test_an_outage_gives_no_document_a_dead_letter(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    from services.chassis import consuming
-    from services.chassis.errors import Unavailable
+    from sourcier.services.chassis.errors import Unavailable
+    from sourcier.services.chassis.queue import consuming
 
     # The delays between the attempts are what takes the time.
     monkeypatch.setattr(consuming, "retry_delay_seconds", lambda deliveries: 0.01)

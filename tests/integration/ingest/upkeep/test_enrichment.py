@@ -6,16 +6,20 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import Unavailable
-from services.chassis.postgres import ALL_TENANTS
-from services.generate.script import Rule
-from services.index import documents, unit_builds, unit_points, unit_work, units
-from services.index.agents import AgentChange, update_agent
-from services.index.deployments import create_deployment
-from services.index.units import UnitChange
-from services.ingest import enrichment
 from sourcier.embed.v1 import embed_pb2
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.postgres.database import ALL_TENANTS
+from sourcier.services.generate.scripted.script import Rule
+from sourcier.services.index.curation.agents import AgentChange, update_agent
+from sourcier.services.index.curation.deployments import create_deployment
+from sourcier.services.index.documents import documents
+from sourcier.services.index.units import builds as unit_builds
+from sourcier.services.index.units import units
+from sourcier.services.index.units import vectors as unit_points
+from sourcier.services.index.units import work as unit_work
+from sourcier.services.index.units.units import UnitChange
+from sourcier.services.ingest.upkeep import enrichment
 from tests.integration.gateway.fix_gateway import Scenario, gateway
 from tests.integration.index.writer import Writer
 from tests.integration.ingest.conftest import Serve

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis import failpoints, subjects
-from services.chassis.jetstream import JetStream
-from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
-from services.chassis.serving import Server
-from services.chassis.subjects import QueueLimits
-from services.index import spaces
-from services.index.agents import create_agent
 from sourcier.embed.v1 import embed_pb2_grpc
+from sourcier.services.chassis import failpoints
+from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.queue.subjects import QueueLimits
+from sourcier.services.index.curation.agents import create_agent
+from sourcier.services.index.spaces import spaces
 from tests.integration.generate.fix_generate import serving
 from tests.integration.index.writer import SPACE, Writer
 from tests.integration.ingest.fix_enriching import (
@@ -34,7 +35,7 @@ from tests.integration.ingest.fix_enriching import (
 from tests.integration.ingest.fix_pipeline import TENANT
 from tests.waiting import eventually
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith("enrich."))
 
 

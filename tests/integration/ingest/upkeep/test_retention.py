@@ -11,16 +11,16 @@ import grpc.aio
 import pytest
 from prometheus_client import REGISTRY
 
-from services.chassis.errors import Unavailable
-from services.chassis.postgres import ALL_TENANTS, Database, DatabaseSettings
-from services.index import collections
-from services.index.collections import Collection
-from services.ingest import maintenance
-from services.ingest.maintenance import Maintenance
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings
+from sourcier.services.index.collections import collections
+from sourcier.services.index.collections.collections import Collection
+from sourcier.services.ingest.upkeep import maintenance
+from sourcier.services.ingest.upkeep.maintenance import Maintenance
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline
-from tests.integration.ingest.test_space_builder import WIDE
+from tests.integration.ingest.upkeep.test_space_builder import WIDE
 from tests.unit.ingest.fix_words import WordCounter
 
 LINES = ingest_pb2.Chunking(method="lines", target=128, overlap=0)

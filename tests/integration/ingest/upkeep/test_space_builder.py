@@ -11,11 +11,13 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from services.chassis import consuming, jetstream
-from services.chassis.postgres import ALL_TENANTS, Connection
-from services.index import releases, space_upkeep, spaces
-from services.ingest import space_builder
 from sourcier.ingest.v1 import spaces_pb2
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection
+from sourcier.services.chassis.queue import consuming, jetstream
+from sourcier.services.index.moves import upkeep as space_upkeep
+from sourcier.services.index.pipeline import releases
+from sourcier.services.index.spaces import spaces
+from sourcier.services.ingest.upkeep import space_builder
 from tests.integration.chassis.fix_jetstream import stream_messages
 from tests.integration.index.writer import SPACE
 from tests.integration.ingest.conftest import Serve

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.embed_client import vectors_of
-from bench.embedding_quality import _dataset
+from bench.embedding.embed_client import vectors_of
+from bench.embedding.quality import _dataset
 from bench.texts import WORDS_MAX, WORDS_MIN, long_tailed
 from sourcier.events.v1 import events_pb2
 
@@ -39,7 +39,7 @@ def test_vectors_that_came_over_jetstream_are_those_of_their_texts() -> None:
 
 
 def test_without_a_test_set_the_handbook_answers_the_demo_s_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.embedding_quality.SHARED", Path("absent"))
+    monkeypatch.setattr("bench.embedding.quality.SHARED", Path("absent"))
     dataset = _dataset()
     assert dataset.name == "demo handbook"
     assert len(dataset.questions) >= 8

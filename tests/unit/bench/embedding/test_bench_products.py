@@ -10,7 +10,7 @@ import openvino
 import pytest
 from openvino import opset13 as operators
 
-from bench.products import chain, weight_shapes
+from bench.embedding.products import chain, weight_shapes
 
 
 def _model(*widths: int, transposed: bool = False) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.demo_prompts import prompts
-from bench.generation_settings import holds_facts, shared_words, tokens_per_second
+from bench.generation.demo_prompts import prompts
+from bench.generation.settings import holds_facts, shared_words, tokens_per_second
 
 pytestmark = pytest.mark.unit
 

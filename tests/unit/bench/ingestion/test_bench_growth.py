@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.growth import Growth, growth_table
+from bench.ingestion.growth import Growth, growth_table
 
 pytestmark = pytest.mark.unit
 

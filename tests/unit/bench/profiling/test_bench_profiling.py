@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bench import profiling
-from bench.loads import Done
-from bench.profile_figures import Figures
-from bench.profiles import Profile
-from bench.profiling import text
+from bench.profiling import profiling
+from bench.profiling.figures import Figures
+from bench.profiling.loads import Done
+from bench.profiling.profiles import Profile
+from bench.profiling.profiling import text
 
 pytestmark = pytest.mark.unit
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bench import environment, figures, publishing, report
+from bench import environment
 from bench.catalogue import BENCHMARKS
 from bench.measuring import Curve, Table
-from bench.plots import plots_of, slug
+from bench.publishing import figures, publishing, report
+from bench.publishing.plots import plots_of, slug
 from bench.results import Outcome, Result, Run, read, write_outcome, write_table
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 MACHINE = {"architecture": "x86_64", "cores": 2, "flags": ["avx512_vnni"], "versions": {"python": "3.11.1"},
            "commit": "abc"}
 EARLY = Run(started="2026-11-22T10:00:00Z", machine=MACHINE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bench.cancelled import growth
-from bench.streaming_ask import KINDS, TOKENS, TOKENS_PER_SECOND
-from bench.streams import Reading
+from bench.streaming.asking import KINDS, TOKENS, TOKENS_PER_SECOND
+from bench.streaming.cancelled import growth
+from bench.streaming.streams import Reading
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

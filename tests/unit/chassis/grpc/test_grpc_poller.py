@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[4]
 LOOK = """
 import importlib, os, sys
 class Look:
@@ -30,10 +30,10 @@ def told(module: str, **variables: str) -> str:
     ).stdout.strip()
 
 
-@pytest.mark.parametrize("module", ["services.gateway.__main__", "services.generate.__main__"])
+@pytest.mark.parametrize("module", ["sourcier.services.gateway.__main__", "sourcier.services.generate.__main__"])
 def test_a_service_chooses_the_poller_before_grpc_is_loaded(module: str) -> None:
     assert told(module) == "-event_engine_client,-event_engine_listener"
 
 
 def test_who_runs_a_service_may_choose_otherwise() -> None:
-    assert told("services.chassis.serving", GRPC_EXPERIMENTS="") == ""
+    assert told("sourcier.services.chassis.grpc.serving", GRPC_EXPERIMENTS="") == ""

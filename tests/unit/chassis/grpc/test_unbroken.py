@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from services.chassis import unbroken
-from services.chassis.unbroken import Unbroken
+from sourcier.services.chassis.grpc import unbroken
+from sourcier.services.chassis.grpc.unbroken import Unbroken
 
 
 class _Operation:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis import memory
+from sourcier.services.chassis.models import memory
 
 pytestmark = pytest.mark.unit
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.processor import cpu_name, usable_cores
+from sourcier.services.chassis.models.processor import cpu_name, usable_cores
 
 pytestmark = pytest.mark.unit
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.errors import ModelInvalid
-from services.chassis.models import (
+from sourcier.services.chassis.errors import ModelInvalid
+from sourcier.services.chassis.models.store import (
     Manifest,
     ModelFile,
     ModelStore,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from services.chassis import subjects
-from services.chassis.errors import InvalidArgument
-from services.chassis.subjects import (
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.subjects import (
     BODY_BYTES_MAX,
     CHUNKS_READY,
     DOCUMENT_INDEXED,

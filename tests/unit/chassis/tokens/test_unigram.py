@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from services.chassis.models import root_of
-from services.chassis.unigram import TextTokenizer, UnigramTokenizer, open_tokenizer
+from sourcier.services.chassis.models.store import root_of
+from sourcier.services.chassis.tokens.unigram import TextTokenizer, UnigramTokenizer, open_tokenizer
 
 REAL = root_of(os.environ) / "multilingual-e5-small" / "tokenizer.json"
 PIECES = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from eval import direct
-from eval.datasets import Question
-from eval.direct import Looked
-from eval.faq_closeness import closeness, sample, table
+from eval.answers import direct
+from eval.answers.direct import Looked
+from eval.answers.faq_closeness import closeness, sample, table
+from eval.sets.datasets import Question
 
 
 def vector(*angles: float) -> np.ndarray:  # type: ignore[type-arg]

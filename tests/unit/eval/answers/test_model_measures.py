@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from eval import analyses, enriching, tool_calls
-from eval.answers import Judged, Wanted, failure
+from eval import enriching
+from eval.answers import analyses, tool_calls
+from eval.answers.answers import Judged, Wanted, failure
+from eval.answers.tool_calls import NO_CALL, OTHER_TOOL, UNREADABLE, VALID, Called
 from eval.enriching import Read
-from eval.tool_calls import NO_CALL, OTHER_TOOL, UNREADABLE, VALID, Called
-from services.gateway.chat import ToolCall
-from services.gateway.search_tool import NAME
-from services.gateway.tool_answering import NO_SEARCH
+from sourcier.services.gateway.answering.search_tool import NAME
+from sourcier.services.gateway.answering.tools import NO_SEARCH
+from sourcier.services.gateway.chat import ToolCall
 
 WANTED = Wanted(group="g", question="Combien ?", collection="c", source="a.md", facts=(("deux",),))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from eval import gates, refusal_sample
-from services.gateway import answerability
-from services.gateway.answerability import Judgement, Model
+from eval import gates
+from eval.refusals import sample as refusal_sample
+from sourcier.services.gateway.answering import answerability
+from sourcier.services.gateway.answering.answerability import Judgement, Model
 
 
 def test_refusals_do_not_fall_by_more_than_their_noise() -> None:

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval import handbook, sheets
-from eval.asking import Asked
-from eval.datasets import Dataset, Passage, Question
-from eval.refusal_situations import RefusalSets, collect
-from eval.refusal_tables import elsewhere_table
-from eval.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT
+from eval.refusals.situations import RefusalSets, collect
+from eval.refusals.tables import elsewhere_table
+from eval.retrieval.asking import Asked
+from eval.sets import handbook, sheets
+from eval.sets.datasets import Dataset, Passage, Question
+from eval.sets.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT
 
 
 def dataset(name: str) -> Dataset:

@@ -8,11 +8,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from eval.calibration import is_reported
-from eval.refusal_tables import default_threshold
-from eval.refusal_weights import LOST, fitted
-from eval.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT, Situation
-from services.gateway.answerability import Judgement, Model, Signs, answerability
+from eval.refusals.tables import default_threshold
+from eval.refusals.weights import LOST, fitted
+from eval.sets.calibration import is_reported
+from eval.sets.situations import ARTICLE_REMOVED, OFF_TOPIC, PASSAGE_REMOVED, PRESENT, Situation
+from sourcier.services.gateway.answering.answerability import Judgement, Model, Signs, answerability
 
 LEVELS = {PRESENT: 0.6, PASSAGE_REMOVED: 0.54, ARTICLE_REMOVED: 0.48, OFF_TOPIC: 0.4}
 COUNT = 400
@@ -55,7 +55,7 @@ def test_every_kind_of_question_gets_a_judgement_without_negative_weights(judgem
 def test_both_models_together_lose_what_one_threshold_may(
     situations: list[Situation], judgements: dict[str, Judgement], kind: str, of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"services.gateway.answerability.{kind}", judgements[kind])
+    monkeypatch.setattr(f"sourcier.services.gateway.answering.answerability.{kind}", judgements[kind])
 
     def refused(state: str, *, reported: bool) -> float:
         chosen = [each for each in situations

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from eval import report, searching
-from eval.datasets import Dataset, Passage, Question
-from eval.searching import MODES, Ranking
+from eval.reporting import report
+from eval.retrieval import searching
+from eval.retrieval.searching import MODES, Ranking
+from eval.sets.datasets import Dataset, Passage, Question
 from sourcier.options import SearchModeName
 
 

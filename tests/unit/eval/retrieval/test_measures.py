@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from eval.measures import auroc, estimate, measure, ndcg
+from eval.retrieval.measures import auroc, estimate, measure, ndcg
 
 
 def test_a_single_relevant_passage_scores_by_its_rank() -> None:

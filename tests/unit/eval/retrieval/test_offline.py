@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.codes import Loss, codes_table
-from eval.datasets import Dataset, Passage, Question
-from eval.encoding import EncodedCorpus, EncodedQuestions, TokenRows
-from eval.measures import Estimate
-from eval.offline import Fusion, OfflineSearch, Reranking
-from eval.rare_names import rare_names
-from services.gateway.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
-from services.index.analyser import analyse_passage
-from services.index.bm25 import passage_weights
-from services.index.fusion import fuse
-from services.rerank.late_interaction import LateInteractionRanker
-from services.rerank.ranker import Candidate
-from services.rerank.ranker import Question as RankedQuestion
+from eval.retrieval.codes import Loss, codes_table
+from eval.retrieval.encoding import EncodedCorpus, EncodedQuestions, TokenRows
+from eval.retrieval.measures import Estimate
+from eval.retrieval.offline import Fusion, OfflineSearch, Reranking
+from eval.sets.datasets import Dataset, Passage, Question
+from eval.sets.rare_names import rare_names
+from sourcier.services.gateway.retrieval.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
+from sourcier.services.index.language.analyser import analyse_passage
+from sourcier.services.index.lexical.bm25 import passage_weights
+from sourcier.services.index.search.fusion import fuse
+from sourcier.services.rerank.late_interaction import LateInteractionRanker
+from sourcier.services.rerank.ranker import Candidate
+from sourcier.services.rerank.ranker import Question as RankedQuestion
 
 DIMENSION = 64
 TEXTS = ("Le chat dort sur le toit.", "Le chien garde la maison.", "Un chat et un chien jouent.", "La pluie tombe.")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.datasets import Dataset, Passage
-from eval.encoding import EncodedCorpus, EncodedQuestions, TokenRows
-from eval.offline_asking import OfflineAsker
-from services.gateway.background import texts
-from services.index.analyser import analyse_passage
-from services.index.bm25 import passage_weights
+from eval.retrieval.encoding import EncodedCorpus, EncodedQuestions, TokenRows
+from eval.retrieval.offline_asking import OfflineAsker
+from eval.sets.datasets import Dataset, Passage
+from sourcier.services.gateway.answering.baseline import texts
+from sourcier.services.index.language.analyser import analyse_passage
+from sourcier.services.index.lexical.bm25 import passage_weights
 
 DIMENSION = 16
 PETS = Dataset("pets", (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval import handwritten, sentence_sets
-from eval.answerability import Look, answerability_table
-from eval.calibration import is_reported
-from eval.logistic import fit
-from eval.opinion_tables import READINGS, compared, confirming_threshold, is_told, opinion_tables
-from eval.opinions import Asked, logit
-from eval.sentences import Checked
+from eval.refusals.answerability import Look, answerability_table
+from eval.refusals.logistic import fit
+from eval.sentences.opinions import Asked, logit
+from eval.sentences.sentences import Checked
+from eval.sentences.tables import READINGS, compared, confirming_threshold, is_told, opinion_tables
+from eval.sets import handwritten, sentence_sets
+from eval.sets.calibration import is_reported
 
 GATEWAY = "as the gateway does it"
 ARTICLES = [f"article {number}" for number in range(60)]

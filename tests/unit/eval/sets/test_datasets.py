@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eval import datasets
-from eval.datasets import DatasetInvalid
+from eval.sets import datasets
+from eval.sets.datasets import DatasetInvalid
 
 
 def _write(folder: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from eval.datasets import Dataset, Passage, Question
-from eval.sentence_sets import verbatim
+from eval.sets.datasets import Dataset, Passage, Question
+from eval.sets.sentence_sets import verbatim
 
 
 def test_sentences_are_cut_around_the_answer_and_not_at_its_point() -> None:

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from eval import alterations, handwritten, sentence_sets
-from eval.calibration import is_reported
-from eval.datasets import Dataset, Passage, Question
-from eval.sentences import Checked, best_threshold, marked, reported, table, withheld
+from eval.sentences.sentences import Checked, best_threshold, marked, reported, table, withheld
+from eval.sets import alterations, handwritten, sentence_sets
+from eval.sets.calibration import is_reported
+from eval.sets.datasets import Dataset, Passage, Question
 
 PASSAGES = tuple(
     Passage(f"p{number}", f"Article {number // 2}", text) for number, text in enumerate((

@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from eval import attacks
-from eval.answers import holds
-from eval.asking import Asked
-from eval.attacks import Shown
-from eval.datasets import Dataset, Passage, Question
-from eval.situations import ARTICLE_REMOVED, PASSAGE_REMOVED, PRESENT, Corpus, across, situations_of
-from services.index.search import SearchResult
+from eval.answers.answers import holds
+from eval.attacks import attacks
+from eval.attacks.attacks import Shown
+from eval.retrieval.asking import Asked
+from eval.sets.datasets import Dataset, Passage, Question
+from eval.sets.situations import ARTICLE_REMOVED, PASSAGE_REMOVED, PRESENT, Corpus, across, situations_of
+from sourcier.services.index.search.search import SearchResult
 from tests.unit.gateway.fix_gateway_domain import passage
 
 TEXTS = {"a1": "Le télétravail est possible.", "a2": "La cantine ferme à midi.", "b1": "Le parking est payant."}

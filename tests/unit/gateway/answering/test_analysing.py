@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from services.gateway.analysing import reworded, schema
-from services.index.facets import Facets
+from sourcier.services.gateway.answering.analysing import reworded, schema
+from sourcier.services.index.search.facets import Facets
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine, pour 2 personnes de Brest ?"
 

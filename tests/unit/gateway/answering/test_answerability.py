@@ -6,7 +6,7 @@ from dataclasses import astuple, fields, replace
 
 import pytest
 
-from services.gateway.answerability import (
+from sourcier.services.gateway.answering.answerability import (
     COMPARABLE,
     COMPARABLE_MIN,
     FOREIGN,
@@ -19,9 +19,9 @@ from services.gateway.answerability import (
     judgement_of,
     signs_of,
 )
-from services.gateway.events import RankedPassage
-from services.index.question_terms import Term, question_words, weigh
-from services.index.search import SearchResult
+from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.index.search.question_terms import Term, question_words, weigh
+from sourcier.services.index.search.search import SearchResult
 from tests.unit.gateway.fix_gateway_domain import passage
 
 TELEWORK = (

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, ServiceError, Unavailable
-from services.gateway.answer_messages import EventStream
-from services.gateway.answering import Answerer, refuse
-from services.gateway.events import (
+from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError, Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering.answerer import Answerer, refuse
+from sourcier.services.gateway.answering.quoting import QUOTED_CHARACTERS_MAX
+from sourcier.services.gateway.contract.answers import EventStream
+from sourcier.services.gateway.events import (
     Citation,
     Degradation,
     Event,
@@ -29,11 +30,10 @@ from services.gateway.events import (
     Token,
     Usage,
 )
-from services.gateway.marking import Marking
-from services.gateway.messages import ENGLISH, FRENCH
-from services.gateway.peers import Generation
-from services.gateway.quoting import QUOTED_CHARACTERS_MAX
-from services.gateway.retrieval import Mode
+from sourcier.services.gateway.peers.services import Generation
+from sourcier.services.gateway.phrases import ENGLISH, FRENCH
+from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.retrieval.retriever import Mode
 from tests.unit.gateway.fix_gateway_domain import FakePeers, FakeRetriever, options, query, result
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import Unavailable
-from services.gateway.background import SPACES_MAX, Background, Backgrounds, texts
-from services.gateway.embedding import PASSAGES_MAX, PassageEmbedding, QueryEmbedding
-from services.rerank.late_interaction import LateInteractionRanker
-from services.rerank.ranker import Candidate, Question
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering.baseline import SPACES_MAX, Background, Backgrounds, texts
+from sourcier.services.gateway.peers.embedding import PASSAGES_MAX, PassageEmbedding, QueryEmbedding
+from sourcier.services.rerank.late_interaction import LateInteractionRanker
+from sourcier.services.rerank.ranker import Candidate, Question
 
 DIMENSION = 16
 

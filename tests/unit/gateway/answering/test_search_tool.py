@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from services.gateway import search_tool
-from services.gateway.chat import ToolCall
-from services.gateway.marking import Marking
-from services.gateway.messages import ENGLISH, FRENCH
-from services.gateway.search_tool import QUERY_CHARACTERS_MAX, SearchArguments
+from sourcier.services.gateway.answering import search_tool
+from sourcier.services.gateway.answering.search_tool import QUERY_CHARACTERS_MAX, SearchArguments
+from sourcier.services.gateway.chat import ToolCall
+from sourcier.services.gateway.phrases import ENGLISH, FRENCH
+from sourcier.services.gateway.prompting.marking import Marking
 from tests.unit.gateway.fix_gateway_domain import passage
 
 MARKING = Marking("secret")

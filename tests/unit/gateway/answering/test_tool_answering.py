@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from services.chassis.channels import Deadline
-from services.gateway.chat import ChatMessage, ToolCall
-from services.gateway.events import Citation, Degradation, Event, Quoted, RankedPassage, Reranked, Token
-from services.gateway.marking import Marking
-from services.gateway.modes import ToolLimits
-from services.gateway.neighbours import with_neighbours
-from services.gateway.peers import Generation, SamplingOptions
-from services.gateway.question_vector import ComingEmbedding
-from services.gateway.retrieval import Found, Query
-from services.gateway.search_tool import NAME
-from services.gateway.stopwatch import Stopwatch
-from services.gateway.tool_answering import ToolAnswerer
-from services.index.passages import Passage
-from services.index.search import SearchResult
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering.search_tool import NAME
+from sourcier.services.gateway.answering.tools import ToolAnswerer
+from sourcier.services.gateway.chat import ChatMessage, ToolCall
+from sourcier.services.gateway.events import Citation, Degradation, Event, Quoted, RankedPassage, Reranked, Token
+from sourcier.services.gateway.modes import ToolLimits
+from sourcier.services.gateway.peers.services import Generation, SamplingOptions
+from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.retrieval.neighbours import with_neighbours
+from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
+from sourcier.services.gateway.retrieval.retriever import Found, Query
+from sourcier.services.gateway.stopwatch import Stopwatch
+from sourcier.services.index.search.passages import Passage
+from sourcier.services.index.search.search import SearchResult
 from tests.unit.gateway.fix_gateway_domain import (
     FINISH,
     TELEWORK,

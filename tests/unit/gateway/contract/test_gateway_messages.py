@@ -7,12 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from services.gateway.history import HistoryMessage, language_of
-from services.gateway.marking import Marking
-from services.gateway.messages import ENGLISH, FRENCH, Messages, folded, is_refusal, may_become_refusal, messages_in
-from services.gateway.prompt import Prompt, build_prompt
-from services.gateway.support import is_statement
-from services.index.passages import Passage
+from sourcier.services.gateway.evidence.support import is_statement
+from sourcier.services.gateway.history import HistoryMessage, language_of
+from sourcier.services.gateway.phrases import (
+    ENGLISH,
+    FRENCH,
+    Messages,
+    folded,
+    is_refusal,
+    may_become_refusal,
+    messages_in,
+)
+from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.prompting.prompt import Prompt, build_prompt
+from sourcier.services.index.search.passages import Passage
 from tests.unit.gateway.fix_gateway_domain import passage
 
 

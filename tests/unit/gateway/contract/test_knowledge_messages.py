@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor
 
-from services.gateway.knowledge_messages import (
+from sourcier.gateway.v1 import knowledge_pb2
+from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.gateway.contract.knowledge import (
     collection_message,
     internal_change,
     internal_creation,
     internal_header,
     job_from_internal,
 )
-from services.index.collections import Chunking, Collection, Held
-from sourcier.gateway.v1 import knowledge_pb2
-from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.index.collections.collections import Chunking, Collection, Held
 
 
 def shape(descriptor: Descriptor, seen: tuple[str, ...] = ()) -> dict[str, Any]:

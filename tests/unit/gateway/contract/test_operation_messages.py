@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
-from services.gateway.operation_messages import failure_message, internal_filter, internal_state, progress_message
-from services.ingest.operation_messages import STATE_NAMES
 from sourcier.gateway.v1 import operations_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.gateway.contract.operations import (
+    failure_message,
+    internal_filter,
+    internal_state,
+    progress_message,
+)
+from sourcier.services.ingest.api.operation_messages import STATE_NAMES
 
 INTERNAL_ALONE = {"subject", "payload_bytes"}
 """Where the message travelled is nobody's business outside."""

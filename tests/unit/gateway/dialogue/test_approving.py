@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import FailedPrecondition
-from services.gateway.approving import approved
-from services.gateway.events import DirectAnswer, Usage
-from services.gateway.exchanges import Message, Source, source_of_direct
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.gateway.dialogue.approving import approved
+from sourcier.services.gateway.dialogue.exchanges import Message, Source, source_of_direct
+from sourcier.services.gateway.events import DirectAnswer, Usage
 
 DIRECT = DirectAnswer(
     text="Un mois avant.\n\n*Source: Livret*", answer="Un mois avant.", question="Quand ?", similarity=1.0,

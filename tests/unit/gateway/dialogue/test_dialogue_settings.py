@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from services.gateway.dialogue import DialogueSettings
-from services.gateway.settings import GatewaySettings
-from sourcier.cli.ask import ask
+from sourcier.cli.answers.ask import ask
+from sourcier.services.gateway.dialogue.dialogue import DialogueSettings
+from sourcier.services.gateway.settings import GatewaySettings
 
 pytestmark = pytest.mark.unit
 

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from services.gateway.follow_ups import refers_back, split_words
+from sourcier.services.gateway.dialogue.follow_ups import refers_back, split_words
 
 pytestmark = pytest.mark.unit
 

@@ -8,16 +8,10 @@ from typing import Any
 
 import pytest
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import ServiceError, Unavailable
-from services.gateway.events import Usage
-from services.gateway.history import HistoryMessage, language_of, last_lines
-from services.gateway.marking import Marking
-from services.gateway.messages import ENGLISH, FRENCH
-from services.gateway.peers import Generation, SamplingOptions
-from services.gateway.prompt import build_prompt
-from services.gateway.rewriting import (
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ServiceError, Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.dialogue.rewriting import (
     MESSAGE_CHARACTERS_MAX,
     TEMPERATURE,
     TOKENS_MAX,
@@ -26,6 +20,12 @@ from services.gateway.rewriting import (
     cleaned,
     prompt_for,
 )
+from sourcier.services.gateway.events import Usage
+from sourcier.services.gateway.history import HistoryMessage, language_of, last_lines
+from sourcier.services.gateway.peers.services import Generation, SamplingOptions
+from sourcier.services.gateway.phrases import ENGLISH, FRENCH
+from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.prompting.prompt import build_prompt
 from tests.unit.gateway.fix_gateway_domain import FINISH, FakePeers, passage
 
 pytestmark = pytest.mark.unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.gateway.small_talk import Reason, complexity, decide
+from sourcier.services.gateway.dialogue.small_talk import Reason, complexity, decide
 
 pytestmark = pytest.mark.unit
 

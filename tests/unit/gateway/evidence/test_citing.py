@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import FailedPrecondition, Unavailable
-from services.gateway.checking import Finding
-from services.gateway.citing import Citer, Strictness, citations_total, sentences_total
-from services.gateway.events import Citation, Token, Withheld
-from services.gateway.support import SupportScorer
-from services.index.passages import Passage
+from sourcier.services.chassis.errors import FailedPrecondition, Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.events import Citation, Token, Withheld
+from sourcier.services.gateway.evidence.checking import Finding
+from sourcier.services.gateway.evidence.citing import Citer, Strictness, citations_total, sentences_total
+from sourcier.services.gateway.evidence.support import SupportScorer
+from sourcier.services.index.search.passages import Passage
 from tests.unit.gateway.fix_gateway_domain import THRESHOLDS, FakePeers, passage
 
 TELEWORK = "Chaque salarié dispose de deux jours de télétravail par semaine. Le mardi, personne ne télétravaille."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from services.gateway.checking import Evidence, Finding, Statement, Thresholds, best
-from services.gateway.negation import denies, holds_denial
-from services.gateway.wording import Wording, content_words
-from services.index.figures import absent, held, stated
-from services.index.names import holds, known_words, names
-from services.index.numerals import written_numbers
+from sourcier.services.gateway.evidence.checking import Evidence, Finding, Statement, Thresholds, best
+from sourcier.services.gateway.evidence.negation import denies, holds_denial
+from sourcier.services.gateway.evidence.wording import Wording, content_words
+from sourcier.services.index.language.figures import absent, held, stated
+from sourcier.services.index.language.names import holds, known_words, names
+from sourcier.services.index.language.numerals import written_numbers
 from tests.unit.gateway.fix_gateway_domain import passage
 
 THRESHOLDS = Thresholds(score=0.4, vectors=0.3, share=0.4)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import Unavailable
-from services.gateway.citing import Citer, Strictness
-from services.gateway.embedding import QueryEmbedding
-from services.gateway.events import Token
-from services.gateway.foreseen import Foreseen, foreseen_total
-from services.gateway.markers import MarkerReader
-from services.gateway.support import SupportScorer
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.events import Token
+from sourcier.services.gateway.evidence.citing import Citer, Strictness
+from sourcier.services.gateway.evidence.markers import MarkerReader
+from sourcier.services.gateway.evidence.speculation import Foreseen, foreseen_total
+from sourcier.services.gateway.evidence.support import SupportScorer
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from tests.unit.gateway.fix_gateway_domain import THRESHOLDS, FakePeers, passage
 
 TEXT = "Chaque salarié dispose de deux jours de télétravail par semaine, sauf le mardi."

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from services.gateway.grounds import Grounds
-from services.gateway.links import addresses, without_foreign_links
-from services.gateway.markers import Marker, Part, SentenceEnd, Text
+from sourcier.services.gateway.evidence.links import addresses, without_foreign_links
+from sourcier.services.gateway.evidence.markers import Marker, Part, SentenceEnd, Text
+from sourcier.services.gateway.evidence.source_terms import Grounds
 from tests.unit.gateway.fix_gateway_domain import passage
 
 KNOWN = addresses(["Le formulaire est sur https://intranet.example/rh?page=2, et sur www.corvane.example."])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from services.gateway.markers import (
+from sourcier.services.gateway.evidence.markers import (
     MARKER_CHARACTERS_MAX,
     SENTENCE_CHARACTERS_MAX,
     Marker,
@@ -17,7 +17,7 @@ from services.gateway.markers import (
     SentenceEnd,
     Text,
 )
-from services.index.abbreviations import WORD_CHARACTERS_MAX
+from sourcier.services.index.language.abbreviations import WORD_CHARACTERS_MAX
 
 
 def read(*deltas: str, passages: int | None = None) -> list[Part]:

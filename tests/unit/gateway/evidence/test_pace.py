@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from services.gateway.pace import FIRST, RETRY_SECONDS, WINDOW, Pace, judging, median_seconds
+from sourcier.services.gateway.evidence.pace import FIRST, RETRY_SECONDS, WINDOW, Pace, judging, median_seconds
 
 
 class Clock:

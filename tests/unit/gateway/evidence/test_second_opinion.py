@@ -10,18 +10,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from services.chassis import telemetry
-from services.chassis.channels import Deadline
-from services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError, Unavailable
-from services.gateway import entailment
-from services.gateway.checking import Basis, Finding, Verdict
-from services.gateway.entailment import Entailment, EntailmentMode, EntailmentSettings
-from services.gateway.events import Usage
-from services.gateway.judge import UNPROMISED_WAIT, VERDICTS_MIN, Judge, JudgeMode, JudgeSettings
-from services.gateway.pace import FIRST
-from services.gateway.prompt import Prompt
-from services.gateway.second_opinion import Opinions, SecondOpinion
-from services.gateway.wording import Span
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError, Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.events import Usage
+from sourcier.services.gateway.evidence import entailment
+from sourcier.services.gateway.evidence.checking import Basis, Finding, Verdict
+from sourcier.services.gateway.evidence.entailment import Entailment, EntailmentMode, EntailmentSettings
+from sourcier.services.gateway.evidence.judge import UNPROMISED_WAIT, VERDICTS_MIN, Judge, JudgeMode, JudgeSettings
+from sourcier.services.gateway.evidence.pace import FIRST
+from sourcier.services.gateway.evidence.second_opinion import Opinions, SecondOpinion
+from sourcier.services.gateway.evidence.wording import Span
+from sourcier.services.gateway.prompting.prompt import Prompt
 from tests.unit.gateway.fix_gateway_domain import passage
 
 PROMPT = Prompt("Consignes.", "Sources :\n\nx\n\nQuestion : y", "Sources :\n\nx\n\n")

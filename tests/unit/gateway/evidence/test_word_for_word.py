@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from services.chassis.channels import Deadline
-from services.gateway.checking import Finding
-from services.gateway.support import SupportScorer
-from services.gateway.wording import Wording
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.evidence.checking import Finding
+from sourcier.services.gateway.evidence.support import SupportScorer
+from sourcier.services.gateway.evidence.wording import Wording
 from tests.unit.gateway.fix_gateway_domain import THRESHOLDS, FakePeers, passage
 
 TEXT = ("La charte vaut pour tous. Chaque salarié dispose de deux jours d’absence ; ils ne se reportent pas.\n"

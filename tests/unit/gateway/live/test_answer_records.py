@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from services.gateway.answer_copy import COALESCE_SECONDS, COALESCE_SECONDS_MAX, RECORDS_PER_SECOND_MAX, pause_among
+from sourcier.services.gateway.live.copying import (
+    COALESCE_SECONDS,
+    COALESCE_SECONDS_MAX,
+    RECORDS_PER_SECOND_MAX,
+    pause_among,
+)
 
 
 @pytest.mark.parametrize("answers", [1, 25, 60, 200])

@@ -8,12 +8,12 @@ from contextlib import aclosing
 
 import pytest
 
-from services.chassis.errors import InvalidArgument
-from services.gateway import answers
-from services.gateway.answers import Answers
-from services.gateway.events import Event, Finished, Outcome, Token
-from services.gateway.live_answer import LiveAnswer
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.gateway.events import Event, Finished, Outcome, Token
+from sourcier.services.gateway.live import answers
+from sourcier.services.gateway.live.answers import Answers
+from sourcier.services.gateway.live.live_answer import LiveAnswer
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.gateway.points import PointInvalid, read_point
+from sourcier.services.gateway.points.reading import PointInvalid, read_point
 
 TEXT = "Le télétravail est possible deux jours par semaine."
 

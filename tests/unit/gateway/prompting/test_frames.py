@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from services.gateway.frames import says, told
-from services.gateway.grounds import Grounds
-from tests.unit.gateway.test_links import passage
+from sourcier.services.gateway.evidence.source_terms import Grounds
+from sourcier.services.gateway.prompting.dictation import says, told
+from tests.unit.gateway.evidence.test_links import passage
 
 
 @pytest.mark.parametrize(("text", "spans"), [

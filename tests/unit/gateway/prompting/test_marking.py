@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
-from services.gateway.marking import Marking, defused, one_line, open_marking
-from services.gateway.messages import FRENCH
-from services.gateway.prompt import build_prompt
-from services.index.passages import Passage
+from sourcier.services.gateway.phrases import FRENCH
+from sourcier.services.gateway.prompting.marking import Marking, defused, one_line, open_marking
+from sourcier.services.gateway.prompting.prompt import build_prompt
+from sourcier.services.index.search.passages import Passage
 from tests.unit.gateway.fix_gateway_domain import passage
 
 SECRET = Marking("a server's secret")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.gateway.categories import NAMED_MAX, named_categories
+from sourcier.services.gateway.retrieval.categories import NAMED_MAX, named_categories
 
 CATEGORIES = ("Ressources humaines", "Informatique", "RH", "Sécurité", "Notes de frais", "Ressources", "Congés payés",
               "Legal affairs", "P2")

@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.gateway import near_duplicates
-from services.gateway.events import RankedPassage
-from services.gateway.near_duplicates import CONTAINED_MIN, Wordings, distinct, says, without_duplicates
-from services.gateway.shared_runs import RUN_WORDS, WORDS_MAX, holding, words_of
-from services.gateway.spelling import within_one_edit
-from services.index.stop_words import fold
+from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.gateway.retrieval import near_duplicates
+from sourcier.services.gateway.retrieval.near_duplicates import (
+    CONTAINED_MIN,
+    Wordings,
+    distinct,
+    says,
+    without_duplicates,
+)
+from sourcier.services.gateway.retrieval.shared_runs import RUN_WORDS, WORDS_MAX, holding, words_of
+from sourcier.services.gateway.spelling import within_one_edit
+from sourcier.services.index.language.stop_words import fold
 from tests.unit.gateway.fix_gateway_domain import result
 
 TEXT = (

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from services.gateway.checking import Finding
-from services.gateway.events import Citation, Quoted, RankedPassage, Token, Withheld
-from services.gateway.neighbours import join, located, with_neighbours
-from services.index.passages import Passage
+from sourcier.services.gateway.events import Citation, Quoted, RankedPassage, Token, Withheld
+from sourcier.services.gateway.evidence.checking import Finding
+from sourcier.services.gateway.retrieval.neighbours import join, located, with_neighbours
+from sourcier.services.index.search.passages import Passage
 from tests.unit.gateway.fix_gateway_domain import result
 
 TEXTS = ("Le premier point est traité ici.", "Le deuxième point suit aussitôt.", "Le troisième point ferme la liste.")

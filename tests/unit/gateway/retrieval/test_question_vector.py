@@ -7,11 +7,11 @@ import asyncio
 import numpy as np
 import pytest
 
-from services.chassis.channels import Deadline
-from services.chassis.errors import Unavailable
-from services.gateway import question_vector
-from services.gateway.embedding import QueryEmbedding
-from services.gateway.question_vector import ComingEmbedding
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
+from sourcier.services.gateway.retrieval import question_vector
+from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
 
 
 class SlowEmbedder:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from services.gateway.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, ordered
-from services.index.search import SearchResult
+from sourcier.services.gateway.retrieval.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, ordered
+from sourcier.services.index.search.search import SearchResult
 from tests.unit.gateway.fix_gateway_domain import result
 
 

@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 import pytest
 
-from services.chassis.channels import Deadline
-from services.gateway import direct_answers
-from services.gateway.agents import AskedAgent, overlaid
-from services.gateway.approving import approved
-from services.gateway.direct_answers import DirectAnswers, choose, direct_answer, generated_answer
-from services.gateway.events import DirectAnswer, Usage
-from services.gateway.exchanges import Message, source_of_direct
-from services.gateway.stopwatch import Stopwatch
-from services.index.agents import Agent
-from services.index.response_vectors import Nearest, NearResponse
-from services.index.unit_search import NearPair
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.agents import AskedAgent, overlaid
+from sourcier.services.gateway.dialogue.approving import approved
+from sourcier.services.gateway.dialogue.exchanges import Message, source_of_direct
+from sourcier.services.gateway.events import DirectAnswer, Usage
+from sourcier.services.gateway.stopwatch import Stopwatch
+from sourcier.services.gateway.validated import direct_answers
+from sourcier.services.gateway.validated.direct_answers import DirectAnswers, choose, direct_answer, generated_answer
+from sourcier.services.index.curation.agents import Agent
+from sourcier.services.index.curation.response_vectors import Nearest, NearResponse
+from sourcier.services.index.search.units import NearPair
 from tests.unit.gateway.fix_gateway_domain import FakePeers, query
 
 pytestmark = pytest.mark.unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.gateway.distinctions import distinctions, same_distinctions
+from sourcier.services.gateway.validated.distinctions import distinctions, same_distinctions
 
 pytestmark = pytest.mark.unit
 

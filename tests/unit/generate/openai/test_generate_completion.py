@@ -10,7 +10,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from services.chassis.errors import (
+from sourcier.services.chassis.errors import (
     DeadlineExceeded,
     FailedPrecondition,
     InvalidArgument,
@@ -18,9 +18,7 @@ from services.chassis.errors import (
     ServiceError,
     Unavailable,
 )
-from services.generate.completion import Completion
-from services.generate.completion_request import request_body
-from services.generate.engine import (
+from sourcier.services.generate.engine import (
     Delta,
     Finish,
     FinishReason,
@@ -32,9 +30,11 @@ from services.generate.engine import (
     ToolCall,
     Usage,
 )
-from services.generate.event_stream import MalformedStream
-from services.generate.openai_engine import Endpoint, retry_seconds, status_error
-from services.generate.providers import PROVIDERS, Provider
+from sourcier.services.generate.openai.completion import Completion
+from sourcier.services.generate.openai.dialects import PROVIDERS, Provider
+from sourcier.services.generate.openai.engine import Endpoint, retry_seconds, status_error
+from sourcier.services.generate.openai.event_stream import MalformedStream
+from sourcier.services.generate.openai.request import request_body
 
 ENDPOINT = Endpoint(url="https://api.example.com/v1", model="m", key=SecretStr("sk-secret"))
 

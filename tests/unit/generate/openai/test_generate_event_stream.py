@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.generate.event_stream import EventStream, MalformedStream
+from sourcier.services.generate.openai.event_stream import EventStream, MalformedStream
 
 STREAM = (
     'data: {"a": "é"}\n\n: comment\r\nevent: x\r\nid: 1\r\ndata: one\r\ndata:two\r\n\r\n'

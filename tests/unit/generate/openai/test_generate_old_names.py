@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from services.generate.old_names import read_old_names
-from services.generate.providers import PROVIDERS, provider_of
-from services.generate.settings import GenerateSettings
+from sourcier.services.generate.openai.dialects import PROVIDERS, provider_of
+from sourcier.services.generate.openai.old_names import read_old_names
+from sourcier.services.generate.settings import GenerateSettings
 
 MISTRAL = {
     "RAG_PROVIDER": "mistral", "MISTRAL_API_KEY": "sk-old", "MISTRAL_API_URL": "https://api.mistral.ai",

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import FailedPrecondition, InvalidArgument, Unavailable
-from services.generate.engine import Message
-from services.generate.openai_scores import LEAST, LIKELIEST, read_scores, score_body
-from services.generate.prompt import PromptEncoder
-from services.generate.script import Rule, probability
-from services.generate.server import CHOICE_CHARACTERS_MAX, CHOICES_MAX, checked_choices
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument, Unavailable
+from sourcier.services.generate.engine import Message
+from sourcier.services.generate.openai.scores import LEAST, LIKELIEST, read_scores, score_body
+from sourcier.services.generate.scripted.script import Rule, probability
+from sourcier.services.generate.server import CHOICE_CHARACTERS_MAX, CHOICES_MAX, checked_choices
+from sourcier.services.generate.vllm.prompt import PromptEncoder
 
 
 class Pieces:

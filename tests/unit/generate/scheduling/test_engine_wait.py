@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from services.generate.engine_wait import EngineWait
+from sourcier.services.generate.scheduling.waiting import EngineWait
 
 
 def in_seconds(seconds: float) -> float:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from services.generate.stalling import STARVED_TIMES_MAX, children_seconds, is_stalled
+from sourcier.services.generate.scheduling.stalling import STARVED_TIMES_MAX, children_seconds, is_stalled
 
 
 @pytest.mark.parametrize(

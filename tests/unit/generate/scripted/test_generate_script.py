@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.errors import FailedPrecondition
-from services.generate.engine import FinishReason, Sampling
-from services.generate.script import Rule, Script, filled, passage, read_script
-from services.generate.scripted_engine import cut
+from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.generate.engine import FinishReason, Sampling
+from sourcier.services.generate.scripted.engine import cut
+from sourcier.services.generate.scripted.script import Rule, Script, filled, passage, read_script
 
 PROMPT = """Extraits :
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from services.generate.engine import Delta, Tool, ToolCall
-from services.generate.tool_calls import CALL_CHARACTERS_MAX, ToolCallReader
+from sourcier.services.generate.engine import Delta, Tool, ToolCall
+from sourcier.services.generate.tools.calls import CALL_CHARACTERS_MAX, ToolCallReader
 
 SEARCH = Tool("search_knowledge_base", "Searches.", json.dumps({
     "type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}, "required": ["query"],

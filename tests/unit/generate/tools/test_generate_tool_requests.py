@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from services.chassis.errors import FailedPrecondition, InvalidArgument
-from services.generate.engine import Tool, ToolCall
-from services.generate.server import checked_messages
-from services.generate.tool_requests import checked_tools
 from sourcier.generate.v1 import generate_pb2 as pb
+from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument
+from sourcier.services.generate.engine import Tool, ToolCall
+from sourcier.services.generate.server import checked_messages
+from sourcier.services.generate.tools.requests import checked_tools
 
 SCHEMA = '{"type": "object"}'
 SEARCH = pb.Tool(name="search", description="Searches.", parameters=SCHEMA)

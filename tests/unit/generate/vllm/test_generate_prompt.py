@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import FailedPrecondition, TooLarge
-from services.generate.engine import Message, Tool, ToolCall
-from services.generate.prompt import PromptEncoder
+from sourcier.services.chassis.errors import FailedPrecondition, TooLarge
+from sourcier.services.generate.engine import Message, Tool, ToolCall
+from sourcier.services.generate.vllm.prompt import PromptEncoder
 
 
 @dataclass

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.index.stop_words import fold
+from sourcier.services.index.language.stop_words import fold
 
 
 def by_definition(text: str) -> str:

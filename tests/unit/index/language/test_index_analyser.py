@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.index.analyser import analyse_passage, analyse_question
-from services.index.language import detect
-from services.index.words import split_words
+from sourcier.services.index.language.analyser import analyse_passage, analyse_question
+from sourcier.services.index.language.recognition import detect
+from sourcier.services.index.language.words import split_words
 
 
 def found(question: str, passage: str, *, language: str = "") -> bool:

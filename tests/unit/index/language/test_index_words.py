@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from services.index import words
-from services.index.analyser import analyse_passage, passage_stems
+from sourcier.services.index.language import words
+from sourcier.services.index.language.analyser import analyse_passage, passage_stems
 
 pytestmark = pytest.mark.unit
 

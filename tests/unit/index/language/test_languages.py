@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from services.index.language import detect, recognise
+from sourcier.services.index.language.recognition import detect, recognise
 
-SETS = Path(__file__).parents[4] / "shared" / "data" / "retrieval"
+SETS = Path(__file__).parents[5] / "shared" / "data" / "retrieval"
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.chassis.errors import InvalidArgument
-from services.index import pagination
-from services.index.analyser import Analysis
-from services.index.bm25 import AVERAGE_LENGTH, K1, B, dimension, passage_weights, question_weights
-from services.index.fusion import fuse
-from services.index.lexical import candidate_groups
-from services.index.lexical_entries import candidates_query
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.index import pagination
+from sourcier.services.index.language.analyser import Analysis
+from sourcier.services.index.lexical.bm25 import AVERAGE_LENGTH, K1, B, dimension, passage_weights, question_weights
+from sourcier.services.index.lexical.entries import candidates_query
+from sourcier.services.index.search.fusion import fuse
+from sourcier.services.index.search.lexical import candidate_groups
 
 
 def test_the_inner_product_is_the_bm25_score() -> None:

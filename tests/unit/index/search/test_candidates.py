@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.index.dense import candidates_of
+from sourcier.services.index.search.dense import candidates_of
 
 
 @pytest.mark.parametrize(("limit", "passages", "matching", "expected"), [

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import InvalidArgument
-from services.index.filters import CATEGORIES_MAX, CHUNK_TYPES_MAX, DOCUMENTS_MAX, METADATA_KEYS_MAX, Filters
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.index.search.filters import (
+    CATEGORIES_MAX,
+    CHUNK_TYPES_MAX,
+    DOCUMENTS_MAX,
+    METADATA_KEYS_MAX,
+    Filters,
+)
 
 DOCUMENT = "0193a7c0-0000-7000-8000-000000000000"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import InvalidArgument
-from services.index.retrieval_settings import RetrievalSettings, first_said
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.index.search.settings import RetrievalSettings, first_said
 
 
 def test_the_place_nearest_to_the_question_wins_setting_by_setting() -> None:

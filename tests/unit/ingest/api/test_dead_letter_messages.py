@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from services.index.collections import Chunking
-from services.index.dead_letters import DeadLetter
-from services.ingest.operation_messages import (
+from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.index.collections.collections import Chunking
+from sourcier.services.index.pipeline.dead_letters import DeadLetter
+from sourcier.services.ingest.api.operation_messages import (
     chunking_configuration,
     chunking_message,
     dead_letter_message,
     letter_filter,
     progress_message,
 )
-from services.ingest.reconciler import ReconciliationProgress
-from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.ingest.buckets.reconciler import ReconciliationProgress
 
 LETTER = DeadLetter(
     dead_letter_id="letter", tenant="acme", state="replayed", stage="parse", reason="UNAVAILABLE", message="away",

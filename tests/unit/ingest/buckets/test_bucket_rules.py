@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.errors import InvalidArgument
-from services.ingest.bucket_rules import BucketRule, BucketRules
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.ingest.buckets.rules import BucketRule, BucketRules
 
 
 @pytest.mark.parametrize(("glob", "taken", "left"), [

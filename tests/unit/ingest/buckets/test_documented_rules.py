@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from services.ingest.bucket_rules import BucketRules
+from sourcier.services.ingest.buckets.rules import BucketRules
 
 pytestmark = pytest.mark.unit
 
-PAGE = Path(__file__).parents[3] / "docs" / "BUCKETS.md"
+PAGE = Path(__file__).parents[4] / "docs" / "BUCKETS.md"
 
 
 def test_the_documented_rules_are_read_and_decide_as_told(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from services.chassis.errors import InvalidArgument
-from services.ingest import notifications
-from services.ingest.notifications import ObjectEvent, read_notification
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.ingest.buckets import notifications
+from sourcier.services.ingest.buckets.notifications import ObjectEvent, read_notification
 
-SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "s3events"
+SAMPLES = Path(__file__).parents[5] / "shared" / "data" / "s3events"
 AWS, POWERTOOLS = "aws-lambda-go/events/testdata", "powertools/tests/events"
 LAMBDA_BUCKET, HASH = "lambda-artifacts-deafc19498e3f2df", "b21b84d653bb07b05b1e6b33684dc11b"
 KEYS = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from services.chassis.errors import InvalidArgument
-from services.ingest.bucket_rules import BucketRule, BucketRules
-from services.ingest.source_buckets import check_watched
+from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.ingest.buckets.rules import BucketRule, BucketRules
+from sourcier.services.ingest.buckets.sources import check_watched
 
 pytestmark = pytest.mark.unit
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.chassis.errors import DocumentEmpty, InvalidArgument
-from services.ingest.chunk_stage import cut_digest
-from services.ingest.chunking.chunks import Chunk
-from services.ingest.chunking.configuration import ChunkingConfiguration
-from services.ingest.chunking.cutting import TEXT_BYTES_MAX, cut
-from services.ingest.chunking.lines import join_lines
-from services.ingest.documents import ParsedDocument
+from sourcier.services.chassis.errors import DocumentEmpty, InvalidArgument
+from sourcier.services.ingest.chunking.chunks import Chunk
+from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.chunking.cutting import TEXT_BYTES_MAX, cut
+from sourcier.services.ingest.chunking.lines import join_lines
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.stages.chunk import cut_digest
 from tests.unit.ingest.fix_words import WordCounter, document_of
 
 pytestmark = pytest.mark.unit

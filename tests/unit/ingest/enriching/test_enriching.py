@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from services.index.unit_points import MissingPoint
-from services.index.unit_work import Settlement, UnitTask
-from services.ingest.enriching.output import BadOutput, Usage, read_output, supported_pairs
-from services.ingest.enriching.prompt import unit_prompt, unit_schema
-from services.ingest.enrichment import fitted
+from sourcier.services.index.units.vectors import MissingPoint
+from sourcier.services.index.units.work import Settlement, UnitTask
+from sourcier.services.ingest.enriching.output import BadOutput, Usage, read_output, supported_pairs
+from sourcier.services.ingest.enriching.prompt import unit_prompt, unit_schema
+from sourcier.services.ingest.upkeep.enrichment import fitted
 from tests.unit.ingest.fix_words import WordCounter
 
 TEXT = (

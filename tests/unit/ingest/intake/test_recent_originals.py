@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.ingest.recent import RecentOriginals
+from sourcier.services.ingest.intake.recent import RecentOriginals
 
 
 def test_a_body_is_taken_once() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from services.chassis.errors import ResourceExhausted, TooLarge
-from services.ingest import spool
-from services.ingest.spool import Spool
+from sourcier.services.chassis.errors import ResourceExhausted, TooLarge
+from sourcier.services.ingest.intake import spool
+from sourcier.services.ingest.intake.spool import Spool
 
 pytestmark = pytest.mark.unit
 

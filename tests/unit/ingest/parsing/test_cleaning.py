@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.chassis.cleaning import clean, clean_line
-from services.ingest.joining import join_hyphenation, squeeze_spaces
+from sourcier.services.chassis.cleaning import clean, clean_line
+from sourcier.services.ingest.parsing.rejoining import join_hyphenation, squeeze_spaces
 
 
 @given(st.text(alphabet=st.characters(codec=None)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.ingest.parsing.encodings import decode, looks_binary
+from sourcier.services.ingest.parsing.text.encodings import decode, looks_binary
 
 FRENCH = "Le télétravail est limité à deux jours par semaine. L'été, c'est « libre » : 12 € par repas."
 

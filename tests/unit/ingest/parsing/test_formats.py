@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.errors import (
+from sourcier.services.chassis.errors import (
     DocumentEmpty,
     DocumentEncrypted,
     DocumentMalformed,
     DocumentRejected,
     DocumentUnsupported,
 )
-from services.ingest.formats import Format, recognise
+from sourcier.services.ingest.parsing.formats import Format, recognise
 
 
 def archive(*names: str, mimetype: str = "") -> bytes:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.errors import DocumentEmpty
-from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.light import LIGHT_BYTES_MAX, read_light
-from services.ingest.parsing.limits import ParsingLimits
-from services.ingest.parsing.source import Source
+from sourcier.services.chassis.errors import DocumentEmpty
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.text.light import LIGHT_BYTES_MAX, read_light
 from tests.unit.ingest.fix_parsing import parse
 
 

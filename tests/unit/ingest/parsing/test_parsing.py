@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentRejected, DocumentTooCostly
-from services.ingest.documents import BlockKind, ParsedDocument
-from services.ingest.parsing.limits import ParsingLimits
-from services.ingest.parsing.source import Source
+from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentRejected, DocumentTooCostly
+from sourcier.services.ingest.documents import BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.source import Source
 from tests.unit.ingest.fix_files import make_docx, make_pdf, make_pptx, make_xlsx
 from tests.unit.ingest.fix_parsing import parse
 

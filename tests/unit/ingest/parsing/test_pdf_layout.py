@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from services.ingest.parsing.pdf_layout import Layout, paragraphs
-from services.ingest.parsing.pdf_lines import Line
+from sourcier.services.ingest.parsing.pdf.layout import Layout, paragraphs
+from sourcier.services.ingest.parsing.pdf.lines import Line
 
 
 def line(text: str, bottom: float, *, height: float = 12.0, right: float = 500.0, bold: bool = False) -> Line:

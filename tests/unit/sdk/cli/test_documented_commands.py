@@ -13,7 +13,7 @@ from sourcier.cli.main import cli
 
 pytestmark = pytest.mark.unit
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from sourcier.cli import inputs
-from sourcier.cli.documents import identified
+from sourcier.cli.documents.documents import identified
+from sourcier.cli.documents.files import select
+from sourcier.cli.documents.ingest import tell_left_out
+from sourcier.cli.documents.ingestion import Ingestion, Outcome
+from sourcier.cli.documents.progress import line
 from sourcier.cli.failure import Failure
-from sourcier.cli.files import select
-from sourcier.cli.ingest import tell_left_out
-from sourcier.cli.ingestion import Ingestion, Outcome
-from sourcier.cli.progress import line
 from sourcier.client import Client
 from tests.unit.sdk.fake_gateway import FakeGateway
 

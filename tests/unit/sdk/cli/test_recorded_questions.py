@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sourcier.cli.collections.spaces import _line, _read_questions
 from sourcier.cli.failure import Failure
-from sourcier.cli.spaces import _line, _read_questions
 from sourcier.gateway.v1 import spaces_pb2
 
 

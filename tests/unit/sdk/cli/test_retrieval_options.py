@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from sourcier.cli.answers.retrieval import read_settings, told
 from sourcier.cli.failure import Failure
-from sourcier.cli.retrieval import read_settings, told
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
 from sourcier.options import CollectionRetrieval
 from sourcier.results import gather_answer

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from sourcier.cli.ingestion import Outcome
-from sourcier.cli.progress import line
+from sourcier.cli.documents.ingestion import Outcome
+from sourcier.cli.documents.progress import line
 from sourcier.cli.text import one_line, place, printable, size, write_table
 
 

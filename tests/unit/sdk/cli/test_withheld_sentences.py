@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from sourcier.cli.ask import AnswerWriter
+from sourcier.cli.answers.ask import AnswerWriter
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.options import strictness
 from sourcier.results import gather_answer

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from services.stack.ending import end_of
+from sourcier.services.stack.processes.ending import end_of
 
 NEVER = 3600.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.stack.servers import postgres
+from sourcier.services.stack.servers import postgres
 
 GIB = 1024 * 1024 * 1024
 KB_A_GIB = 1024 * 1024

@@ -11,8 +11,8 @@ from docling.datamodel.base_models import InputFormat
 from docling.datamodel.document import InputDocument
 from docling_core.types.doc.document import DoclingDocument
 
-from services.chassis.errors import DocumentMalformed
-from services.ingest.parsing.source import Source
+from sourcier.services.chassis.errors import DocumentMalformed
+from sourcier.services.ingest.parsing.source import Source
 
 _log = logging.getLogger(__name__)
 

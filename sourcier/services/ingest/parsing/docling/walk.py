@@ -19,10 +19,10 @@ from docling_core.types.doc.items.table.table_data import RichTableCell, TableCe
 from docling_core.types.doc.items.text import ListItem, SectionHeaderItem, TextItem, TitleItem
 from docling_core.types.doc.labels import DocItemLabel, GroupLabel
 
-from services.chassis.errors import DocumentTooLarge
-from services.ingest.documents import BlockKind
-from services.ingest.parsing.builder import DocumentBuilder
-from services.ingest.parsing.tables import render_table
+from sourcier.services.chassis.errors import DocumentTooLarge
+from sourcier.services.ingest.documents import BlockKind
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.tables import render_table
 
 _REPEATED = frozenset({DocItemLabel.PAGE_HEADER, DocItemLabel.PAGE_FOOTER})
 _LISTS = frozenset({GroupLabel.LIST, GroupLabel.ORDERED_LIST})

@@ -12,15 +12,15 @@ from docling.backend.md_backend import MarkdownDocumentBackend
 from docling.datamodel.backend_options import HTMLBackendOptions, MarkdownBackendOptions
 from docling.datamodel.base_models import InputFormat
 
-from services.chassis.cleaning import clean
-from services.chassis.errors import DocumentMalformed
-from services.ingest.documents import ParsedDocument
-from services.ingest.formats import LABELS, Format
-from services.ingest.parsing.backends import convert
-from services.ingest.parsing.builder import DocumentBuilder
-from services.ingest.parsing.docling_walk import DoclingWalk
-from services.ingest.parsing.encodings import decode
-from services.ingest.parsing.source import Source
+from sourcier.services.chassis.cleaning import clean
+from sourcier.services.chassis.errors import DocumentMalformed
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.docling.backends import convert
+from sourcier.services.ingest.parsing.docling.walk import DoclingWalk
+from sourcier.services.ingest.parsing.formats import LABELS, Format
+from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.text.encodings import decode
 
 _UNSEEN_TAGS = ("script", "style", "noscript", "template", "iframe", "object", "svg", "nav", "head")
 _UNSEEN_STYLE = re.compile(

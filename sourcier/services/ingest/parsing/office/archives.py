@@ -7,8 +7,8 @@ import re
 import zipfile
 from pathlib import Path
 
-from services.chassis.errors import DocumentEncrypted, DocumentMalformed, DocumentTooCostly
-from services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
+from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed, DocumentTooCostly
+from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 
 _ENCRYPTED_FLAG = 0x1
 _PROLOGUE_BYTES = 4096

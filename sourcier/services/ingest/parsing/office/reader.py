@@ -13,15 +13,15 @@ from docling.backend.mspowerpoint_backend import MsPowerpointDocumentBackend
 from docling.backend.msword_backend import MsWordDocumentBackend
 from docling.datamodel.base_models import InputFormat
 
-from services.chassis.errors import DocumentTooLarge
-from services.ingest.documents import ParsedDocument
-from services.ingest.formats import LABELS, Format
-from services.ingest.parsing.archives import check_archive, without_comments
-from services.ingest.parsing.backends import convert
-from services.ingest.parsing.builder import DocumentBuilder
-from services.ingest.parsing.docling_walk import DoclingWalk
-from services.ingest.parsing.source import Source
-from services.ingest.parsing.titles import usable_title
+from sourcier.services.chassis.errors import DocumentTooLarge
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.docling.backends import convert
+from sourcier.services.ingest.parsing.docling.walk import DoclingWalk
+from sourcier.services.ingest.parsing.formats import LABELS, Format
+from sourcier.services.ingest.parsing.office.archives import check_archive, without_comments
+from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.titles import usable_title
 
 _BACKENDS: dict[Format, tuple[InputFormat, type[DeclarativeDocumentBackend]]] = {
     Format.DOCX: (InputFormat.DOCX, MsWordDocumentBackend),

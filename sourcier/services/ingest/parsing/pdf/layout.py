@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from services.ingest.parsing.pdf_lines import Line
+from sourcier.services.ingest.parsing.pdf.lines import Line
 
 _HEADING_CHARACTERS_MAX = 160
 _HEADING_RATIO = 1.15

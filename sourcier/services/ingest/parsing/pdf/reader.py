@@ -12,15 +12,15 @@ from collections.abc import Iterable, Sequence
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from services.chassis.errors import DocumentEncrypted, DocumentMalformed, DocumentTooLarge
-from services.ingest.documents import BlockKind, ParsedDocument
-from services.ingest.formats import Format
-from services.ingest.joining import join_hyphenation
-from services.ingest.parsing.builder import DocumentBuilder
-from services.ingest.parsing.pdf_layout import Layout, Paragraph, paragraphs
-from services.ingest.parsing.pdf_lines import Line, read_lines
-from services.ingest.parsing.source import Source
-from services.ingest.parsing.titles import usable_title
+from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed, DocumentTooLarge
+from sourcier.services.ingest.documents import BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.formats import Format
+from sourcier.services.ingest.parsing.pdf.layout import Layout, Paragraph, paragraphs
+from sourcier.services.ingest.parsing.pdf.lines import Line, read_lines
+from sourcier.services.ingest.parsing.rejoining import join_hyphenation
+from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.titles import usable_title
 
 _WORDS = re.compile(r"\w+(?:-\w+)*")
 _EDGE_LINES = 2

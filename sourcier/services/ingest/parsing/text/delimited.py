@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import csv
 
-from services.chassis.errors import DocumentMalformed, DocumentTooLarge
-from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.builder import DocumentBuilder
-from services.ingest.parsing.delimited_rows import read_rows, table_document
-from services.ingest.parsing.encodings import decode
-from services.ingest.parsing.source import Source
+from sourcier.services.chassis.errors import DocumentMalformed, DocumentTooLarge
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.text.delimited_rows import read_rows, table_document
+from sourcier.services.ingest.parsing.text.encodings import decode
 
 
 def parse_csv(source: Source) -> ParsedDocument:

@@ -7,9 +7,9 @@ import io
 import itertools
 from collections.abc import Iterator
 
-from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.builder import DocumentBuilder
-from services.ingest.parsing.tables import render_table
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.tables import render_table
 
 CSV = "csv"
 """The format's name."""

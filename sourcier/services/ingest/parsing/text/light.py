@@ -11,11 +11,11 @@ import csv
 import re
 from pathlib import PurePath
 
-from services.chassis.cleaning import clean, is_plain
-from services.ingest.documents import BlockKind, ParsedDocument
-from services.ingest.parsing.builder import DocumentBuilder
-from services.ingest.parsing.delimited_rows import CSV_SUFFIXES, read_rows, table_document
-from services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.chassis.cleaning import clean, is_plain
+from sourcier.services.ingest.documents import BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.text.delimited_rows import CSV_SUFFIXES, read_rows, table_document
 
 LIGHT_BYTES_MAX = 256 * 1024
 """Larger files are read in a process of their own; this takes some ten milliseconds of a thread."""

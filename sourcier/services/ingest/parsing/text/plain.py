@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from services.ingest.documents import ParsedDocument
-from services.ingest.parsing.builder import DocumentBuilder
-from services.ingest.parsing.encodings import decode
-from services.ingest.parsing.light import text_document
-from services.ingest.parsing.source import Source
+from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.text.encodings import decode
+from sourcier.services.ingest.parsing.text.light import text_document
 
 
 def parse_text(source: Source) -> ParsedDocument:

@@ -1,0 +1,1 @@
+"""The generate service beside vLLM called directly: first token, tokens a second, our settings of it."""

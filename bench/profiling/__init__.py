@@ -1,0 +1,1 @@
+"""Where the time of a running stack goes: sampled stacks, flame graphs, processor time by process."""

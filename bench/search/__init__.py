@@ -1,0 +1,1 @@
+"""`Search` and direct answers by stage, each beside the sum of its parts."""

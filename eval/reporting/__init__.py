@@ -1,0 +1,1 @@
+"""Figures as Markdown blocks, SVG plots and a statement of what was measured on what."""

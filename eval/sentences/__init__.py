@@ -1,0 +1,1 @@
+"""How well the check of an answer tells supported sentences from others."""

@@ -1,0 +1,1 @@
+"""The calls of a client, one module for each group of methods."""

@@ -1,0 +1,1 @@
+"""Commands that ask: questions, searches, conversations."""

@@ -1,0 +1,1 @@
+"""Commands on collections as a whole: settings, embedding spaces, export and import."""

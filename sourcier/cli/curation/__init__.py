@@ -1,0 +1,1 @@
+"""Commands on agents and on the answers that people keep for them."""

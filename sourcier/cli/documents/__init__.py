@@ -1,0 +1,1 @@
+"""Commands that bring documents in, follow them and mend what failed."""

@@ -1,0 +1,1 @@
+"""PostgreSQL: the pool, transactions that name their tenant, migrations, types and errors."""

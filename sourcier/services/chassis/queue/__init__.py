@@ -1,0 +1,1 @@
+"""NATS JetStream: the table of subjects, publishing, the consume loop, logs by subject."""

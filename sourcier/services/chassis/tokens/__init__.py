@@ -1,0 +1,1 @@
+"""Tokens of the embedding model: tokenizers in little memory, and late interaction over one-bit codes."""

@@ -1,0 +1,1 @@
+"""The gRPC services and the webhook: requests in, domain calls, replies out."""

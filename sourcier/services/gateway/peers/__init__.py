@@ -1,0 +1,1 @@
+"""Clients of the other services: embedding, re-ranking, generation, ingestion."""

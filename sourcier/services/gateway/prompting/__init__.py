@@ -1,0 +1,1 @@
+"""What the language model reads: prompts, and documents' text marked as data."""

@@ -1,0 +1,1 @@
+"""Answers that people validated, or that were made of a chunk: given word for word, without the language model."""

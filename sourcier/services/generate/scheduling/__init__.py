@@ -1,0 +1,1 @@
+"""Between calls and engine: admission, turns, deadlines and a watch on progress."""

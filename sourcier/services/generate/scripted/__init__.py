@@ -1,0 +1,1 @@
+"""The engine that says what a script says, for tests and benchmarks."""

@@ -1,0 +1,1 @@
+"""Tools of a request checked, tool calls read out of text."""

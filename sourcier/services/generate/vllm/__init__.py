@@ -1,0 +1,1 @@
+"""The engine that runs vLLM beside this process."""

@@ -1,0 +1,1 @@
+"""Collections, the versions of their documents, and the jobs that people follow."""

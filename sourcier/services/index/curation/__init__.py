@@ -1,0 +1,1 @@
+"""Agents, deployments and the answers that people validated."""

@@ -1,0 +1,1 @@
+"""Text as the index reads it: words, stems, numbers, names, and which language it is in."""

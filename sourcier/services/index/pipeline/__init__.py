@@ -1,0 +1,1 @@
+"""Versions on their way: released, staged in batches, committed, or given up as dead letters."""

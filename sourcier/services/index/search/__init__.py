@@ -1,0 +1,1 @@
+"""Search: scope, dense and lexical hits, fusion, and the passages found."""

@@ -1,0 +1,1 @@
+"""Collections exported and imported whole."""

@@ -1,0 +1,1 @@
+"""The gRPC services of ingest: requests in, domain calls, replies out."""

@@ -1,0 +1,1 @@
+"""Watched buckets: notifications, rules, and what the store is asked."""

@@ -1,0 +1,1 @@
+"""HTML, Markdown and office formats by docling's readers: opened, and walked into our blocks."""

@@ -1,0 +1,1 @@
+"""Word, PowerPoint and Excel, and the archives that they are."""

@@ -1,0 +1,1 @@
+"""PDF: characters, lines, layout."""

@@ -1,0 +1,1 @@
+"""Plain text and delimited rows, in any encoding."""

@@ -1,0 +1,1 @@
+"""What runs beside the pipeline: maintenance, HNSW indexes, spaces filled, knowledge units kept up."""
