@@ -43,7 +43,7 @@ from sourcier.cli.interrupts import run_interruptible  # noqa: E402
 from sourcier.client import Client  # noqa: E402
 from sourcier.errors import SourcierError  # noqa: E402
 from sourcier.services.stack.settings import StackSettings  # noqa: E402
-from sourcier.services.stack.standing import running  # noqa: E402
+from sourcier.services.stack.terminal.standing import running  # noqa: E402
 
 HANDBOOK = DEMO / "documents"
 COLLECTION = "demo"

@@ -19,11 +19,11 @@ from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.grpc.serving import Server, tenant_of
 from sourcier.services.chassis.lifecycle import freeze_start_up, loop_factory
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import Event, Finished, Outcome, Token
 from sourcier.services.gateway.live.answers import Answers
 from sourcier.services.gateway.live.log import AnswerLog
 from sourcier.services.gateway.peers.services import Generation, Limits, Peers, SamplingOptions
-from sourcier.services.gateway.prompting.prompt import Prompt
 
 CALLS_MAX = 5_000
 TOKENS_MAX = 100_000

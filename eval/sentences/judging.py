@@ -25,11 +25,12 @@ from eval.sets.datasets import Dataset, Passage
 from eval.sets.sentence_sets import Sentence
 from eval.system import System
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.evidence.judge import sentence_prompt, yes_probability
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.gateway.phrases import FRENCH
 from sourcier.services.gateway.prompting.marking import Marking
-from sourcier.services.gateway.prompting.prompt import Prompt, build_prompt
+from sourcier.services.gateway.prompting.prompt import build_prompt
 from sourcier.services.index.search.passages import Passage as IndexedPassage
 
 CALL_SECONDS_MAX = 300.0

@@ -26,8 +26,9 @@ from eval.sets.sentence_sets import Sentence
 from eval.system import System
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.evidence.checking import Finding, Thresholds
+from sourcier.services.gateway.evidence.checking import Thresholds
 from sourcier.services.gateway.evidence.support import SupportScorer
+from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.peers.services import Limits, Peers
 from sourcier.services.gateway.settings import GatewaySettings
 from sourcier.services.index.search.passages import Passage as IndexedPassage

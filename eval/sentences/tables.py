@@ -15,7 +15,7 @@ from eval.retrieval.measures import auroc
 from eval.sentences.opinions import Asked, by_kind, logit
 from eval.sentences.sentences import KEPT_MIN, SETTERS
 from eval.sets import handwritten, sentence_sets
-from sourcier.services.gateway.evidence.checking import Finding
+from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.settings import GatewaySettings
 
 Reading = Callable[[Asked], float | None]

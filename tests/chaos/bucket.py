@@ -27,7 +27,7 @@ from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.stack import statefile
-from sourcier.services.stack.terminal.status import State
+from sourcier.services.stack.status import State
 from tests.chaos import checker
 from tests.chaos.checker import Finding
 from tests.chaos.keeper import REPOSITORY

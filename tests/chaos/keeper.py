@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sourcier.services.stack.component import StartFailed
 from sourcier.services.stack.processes import ports
+from sourcier.services.stack.processes.component import StartFailed
 from sourcier.services.stack.service import Service, ServiceSettings
 from tests.chaos.process import VARIABLE
 

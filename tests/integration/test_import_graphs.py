@@ -30,7 +30,7 @@ NOT_USED = {
     "sourcier.services.stack.terminal.foreground": (NEVER - TERMINAL) | {
         "numpy", "nats", "aiohttp", "tokenizers", "sourcier.gateway",
     },
-    "sourcier.services.stack.standing": (NEVER - {"rich"}) | {
+    "sourcier.services.stack.terminal.standing": (NEVER - {"rich"}) | {
         "grpc", "pydantic", "psycopg", "psutil", "asyncio", "numpy",
     },
     # `sourcier --help`, and the commands that call the gateway.

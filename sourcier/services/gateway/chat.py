@@ -1,4 +1,4 @@
-"""A chat with the language model in which it may ask for tools, as the gateway's domain sees it."""
+"""What is sent to the language model, as the gateway's domain sees it: a prompt, or a chat with tools."""
 
 from __future__ import annotations
 
@@ -38,3 +38,14 @@ class ChatMessage:
     """Of the assistant; each is answered by a message of a tool that follows."""
     answers: ToolCall | None = None
     """Of a tool: the call that the message answers."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What the language model reads."""
+
+    system: str
+    user: str
+    sources: str = ""
+    """How `user` begins: the passages. What else is asked about them begins so too, and finds them in the engine's
+    prefix cache."""

@@ -34,7 +34,7 @@ def main() -> None:
               help="Stop once this process is gone, however it ended (SOURCIER_STACK_PARENT).")
 def up(data_dir: Path, detach: bool, parent: int | None) -> None:
     """Start the servers and the services, and keep them running until Ctrl-C."""
-    from sourcier.services.stack import command
+    from sourcier.services.stack.terminal import command
 
     start = command.up_detached if detach else command.up
     sys.exit(start(read_settings(data_dir), parent_pid=parent))
@@ -44,7 +44,7 @@ def up(data_dir: Path, detach: bool, parent: int | None) -> None:
 @DATA_DIR
 def down(data_dir: Path) -> None:
     """Stop what `up` started."""
-    from sourcier.services.stack import command
+    from sourcier.services.stack.terminal import command
 
     sys.exit(command.down(read_settings(data_dir)))
 
@@ -54,7 +54,7 @@ def down(data_dir: Path) -> None:
 @click.option("--environment", is_flag=True, help="Print what clients need, as shell exports; secrets included.")
 def status(data_dir: Path, environment: bool) -> None:
     """Show every part: state, port, process, age. The exit code is 0 only when all are ready."""
-    from sourcier.services.stack import standing
+    from sourcier.services.stack.terminal import standing
 
     show = standing.environment if environment else standing.status
     sys.exit(show(data_dir.expanduser().absolute()))
@@ -77,7 +77,7 @@ def read_settings(data_dir: Path | None) -> StackSettings:
     from pydantic import ValidationError
 
     from sourcier.services.stack.settings import StackSettings
-    from sourcier.services.stack.standing import EXIT_REFUSED
+    from sourcier.services.stack.terminal.standing import EXIT_REFUSED
 
     try:
         settings = StackSettings()
@@ -90,7 +90,7 @@ def read_settings(data_dir: Path | None) -> StackSettings:
 
 def run() -> None:
     """Run a command, and end with its code; what a person can do something about is told in a line."""
-    from sourcier.services.stack.standing import EXIT_REFUSED
+    from sourcier.services.stack.terminal.standing import EXIT_REFUSED
 
     output.prepare()
     sys.exit(output.closing(lambda: _run(refused=EXIT_REFUSED), failed=EXIT_REFUSED))

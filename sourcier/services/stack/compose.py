@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sourcier.services.chassis.errors import InvalidArgument
-from sourcier.services.stack.component import Component
+from sourcier.services.stack.processes.component import Component
 from sourcier.services.stack.processes.ports import HOST, PortBook
 from sourcier.services.stack.secret import kept_secret
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings

@@ -10,9 +10,9 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2
 
-from sourcier.services.stack.component import Component
 from sourcier.services.stack.processes import ports, probing
 from sourcier.services.stack.processes.child import Command
+from sourcier.services.stack.processes.component import Component
 from sourcier.services.stack.settings import inherited_environment
 
 HEALTH_SECONDS_MAX = 2.0

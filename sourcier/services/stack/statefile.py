@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition
 from sourcier.services.stack.secret import write_private
-from sourcier.services.stack.terminal.status import StackStatus, from_json, to_json
+from sourcier.services.stack.status import StackStatus, from_json, to_json
 
 LOCK_TRIES = 5
 LOCK_TRY_SECONDS = 0.02

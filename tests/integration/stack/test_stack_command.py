@@ -19,7 +19,7 @@ from obstore.store import S3Store
 
 from sourcier.services.stack import statefile
 from sourcier.services.stack.servers.s3 import REGION
-from sourcier.services.stack.terminal.status import StackStatus
+from sourcier.services.stack.status import StackStatus
 
 REPOSITORY = Path(__file__).parents[3]
 

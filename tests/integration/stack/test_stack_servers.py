@@ -14,8 +14,8 @@ import pytest
 
 from sourcier.services.chassis.objects import ObjectStore
 from sourcier.services.stack import programs
-from sourcier.services.stack.component import StartFailed
 from sourcier.services.stack.processes import ports, users
+from sourcier.services.stack.processes.component import StartFailed
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 from sourcier.services.stack.servers.s3 import PORT_NAMES, S3Server, S3ServerSettings

@@ -17,7 +17,7 @@ import pytest
 from sourcier.services.stack.processes.ports import free_ports
 from sourcier.services.stack.processes.supervisor import Patience, Supervisor
 from sourcier.services.stack.service import Service, ServiceSettings
-from sourcier.services.stack.terminal.status import ComponentStatus, State
+from sourcier.services.stack.status import ComponentStatus, State
 
 FAKE = Path(__file__).parents[2] / "fix_fake_service.py"
 PATIENCE = Patience(

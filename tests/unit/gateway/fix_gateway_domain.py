@@ -12,6 +12,7 @@ import numpy as np
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering.answerer import AnswerOptions
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import Degradation, RankedPassage, Usage
 from sourcier.services.gateway.evidence.checking import Thresholds
 from sourcier.services.gateway.evidence.citing import Strictness
@@ -19,7 +20,6 @@ from sourcier.services.gateway.history import language_of
 from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.peers.reranking import RerankCandidate
 from sourcier.services.gateway.peers.services import Generation, SamplingOptions
-from sourcier.services.gateway.prompting.prompt import Prompt
 from sourcier.services.gateway.retrieval.narrowing import Closeness
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
 from sourcier.services.gateway.retrieval.retriever import Candidates, Mode, Query, Retriever

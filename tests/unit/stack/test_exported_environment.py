@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sourcier.services.stack import standing, statefile
+from sourcier.services.stack import statefile
 from sourcier.services.stack.compose import SERVER_NAMES, compose
 from sourcier.services.stack.settings import SERVICE_NAMES, StackSettings
-from sourcier.services.stack.terminal.status import StackStatus
+from sourcier.services.stack.status import StackStatus
+from sourcier.services.stack.terminal import standing
 
 pytestmark = pytest.mark.unit
 

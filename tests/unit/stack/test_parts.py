@@ -23,17 +23,16 @@ from rich.console import Console
 from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition, ResourceExhausted
 from sourcier.services.stack import secret, statefile
 from sourcier.services.stack.__main__ import run
-from sourcier.services.stack.command import down
 from sourcier.services.stack.compose import compose
 from sourcier.services.stack.language_models import DEFAULT_MODEL, SMALL_MODEL
-from sourcier.services.stack.processes import ports, users
+from sourcier.services.stack.processes import logfile, ports, users
 from sourcier.services.stack.processes.supervisor import Patience
 from sourcier.services.stack.secret import kept_secret
 from sourcier.services.stack.settings import StackSettings
-from sourcier.services.stack.terminal import logfile
+from sourcier.services.stack.status import ComponentStatus, StackStatus, State, from_json, to_json
+from sourcier.services.stack.terminal.command import down
 from sourcier.services.stack.terminal.display import Display, readable, uptime
 from sourcier.services.stack.terminal.foreground import KeptStatus
-from sourcier.services.stack.terminal.status import ComponentStatus, StackStatus, State, from_json, to_json
 from tests.waiting import until
 
 

@@ -20,11 +20,11 @@ from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.gateway.chat import ChatMessage, ToolCall
-from sourcier.services.gateway.dialogue.rewriting import Implausible, cleaned
 from sourcier.services.gateway.events import Analysed, Degradation, Usage
 from sourcier.services.gateway.evidence import negation
 from sourcier.services.gateway.peers.services import Generation, SamplingOptions
 from sourcier.services.gateway.prompting.marking import one_line
+from sourcier.services.gateway.prompting.rewordings import Implausible, cleaned
 from sourcier.services.gateway.retrieval.categories import named_categories
 from sourcier.services.gateway.retrieval.retriever import Query
 from sourcier.services.gateway.stopwatch import Stopwatch

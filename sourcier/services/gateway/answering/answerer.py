@@ -27,12 +27,13 @@ from sourcier.services.gateway.events import (
     Usage,
     best_late_interaction,
 )
-from sourcier.services.gateway.evidence.checking import Finding, Thresholds
+from sourcier.services.gateway.evidence.checking import Thresholds
 from sourcier.services.gateway.evidence.citing import Citer, Strictness
 from sourcier.services.gateway.evidence.judge import log_odds
 from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.evidence.source_terms import informing
 from sourcier.services.gateway.evidence.support import SupportScorer
+from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.history import History
 from sourcier.services.gateway.modes import AnswerMode, ToolLimits
 from sourcier.services.gateway.peers.embedding import QueryEmbedding

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sourcier.services.gateway.events import Citation, Quoted
-from sourcier.services.gateway.evidence.checking import Finding
 from sourcier.services.gateway.evidence.links import addresses, without_foreign_links
 from sourcier.services.gateway.evidence.wording import Wording, content_words
+from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.phrases import Messages
 from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked

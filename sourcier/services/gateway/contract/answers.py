@@ -14,7 +14,7 @@ from sourcier.services.gateway import events
 from sourcier.services.gateway.contract.knowledge import timestamp
 from sourcier.services.gateway.contract.units import unit_fields
 from sourcier.services.gateway.events import Event, Outcome, RankedPassage
-from sourcier.services.gateway.evidence.checking import Basis, Finding
+from sourcier.services.gateway.findings import Basis, Finding
 from sourcier.services.index.search.passages import Passage
 
 _OUTCOMES = {

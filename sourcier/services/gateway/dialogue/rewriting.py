@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -13,11 +12,12 @@ from typing import Protocol
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.dialogue.follow_ups import refers_back
 from sourcier.services.gateway.events import Degradation, Usage
 from sourcier.services.gateway.history import History, Language, last_lines
 from sourcier.services.gateway.peers.services import Generation, SamplingOptions
-from sourcier.services.gateway.prompting.prompt import Prompt
+from sourcier.services.gateway.prompting.rewordings import Implausible, check_shape, cleaned
 from sourcier.services.index.language.recognition import detect
 
 logger = logging.getLogger(__name__)
@@ -30,12 +30,6 @@ MESSAGE_CHARACTERS_MAX = 600
 
 TEMPERATURE = 0.3
 TOKENS_MAX = 160
-GROWTH_CHARACTERS_MAX = 300
-"""How much longer than twice the question a rewriting may be; a longer one is an answer, or talk."""
-
-_LABEL = re.compile(r"^(?:question(?: (?:reformulée|autonome|rewritten))?|(?:rewritten|standalone) question)\s*:\s*",
-                    re.IGNORECASE)
-_QUOTES = (("«", "»"), ("“", "”"), ('"', '"'), ("'", "'"))
 
 
 class Model(Protocol):
@@ -171,12 +165,6 @@ class Rewriter:
         raise ServiceError("the language model ended without saying how")
 
 
-class Implausible(ServiceError):
-    """The rewriting is no question."""
-
-    reason = "IMPLAUSIBLE"
-
-
 def prompt_for(question: str, history: History, *, language: Language) -> Prompt:
     """Return the prompt: examples, the last messages, and the question as its last line."""
     texts = _ENGLISH if language == "en" else _FRENCH
@@ -186,31 +174,3 @@ def prompt_for(question: str, history: History, *, language: Language) -> Prompt
     )
     asked = " ".join(question.split())
     return Prompt(texts.instructions, f"{texts.examples}{texts.said}\n{said}\n\n{texts.question} {asked}")
-
-
-def cleaned(text: str, *, original: str, truncated: bool) -> str:
-    """Return the question that a model wrote, without label and quotation marks; raise Implausible for what is none."""
-    line = _LABEL.sub("", text.strip())
-    for opening, closing in _QUOTES:
-        if len(line) > 1 and line.startswith(opening) and line.endswith(closing):
-            line = line[1:-1].strip()
-    if not any(letter.isalnum() for letter in line):
-        raise Implausible("the rewriting is empty")
-    if truncated:
-        raise Implausible("the rewriting is far longer than the question")
-    check_shape(line, original=original)
-    if "?" in original and "?" not in line:
-        # Small models answer instead, from nothing: such a statement must not be searched for, nor told to the reader.
-        raise Implausible("the rewriting is a statement")
-    spoken = {detect(original), detect(line)} - {""}
-    if len(spoken) > 1:
-        raise Implausible("the rewriting is in another language than the question")
-    return line
-
-
-def check_shape(text: str, *, original: str) -> None:
-    """Raise Implausible for a text, or its beginning, that has several lines or is far longer than a question."""
-    if len(text.strip().splitlines()) > 1:
-        raise Implausible("the rewriting has several lines")
-    if len(text) > 2 * len(original) + GROWTH_CHARACTERS_MAX:
-        raise Implausible("the rewriting is far longer than the question")

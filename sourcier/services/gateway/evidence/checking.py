@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, IntEnum
 from functools import cached_property
 
 from sourcier.services.gateway.evidence import negation
 from sourcier.services.gateway.evidence.wording import Span, Wording, content_words
+from sourcier.services.gateway.findings import Basis, Finding
 from sourcier.services.index.language import figures, names
 from sourcier.services.index.language.recognition import recognise
 from sourcier.services.index.search.passages import Passage
@@ -22,36 +22,6 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*•]\s+|\d{1,2}[.)]\s+)+")
 
 VECTORS_SHARE = 0.5
 """Of the score, what late interaction makes up; the rest is the share of the sentence's words in the passage."""
-
-
-class Finding(IntEnum):
-    """What a comparison came to, best first."""
-
-    SUPPORTED = 0
-    """The wording is the passage's, and nothing speaks against it."""
-    UNCHECKED = 1
-    """The wording could not be compared."""
-    NOT_CONFIRMED = 2
-    """The wording is the passage's, but the judge or the entailment model does not confirm it."""
-    NEGATION_ADDED = 3
-    NAME_ABSENT = 4
-    FIGURE_ABSENT = 5
-    OFF_TOPIC = 6
-
-    @property
-    def shown(self) -> bool:
-        """Whether a sentence of this finding may be shown whatever the strictness."""
-        return self <= Finding.NAME_ABSENT
-
-
-class Basis(Enum):
-    """What a verdict rests on, beside wording, figures, names and negations."""
-
-    WORDING = "wording"
-    JUDGED = "judged"
-    """The language model was asked."""
-    ENTAILED = "entailed"
-    """An entailment model was asked."""
 
 
 @dataclass(frozen=True)

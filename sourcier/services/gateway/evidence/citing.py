@@ -18,7 +18,7 @@ from prometheus_client import Counter
 
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.events import Citation, Token, Withheld
-from sourcier.services.gateway.evidence.checking import Finding, Verdict
+from sourcier.services.gateway.evidence.checking import Verdict
 from sourcier.services.gateway.evidence.markers import (
     Fence,
     MarkerReader,
@@ -33,6 +33,7 @@ from sourcier.services.gateway.evidence.reasons import reason
 from sourcier.services.gateway.evidence.second_opinion import SecondOpinion
 from sourcier.services.gateway.evidence.source_terms import Grounds
 from sourcier.services.gateway.evidence.support import Check, SupportScorer, is_lead_in, is_statement
+from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.prompting.marking import visible
 from sourcier.services.index.search.passages import Passage
 

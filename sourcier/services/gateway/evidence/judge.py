@@ -20,10 +20,10 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from sourcier.services.chassis.errors import FailedPrecondition, ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import Usage
 from sourcier.services.gateway.evidence.pace import Pace
 from sourcier.services.gateway.prompting.marking import defused
-from sourcier.services.gateway.prompting.prompt import Prompt
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sourcier.services.gateway.evidence.checking import Finding
+from sourcier.services.gateway.findings import Finding
 
 _FRENCH = {
     Finding.FIGURE_ABSENT: "Les passages ne contiennent pas {absent}.",

@@ -16,11 +16,12 @@ from prometheus_client import Counter
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import Degradation
-from sourcier.services.gateway.evidence.checking import Basis, Finding, Verdict
+from sourcier.services.gateway.evidence.checking import Verdict
 from sourcier.services.gateway.evidence.entailment import Entailment
 from sourcier.services.gateway.evidence.judge import Judge, log_odds
-from sourcier.services.gateway.prompting.prompt import Prompt
+from sourcier.services.gateway.findings import Basis, Finding
 from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)

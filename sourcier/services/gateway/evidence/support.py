@@ -18,17 +18,10 @@ from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline, let_leave
 from sourcier.services.gateway.evidence import checking
-from sourcier.services.gateway.evidence.checking import (
-    Evidence,
-    Finding,
-    Likeness,
-    Statement,
-    Thresholds,
-    Verdict,
-    statement_of,
-)
+from sourcier.services.gateway.evidence.checking import Evidence, Likeness, Statement, Thresholds, Verdict, statement_of
 from sourcier.services.gateway.evidence.speculation import Foreseen
 from sourcier.services.gateway.evidence.wording import Span
+from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.peers.reranking import RerankCandidate
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.index.language.figures import stated

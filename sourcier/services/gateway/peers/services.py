@@ -14,11 +14,10 @@ from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.chat import ChatMessage, ToolCall, ToolDefinition
+from sourcier.services.gateway.chat import ChatMessage, Prompt, ToolCall, ToolDefinition
 from sourcier.services.gateway.events import Usage
 from sourcier.services.gateway.peers.embedding import EmbedServices, QueryEmbedding
 from sourcier.services.gateway.peers.reranking import RerankCandidate, Reranking
-from sourcier.services.gateway.prompting.prompt import Prompt
 
 
 @dataclass(frozen=True)

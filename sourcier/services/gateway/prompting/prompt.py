@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.history import History, last_lines
 from sourcier.services.gateway.phrases import Messages
 from sourcier.services.gateway.prompting.marking import LINE_MARK, Marking, defused, one_line
 from sourcier.services.index.search.passages import Passage
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """What the language model reads."""
-
-    system: str
-    user: str
-    sources: str = ""
-    """How `user` begins: the passages. What else is asked about them begins so too, and finds them in the engine's
-    prefix cache."""
 
 
 def build_prompt(

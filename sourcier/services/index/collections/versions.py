@@ -19,6 +19,9 @@ from psycopg.types.json import Jsonb
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.postgres.database import Connection
 
+NO_ORIGINAL = "imported/"
+"""What the keys of versions without an original begin with: no object is there, and deleting none succeeds."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionReference:
@@ -219,3 +222,13 @@ version as (
 )
 {INSERT_JOB}
 """
+
+SELECT_DOCUMENTS = """
+select document_id
+from documents
+where tenant = %(tenant)s and collection_id = %(collection_id)s and document_id > %(after)s
+  and current_version is not null
+order by document_id
+limit %(limit)s
+"""
+"""The documents of a collection that have a version, a page at a time."""

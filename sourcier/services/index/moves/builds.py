@@ -19,18 +19,9 @@ from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition, 
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.curation.response_vectors import count_missing, forget_space
+from sourcier.services.index.spaces.held import OPEN_STATES
 from sourcier.services.index.spaces.spaces import ensure_partition, get_space, take_up
 from sourcier.services.index.units import vectors as unit_points
-
-OPEN_STATES = "('building', 'ready', 'live', 'failed')"
-"""Of builds that have not ended: a collection has one such at most."""
-
-HELD = f"""(collection.space_id = {{space}} or exists (
-    select from space_builds as build
-    where build.collection_id = collection.collection_id
-      and build.state in {OPEN_STATES} and {{space}} in (build.from_space_id, build.space_id)
-))"""
-"""Whether a collection needs vectors in a space: its own, or that of an open build."""
 
 
 @dataclass(frozen=True, slots=True)

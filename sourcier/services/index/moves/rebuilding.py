@@ -19,10 +19,10 @@ from psycopg.rows import class_row
 from sourcier.services.chassis.errors import SpaceMismatch
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.chassis.postgres.types import half_vector
-from sourcier.services.index.collections.versions import VersionReference
-from sourcier.services.index.moves.builds import HELD
+from sourcier.services.index.collections.versions import SELECT_DOCUMENTS, VersionReference
 from sourcier.services.index.moves.stored_chunks import StoredChunk
 from sourcier.services.index.pipeline.commit_statements import LOCK_DOCUMENT
+from sourcier.services.index.spaces.held import HELD
 from sourcier.services.index.spaces.spaces import ensure_partition, get_space
 
 
@@ -162,15 +162,6 @@ async def delete_vectors(
     )
     return cursor.rowcount
 
-
-SELECT_DOCUMENTS = """
-select document_id
-from documents
-where tenant = %(tenant)s and collection_id = %(collection_id)s and document_id > %(after)s
-  and current_version is not null
-order by document_id
-limit %(limit)s
-"""
 
 SELECT_MISSING = """
 select chunk_id

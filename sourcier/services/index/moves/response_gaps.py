@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from psycopg.rows import class_row
 
 from sourcier.services.chassis.postgres.database import Connection
-from sourcier.services.index.moves.builds import HELD
 from sourcier.services.index.pagination import FIRST_KEY
+from sourcier.services.index.spaces.held import HELD
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from sourcier.services.chassis.postgres.database import Connection
-from sourcier.services.index.moves.builds import OPEN_STATES
+from sourcier.services.index.spaces.held import OPEN_STATES
 from sourcier.services.index.spaces.spaces import TRY_TRANSACTION_LOCK
 
 CLEARED_AGAIN_SECONDS = 60.0

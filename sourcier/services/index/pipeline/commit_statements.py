@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from sourcier.services.index.curation.learned_responses import FORGET_OVERTAKEN, OVERTAKE
-from sourcier.services.index.moves.builds import HELD, OPEN_STATES
+from sourcier.services.index.spaces.held import HELD, OPEN_STATES
 from sourcier.services.index.units.commits import DROP_UNITS, KEEP_UNITS
 
 COMMIT_STATEMENT_MINUTES = 15

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.collections.versions import NO_ORIGINAL
 from sourcier.services.index.pipeline.commit_statements import LOCK_DOCUMENT
-from sourcier.services.index.transfer.transfer import NO_ORIGINAL
 
 STAGES = ("parse", "chunk", "embed")
 

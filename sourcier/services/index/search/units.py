@@ -18,10 +18,11 @@ from sourcier.services.chassis.postgres.types import half_vector
 from sourcier.services.index.search.dense import CONFIGURE_HNSW, HNSW_CANDIDATES_MAX, candidates_of
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.scope import Scope
-from sourcier.services.index.units.vectors import KINDS
 
 Found = TypeVar("Found")
 
+KINDS = {"qa_atomic": ("qa_pair", "source_material"), "classic": ("classic",)}
+"""The kinds of vectors that an indexing method searches, beside the plain passages."""
 POINTS_PER_CHUNK, MORE_POINTS_PER_CHUNK = 4, 20
 """Points that an index is asked for at first for each chunk wanted, since a chunk's own pairs come close to the same
 question; and once more where those are of too few chunks. A chunk may have fifty pairs: what is lacking then is scanned

@@ -20,7 +20,7 @@ from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.collections import collections
 from sourcier.services.index.collections.collections import Chunking, Collection
-from sourcier.services.index.collections.versions import INSERT_JOB, VersionReference
+from sourcier.services.index.collections.versions import INSERT_JOB, NO_ORIGINAL, VersionReference
 from sourcier.services.index.pipeline.batches import IndexedChunk
 
 DOCUMENTS_READ = 100
@@ -28,8 +28,6 @@ CHUNKS_READ = 32
 """A chunk is up to 80 KB with its codes; so many stay far below the limit of a message."""
 HALF_VECTOR_HEADER_BYTES = 4
 
-NO_ORIGINAL = "imported/"
-"""What the keys of versions without an original begin with: no object is there, and deleting none succeeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from sourcier.services.index.moves.builds import HELD
-from sourcier.services.index.moves.rebuilding import SELECT_DOCUMENTS
+from sourcier.services.index.collections.versions import SELECT_DOCUMENTS
+from sourcier.services.index.spaces.held import HELD
 from sourcier.services.index.units.commits import FINGERPRINT
 from sourcier.services.index.units.work import INSERT_GAPS
 

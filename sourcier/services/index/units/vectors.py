@@ -19,8 +19,6 @@ from psycopg.rows import class_row
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.chassis.postgres.types import half_vector
 
-KINDS = {"qa_atomic": ("qa_pair", "source_material"), "classic": ("classic",)}
-"""The kinds of vectors that an indexing method searches, beside the plain passages."""
 POINT_KINDS = ("qa_pair", "source_material", "classic")
 
 

@@ -17,7 +17,7 @@ from psycopg.types.json import Jsonb
 
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.postgres.database import Connection
-from sourcier.services.index.moves.builds import HELD
+from sourcier.services.index.spaces.held import HELD
 
 TRANSIENT = ("UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED")
 """Reasons that are no chunk's fault: it is sent again after a while."""

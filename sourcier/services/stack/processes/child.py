@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sourcier.services.stack.processes import logfile
 from sourcier.services.stack.processes.ending import end_of
 from sourcier.services.stack.processes.users import User
-from sourcier.services.stack.terminal import logfile
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 POLL_SECONDS = 0.05

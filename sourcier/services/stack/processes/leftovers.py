@@ -6,7 +6,7 @@ import contextlib
 
 import psutil
 
-from sourcier.services.stack.terminal.status import StackStatus
+from sourcier.services.stack.status import StackStatus
 
 LEFTOVER_SECONDS_MAX = 8.0
 CLOCK_SECONDS_MAX = 2.0

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sourcier.services.chassis.errors import ServiceError
-from sourcier.services.stack.component import Component, StartFailed, describe_exit
+from sourcier.services.stack.processes import logfile
+from sourcier.services.stack.processes.component import Component, StartFailed, describe_exit
 from sourcier.services.stack.processes.leftovers import process_created
-from sourcier.services.stack.terminal import logfile
-from sourcier.services.stack.terminal.status import ComponentStatus, State
+from sourcier.services.stack.status import ComponentStatus, State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

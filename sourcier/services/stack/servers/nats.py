@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sourcier.services.stack import programs
-from sourcier.services.stack.component import Component
 from sourcier.services.stack.processes import ports, probing
 from sourcier.services.stack.processes.child import Command
+from sourcier.services.stack.processes.component import Component
 from sourcier.services.stack.secret import kept_secret, write_private
 from sourcier.services.stack.settings import server_environment
 

@@ -16,9 +16,9 @@ from sourcier.services.chassis.models.memory import memory_bytes
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.chassis.postgres.errors import translated_errors
 from sourcier.services.stack import programs
-from sourcier.services.stack.component import Component
 from sourcier.services.stack.processes import ports
 from sourcier.services.stack.processes.child import Child, Command
+from sourcier.services.stack.processes.component import Component
 from sourcier.services.stack.processes.users import User, fallback_folder, reachable, unprivileged_user
 from sourcier.services.stack.secret import kept_secret, write_private
 from sourcier.services.stack.settings import server_environment

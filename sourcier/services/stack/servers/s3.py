@@ -18,9 +18,9 @@ from obstore.store import S3Store
 
 from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.stack import programs
-from sourcier.services.stack.component import Component, StartFailed
 from sourcier.services.stack.processes import ports, probing
 from sourcier.services.stack.processes.child import Command
+from sourcier.services.stack.processes.component import Component, StartFailed
 from sourcier.services.stack.secret import kept_secret, write_private
 from sourcier.services.stack.settings import server_environment
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from sourcier.services.stack.terminal.status import ComponentStatus, StackStatus, State
+from sourcier.services.stack.status import ComponentStatus, StackStatus, State
 
 LOG_LINES_SHOWN = 8
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -14,8 +14,8 @@ from sourcier.services.stack.processes import leftovers
 from sourcier.services.stack.processes.parent import Parent
 from sourcier.services.stack.processes.supervisor import Supervisor
 from sourcier.services.stack.settings import StackSettings
+from sourcier.services.stack.status import StackStatus
 from sourcier.services.stack.terminal.display import Display, connection
-from sourcier.services.stack.terminal.status import StackStatus
 
 
 def run(settings: StackSettings, display: Display, *, parent: Parent | None = None) -> None:

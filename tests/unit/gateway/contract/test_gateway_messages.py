@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.evidence.support import is_statement
 from sourcier.services.gateway.history import HistoryMessage, language_of
 from sourcier.services.gateway.phrases import (
@@ -19,7 +20,7 @@ from sourcier.services.gateway.phrases import (
     messages_in,
 )
 from sourcier.services.gateway.prompting.marking import Marking
-from sourcier.services.gateway.prompting.prompt import Prompt, build_prompt
+from sourcier.services.gateway.prompting.prompt import build_prompt
 from sourcier.services.index.search.passages import Passage
 from tests.unit.gateway.fix_gateway_domain import passage
 

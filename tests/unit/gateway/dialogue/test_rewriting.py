@@ -17,7 +17,6 @@ from sourcier.services.gateway.dialogue.rewriting import (
     TOKENS_MAX,
     Rewriter,
     Rewriting,
-    cleaned,
     prompt_for,
 )
 from sourcier.services.gateway.events import Usage
@@ -26,6 +25,7 @@ from sourcier.services.gateway.peers.services import Generation, SamplingOptions
 from sourcier.services.gateway.phrases import ENGLISH, FRENCH
 from sourcier.services.gateway.prompting.marking import Marking
 from sourcier.services.gateway.prompting.prompt import build_prompt
+from sourcier.services.gateway.prompting.rewordings import cleaned
 from tests.unit.gateway.fix_gateway_domain import FINISH, FakePeers, passage
 
 pytestmark = pytest.mark.unit

@@ -10,9 +10,9 @@ import pytest
 from sourcier.services.chassis.errors import FailedPrecondition, Unavailable
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.events import Citation, Token, Withheld
-from sourcier.services.gateway.evidence.checking import Finding
 from sourcier.services.gateway.evidence.citing import Citer, Strictness, citations_total, sentences_total
 from sourcier.services.gateway.evidence.support import SupportScorer
+from sourcier.services.gateway.findings import Finding
 from sourcier.services.index.search.passages import Passage
 from tests.unit.gateway.fix_gateway_domain import THRESHOLDS, FakePeers, passage
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sourcier.services.gateway.evidence.checking import Evidence, Finding, Statement, Thresholds, best
+from sourcier.services.gateway.evidence.checking import Evidence, Statement, Thresholds, best
 from sourcier.services.gateway.evidence.negation import denies, holds_denial
 from sourcier.services.gateway.evidence.wording import Wording, content_words
+from sourcier.services.gateway.findings import Finding
 from sourcier.services.index.language.figures import absent, held, stated
 from sourcier.services.index.language.names import holds, known_words, names
 from sourcier.services.index.language.numerals import written_numbers

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sourcier.services.gateway.evidence.checking import Evidence, Finding, Statement, Thresholds
+from sourcier.services.gateway.evidence.checking import Evidence, Statement, Thresholds
+from sourcier.services.gateway.findings import Finding
 from tests.unit.gateway.fix_gateway_domain import passage
 
 FRENCH = "Les salariés ont droit à deux jours de télétravail par semaine, avec l'accord de leur responsable."

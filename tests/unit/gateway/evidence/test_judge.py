@@ -6,10 +6,11 @@ import math
 
 import pytest
 
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.evidence.judge import question_prompt, sentence_prompt, yes_probability
 from sourcier.services.gateway.phrases import ENGLISH, FRENCH, Messages
 from sourcier.services.gateway.prompting.marking import Marking
-from sourcier.services.gateway.prompting.prompt import Prompt, build_prompt
+from sourcier.services.gateway.prompting.prompt import build_prompt
 from tests.unit.gateway.fix_gateway_domain import passage
 
 PASSAGES = [passage(1, "Deux jours de télétravail."), passage(2, "Le repas est remboursé.")]

@@ -13,15 +13,16 @@ import pytest
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError, Unavailable
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import Usage
 from sourcier.services.gateway.evidence import entailment
-from sourcier.services.gateway.evidence.checking import Basis, Finding, Verdict
+from sourcier.services.gateway.evidence.checking import Verdict
 from sourcier.services.gateway.evidence.entailment import Entailment, EntailmentMode, EntailmentSettings
 from sourcier.services.gateway.evidence.judge import UNPROMISED_WAIT, VERDICTS_MIN, Judge, JudgeMode, JudgeSettings
 from sourcier.services.gateway.evidence.pace import FIRST
 from sourcier.services.gateway.evidence.second_opinion import Opinions, SecondOpinion
 from sourcier.services.gateway.evidence.wording import Span
-from sourcier.services.gateway.prompting.prompt import Prompt
+from sourcier.services.gateway.findings import Basis, Finding
 from tests.unit.gateway.fix_gateway_domain import passage
 
 PROMPT = Prompt("Consignes.", "Sources :\n\nx\n\nQuestion : y", "Sources :\n\nx\n\n")

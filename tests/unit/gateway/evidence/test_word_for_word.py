@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.evidence.checking import Finding
 from sourcier.services.gateway.evidence.support import SupportScorer
 from sourcier.services.gateway.evidence.wording import Wording
+from sourcier.services.gateway.findings import Finding
 from tests.unit.gateway.fix_gateway_domain import THRESHOLDS, FakePeers, passage
 
 TEXT = ("La charte vaut pour tous. Chaque salarié dispose de deux jours d’absence ; ils ne se reportent pas.\n"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sourcier.services.gateway.events import Citation, Quoted, RankedPassage, Token, Withheld
-from sourcier.services.gateway.evidence.checking import Finding
+from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.retrieval.neighbours import join, located, with_neighbours
 from sourcier.services.index.search.passages import Passage
 from tests.unit.gateway.fix_gateway_domain import result

@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.console import Console
 
 from sourcier.services.stack import statefile
+from sourcier.services.stack.status import StackStatus
 from sourcier.services.stack.terminal.display import Display, print_status, uptime
-from sourcier.services.stack.terminal.status import StackStatus
 
 EXIT_OK, EXIT_NOT_READY, EXIT_REFUSED, EXIT_NOT_RUNNING = 0, 1, 2, 3
 

@@ -13,13 +13,12 @@ from rich.console import Console
 
 from sourcier.services.chassis.errors import AlreadyExists, ServiceError
 from sourcier.services.stack import statefile
-from sourcier.services.stack.processes import leftovers
+from sourcier.services.stack.processes import leftovers, logfile
 from sourcier.services.stack.processes.parent import Parent
 from sourcier.services.stack.settings import REPOSITORY, StackSettings, inherited_environment
-from sourcier.services.stack.standing import EXIT_NOT_READY, EXIT_OK, EXIT_REFUSED
-from sourcier.services.stack.terminal import logfile
+from sourcier.services.stack.status import StackStatus, State
 from sourcier.services.stack.terminal.display import Display, connection
-from sourcier.services.stack.terminal.status import StackStatus, State
+from sourcier.services.stack.terminal.standing import EXIT_NOT_READY, EXIT_OK, EXIT_REFUSED
 
 FAILED_STARTS_MAX = 3
 """How often a part may fail while a detached stack starts, before the start is given up."""
