@@ -10,7 +10,7 @@ export PYTHONPATH := $(CURDIR)
 # QUICK=0 means no.
 said = $(filter-out 0 no No NO false False FALSE off Off OFF,$(1))
 
-.PHONY: help demo test unit lint proto proto-check breaking bench eval chaos models lock clean
+.PHONY: help demo test unit lint proto tree proto-check breaking bench eval chaos models lock clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -37,13 +37,17 @@ unit: ## Run the unit tests alone: seconds.
 lint: ## Check style, types, the direction of imports and the contracts.
 	@$(INSTALL) services dev
 	@$(RUN) -m ruff check .
-	@$(RUN) -m mypy sourcier eval bench demo requirements/install.py requirements/stubs.py
+	@$(RUN) -m mypy sourcier eval bench demo requirements/install.py requirements/stubs.py requirements/tree.py
 	@$(ENVIRONMENT)/lint-imports
 	@$(ENVIRONMENT)/buf lint
+	@$(PYTHON) requirements/tree.py --check
 
 proto: ## Generate the stubs from proto/ into sourcier/.
 	@$(INSTALL) proto
 	@.venv/proto/bin/python requirements/stubs.py
+
+tree: ## Write the tree of folders into docs/ARCHITECTURE.md.
+	@$(PYTHON) requirements/tree.py
 
 proto-check: ## Prove that the stubs that are checked in are fresh.
 	@$(INSTALL) proto
