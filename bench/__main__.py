@@ -48,7 +48,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--only", type=_names, metavar="NAME,…", help="run these alone")
     parser.add_argument("--quick", action="store_true", help="fewer texts and rounds: all in about eight minutes")
-    parser.add_argument("--publish", action="store_true", help="put the figures into docs/PERFORMANCE.md, too")
+    parser.add_argument("--publish", action="store_true", help="put the figures into docs/measured, too")
     parser.add_argument("--list", action="store_true", help="show the benchmarks")
     return parser.parse_args()
 

@@ -16,7 +16,7 @@ class Benchmark:
     about: str
     """What is measured, in a few words."""
     page: str
-    """The page of docs/performance that it is published on."""
+    """The page of docs/measured/performance that tells of it, and of docs/measured/history that has its tables."""
     environments: tuple[str, ...] = ()
     """What requirements/install.py makes first, beside the services' own environment."""
     models: tuple[str, ...] = (E5,)

@@ -17,6 +17,7 @@ from eval.answers.tool_calls import measure_tool_calls
 from eval.attacks.runs import measure_attacks
 from eval.catalogue import EVALUATIONS, EVERYTHING
 from eval.enriching import measure_enriching
+from eval.measured import HISTORY, MEASURED
 from eval.refusals.answerability import measure_answerability
 from eval.refusals.refusals import RefusalRun, measure_offline, measure_through
 from eval.refusals.situations import RefusalSets
@@ -33,7 +34,8 @@ from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
 from sourcier import SourcierError
 
 SHARED_DATA = Path("..") / "shared" / "data"
-DOCUMENT = Path(__file__).parents[1] / "docs" / "QUALITY.md"
+DOCUMENT = MEASURED / HISTORY / "quality.md"
+"""Where tables are written; docs/measured/quality.md, which people write, has the figures that matter."""
 
 
 @click.group()
@@ -63,7 +65,7 @@ def system_options(command: Any) -> Any:
 @click.option("--resume", is_flag=True,
               help="Keep the rankings of a run that was interrupted; the code must be the same.")
 @click.option("--label", default="", help="Keep the raw results of an experiment apart.")
-@click.option("--report/--no-report", default=True, help="Write a complete run into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write a complete run into docs/measured/history/quality.md.")
 @system_options
 def retrieval(
     data: tuple[Path, ...], questions: int | None, candidates: int, resume: bool, label: str, report: bool,
@@ -99,7 +101,7 @@ def resuming_options(command: Any) -> Any:
 @click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
 @click.option("--model", default="multilingual-e5-small", show_default=True, help="The embedding model.")
 @click.option("--engine", default="auto", show_default=True, help="What runs it, as SOURCIER_EMBED_ENGINE names it.")
-@click.option("--report/--no-report", default=True, help="Write the tables into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the tables into docs/measured/history/quality.md.")
 def parts(data: Path, questions: int | None, model: str, engine: str, report: bool) -> None:
     """Measure what each part of retrieval brings, in this process: the same set with one part left out."""
     measure_parts(
@@ -112,7 +114,7 @@ def parts(data: Path, questions: int | None, model: str, engine: str, report: bo
 @click.option("--data", type=FOLDER, required=True, help="A folder with a retrieval set.")
 @click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
 @click.option("--engine", default="auto", show_default=True, help="What runs the embedding model.")
-@click.option("--report/--no-report", default=True, help="Write the table into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the table into docs/measured/history/quality.md.")
 def codes(data: Path, questions: int | None, engine: str, report: bool) -> None:
     """Measure what token codes of one bit lose against vectors in full, by what full text adds, in this process."""
     measure_codes(
@@ -134,7 +136,7 @@ def codes(data: Path, questions: int | None, engine: str, report: bool) -> None:
 @click.option("--offline", is_flag=True,
               help="Search in this process with the services' own code, without a stack; takes minutes.")
 @click.option("--fit", "fitted", is_flag=True, help="Fit the weights and print them, instead of a report.")
-@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 @system_options
 def refusals(
     data: Path, other: tuple[Path, ...], far: tuple[Path, ...], translated: tuple[tuple[Path, Path], ...],
@@ -165,7 +167,7 @@ def refusals(
 @click.option("--again", is_flag=True, help="Forget what an earlier run came to; without it only what lacks is tried.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the stack keeps its data.")
 @click.option("--engine", default="auto", show_default=True, help="What runs the embedding model.")
-@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 def attacks(
     model: str, attacks_max: int | None, again: bool, data_dir: Path | None, engine: str, report: bool
 ) -> None:
@@ -187,7 +189,7 @@ def attacks(
 @click.option("--part", "parts", type=click.Choice(PARTS), multiple=True, default=PARTS, show_default=True,
               help="Measure this part alone; may be given several times.")
 @resuming_options
-@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 @system_options
 def answers(
     data: Path, questions: int, parts: tuple[str, ...], again: bool, kept_only: bool, report: bool, gateway: str,
@@ -213,7 +215,7 @@ def answers(
               help="Compare so many with one another.")
 @click.option("--model", default="multilingual-e5-small", show_default=True, help="The embedding model.")
 @click.option("--engine", default="auto", show_default=True, help="What runs it, as SOURCIER_EMBED_ENGINE names it.")
-@click.option("--report/--no-report", default=True, help="Write the table into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the table into docs/measured/history/quality.md.")
 def faq(data: Path, questions: int, model: str, engine: str, report: bool) -> None:
     """Measure which questions come close to one of an FAQ: what SOURCIER_GATEWAY_FAQ_SOURCE_SIMILARITY lets in."""
     measure_closeness(
@@ -241,7 +243,7 @@ class _Names(click.ParamType[list[str]]):
 @click.option("--only", type=_Names(), default=EVERYTHING, show_default=True, help="Run these alone.")
 @click.option("--data-root", type=click.Path(path_type=Path, file_okay=False), default=SHARED_DATA, show_default=True,
               help="The folder with retrieval/ and documents/.")
-@click.option("--report/--no-report", default=False, help="Write complete runs into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=False, help="Write complete runs into docs/measured/history/quality.md.")
 @click.option("--list", "listed", is_flag=True, help="Show the names, and how long each takes.")
 def several(only: list[str], data_root: Path, report: bool, listed: bool) -> None:
     """Run several evaluations, one after the other, and compare what they found with eval/baseline.json."""
@@ -262,7 +264,7 @@ def check_gates(record: bool) -> None:
 @click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
               help="A folder with a retrieval set.")
 @click.option("--questions", type=click.IntRange(min=1), default=200, show_default=True, help="Ask so many.")
-@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 @system_options
 def latency(data: Path, questions: int, report: bool, gateway: str, data_dir: Path | None, engine: str) -> None:
     """Measure what each stage of a search takes and what re-ranking adds; leave the machine idle meanwhile."""
@@ -285,7 +287,7 @@ def latency(data: Path, questions: int, report: bool, gateway: str, data_dir: Pa
 @click.option("--sources", type=click.IntRange(1, 20), default=1, show_default=True,
               help="Passages in the judge's prompt.")
 @click.option("--label", default="", help="Keep what judge and entailment model say apart, under this name.")
-@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 @system_options
 def sentences(
     data: Path, per_kind: int, judge: bool, entailment: bool, sources: int, label: str, report: bool, gateway: str,
@@ -314,7 +316,7 @@ def sentences(
               help="Ask about so many, each with its passage and without.")
 @click.option("--sources", type=click.IntRange(1, 20), default=1, show_default=True,
               help="Passages in the judge's prompt.")
-@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 @system_options
 def answerable(
     data: Path, questions: int, sources: int, report: bool, gateway: str, data_dir: Path | None, engine: str
@@ -331,7 +333,7 @@ def answerable(
 @main.command(name="tools")
 @click.option("--questions", type=click.IntRange(min=1), help="Ask so many of the demo's; all when left out.")
 @resuming_options
-@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 @system_options
 def tool_calls(
     questions: int | None, again: bool, kept_only: bool, report: bool, gateway: str, data_dir: Path | None, engine: str
@@ -347,7 +349,7 @@ def tool_calls(
 @main.command()
 @click.option("--questions", type=click.IntRange(min=1), help="Ask so many of the demo's; all when left out.")
 @resuming_options
-@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 @system_options
 def analyses(
     questions: int | None, again: bool, kept_only: bool, report: bool, gateway: str, data_dir: Path | None, engine: str
@@ -362,7 +364,7 @@ def analyses(
 
 @main.command()
 @click.argument("documents", type=click.Path(path_type=Path, exists=True, dir_okay=False), nargs=-1, required=True)
-@click.option("--report/--no-report", default=True, help="Write the figures into docs/QUALITY.md.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 @system_options
 def enriching(
     documents: tuple[Path, ...], report: bool, gateway: str, data_dir: Path | None, engine: str
@@ -376,8 +378,8 @@ def enriching(
 
 @main.command(name="plot")
 def draw() -> None:
-    """Draw retrieval by mode from the tables of docs/QUALITY.md."""
-    click.echo(f"written: {plot_retrieval(DOCUMENT).relative_to(DOCUMENT.parents[1])}")
+    """Draw retrieval by mode from the tables of docs/measured/history/quality.md."""
+    click.echo(f"written: {plot_retrieval(DOCUMENT).relative_to(MEASURED.parents[1])}")
 
 
 def _command() -> str:

@@ -5,7 +5,7 @@
 Runs a stack, works it with one client and then with several, and writes a page with the time by stage, the processor
 time by process and what the processes were doing, with a flame graph for each service. `--before` names the
 `profile.json` of an earlier run to compare with, and `--publish` puts the page into the documentation, too: into
-docs/PERFORMANCE.md, or, on a processor without VNNI, into the page of those.
+docs/measured/history/performance.md, or, on a processor without VNNI, into the history of those.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from bench.profiling.loads import LOADS
 from bench.profiling.profiles import Profile, profile
 from bench.profiling.sampling import shares
 from bench.publishing.figures import day, described, escaped, number
-from bench.publishing.publishing import DOCS, place_of
+from bench.publishing.publishing import address, place_of
 from bench.results import RESULTS, now
+from eval.measured import MEASURED
 from eval.reporting.blocks import markdown_table, write_block
 
 ROWS_MAX = 14
@@ -75,13 +76,12 @@ def main() -> int:
 
 
 def publish(
-    found: Profile, origin: str, before: Figures | None = None, *, on: Mapping[str, Any], docs: Path = DOCS
+    found: Profile, origin: str, before: Figures | None = None, *, on: Mapping[str, Any], docs: Path = MEASURED
 ) -> Path:
-    """Put a profile on the page of such a machine (`bench.environment.machine`), beside its flame graphs; return it."""
+    """Put a profile into the history of such machines (`bench.environment.machine`) and return that page."""
     place = place_of(on)
-    page, folder = docs / place.main, docs / place.plots
-    graphs = {service: str((folder / name).relative_to(page.parent))
-              for service, name in _graphs(found, folder).items()}
+    page, folder = docs / place.history, docs / place.plots
+    graphs = {service: address(folder / name, page=page) for service, name in _graphs(found, folder).items()}
     write_block(page, f"profile-{found.kind}", text(found, origin, graphs, before), title="Performance")
     return page
 

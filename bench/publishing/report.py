@@ -1,7 +1,8 @@
 """Tables and plots of result files: `python -m bench.publishing.report RESULTS.jsonl [MORE.jsonl …] [--publish]`.
 
 Of several files, the latest result of each benchmark counts. The report is written beside the first file; `--publish`
-also puts each benchmark's tables into its page of docs/performance, and all targets into docs/PERFORMANCE.md.
+also puts each benchmark's tables into its history (docs/measured/history), and a line for each benchmark into
+docs/measured/performance.md.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from bench.catalogue import BENCHMARKS
 from bench.publishing import figures, publishing
 from bench.publishing.plots import NoPlots, draw, plots_of
 from bench.results import Outcome, Result, in_order, read
+from eval.measured import outdated
 
 
 def main() -> int:
@@ -42,6 +44,8 @@ def make(paths: Sequence[Path], *, publish: bool = False) -> Path:
     if publish:
         for page in publishing.publish(results):
             print(f"published: {page}", flush=True)
+        if told := outdated():
+            print(told, flush=True)
     return target
 
 

@@ -94,7 +94,7 @@ async def measure_refusals(run: RefusalRun, asker: Asking, *, engine: str, descr
     gates.keep(figures(own, natural, command=run.command) | sample_figures())
     if run.document is not None:
         report.write_block(run.document, "refusals", body)
-        write_curve(run.document.parent / "quality" / "refusals.svg", own)
+        write_curve(run.document.parents[1] / "quality" / "refusals.svg", own)
 
 
 def _situation(row: Mapping[str, Any]) -> Situation:

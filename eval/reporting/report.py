@@ -1,4 +1,4 @@
-"""Turns rankings into figures, and figures into a block of docs/QUALITY.md between two markers."""
+"""Turns rankings into figures, and figures into a block of docs/measured/history/quality.md between two markers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
+
+from eval.measured import HISTORY, outdated
+from eval.reporting import blocks
 from eval.reporting.blocks import (
-    markdown_table as markdown_table,  # handed on: every evaluation writes its block with these
+    markdown_table as markdown_table,  # handed on: every evaluation writes its block with it
 )
-from eval.reporting.blocks import write_block as write_block
 from eval.reporting.provenance import commit, features
 from eval.retrieval.measures import MEASURES, Estimate, estimate, measure
 from eval.retrieval.searching import MODES, Ranking
@@ -69,6 +72,13 @@ def provenance(*, system: str, command: str) -> str:
     """Return the line that says what was measured, where, when and how."""
     now = datetime.now(UTC)
     return f"{now:%d %B %Y} · {system} · {_machine()} · commit {commit()} · `{command}`"
+
+
+def write_block(document: Path, name: str, body: str) -> None:
+    """Put a block into a history, and tell which figures of the page in front have to be written anew."""
+    blocks.write_block(document, name, body, title="Quality: history")
+    if document.parent.name == HISTORY and (told := outdated(document.parents[1])):
+        click.echo(told)
 
 
 def write_summary(path: Path, run: RetrievalFigures, *, system: str) -> None:

@@ -1,4 +1,4 @@
-"""The plot of retrieval by mode, drawn from the tables that docs/QUALITY.md has: no figure is measured for it."""
+"""The plot of retrieval by mode, drawn from the tables of docs/measured/history/quality.md; it measures nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENGINE = "onnxruntime-fp32"
 
 
 def plot_retrieval(document: Path) -> Path:
-    """Write `quality/retrieval.svg` beside the document; raise `ClickException` where it has no table."""
+    """Write `quality/retrieval.svg` beside the history's folder; raise `ClickException` where it has no table."""
     groups: dict[str, dict[str, Bar]] = {}
     for name, dataset, body in _BLOCK.findall(document.read_text("utf-8")):
         rows = {mode: Bar(float(value), float(value) - float(half), float(value) + float(half))
@@ -27,7 +27,7 @@ def plot_retrieval(document: Path) -> Path:
             groups[dataset] = {mode: rows[mode] for mode in NAMES.values()}
     if not groups:
         raise click.ClickException(f"{document} has no table of {ENGINE}; run `python -m eval retrieval` first")
-    path = document.parent / "quality" / "retrieval.svg"
+    path = document.parents[1] / "quality" / "retrieval.svg"
     plots.write_bars(path, title="nDCG@10 by mode, with 95 % intervals", vertical=Axis("nDCG@10", 0.0, 1.0),
                      groups=groups)
     return path

@@ -50,8 +50,8 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("flags", "page", "graph"), [
-    (["avx2", "avx512_vnni"], "PERFORMANCE.md", "performance/profile-query-gateway.svg"),
-    (["avx2"], "performance/without-vnni.md", "without-vnni/profile-query-gateway.svg"),
+    (["avx2", "avx512_vnni"], "history/performance.md", "../performance/profile-query-gateway.svg"),
+    (["avx2"], "history/without-vnni.md", "../performance/without-vnni/profile-query-gateway.svg"),
 ])
 def test_a_profile_is_published_with_the_figures_of_such_processors(
     tmp_path: Path, flags: list[str], page: str, graph: str

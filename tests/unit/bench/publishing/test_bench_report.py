@@ -16,6 +16,7 @@ from bench.publishing.plots import plots_of, slug
 from bench.results import Outcome, Result, Run, read, write_outcome, write_table
 
 ROOT = Path(__file__).parents[4]
+MAIN = "performance.md"
 MACHINE = {"architecture": "x86_64", "cores": 2, "flags": ["avx512_vnni"], "versions": {"python": "3.11.1"},
            "commit": "abc"}
 EARLY = Run(started="2026-11-22T10:00:00Z", machine=MACHINE)
@@ -140,10 +141,11 @@ def test_publishing_replaces_blocks_and_keeps_prose_and_the_targets_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publishing, "draw", lambda plots, folder: None)
-    page, main = tmp_path / "performance" / "embedding.md", tmp_path / "PERFORMANCE.md"
+    page, history, main = (tmp_path / name for name in ("history/embedding.md", "history/performance.md", MAIN))
     page.parent.mkdir()
-    page.write_text("# Embedding\n\nWhat was tried.\n", "utf-8")
-    main.write_text("# Performance\n\n<!-- bench-targets: begin -->\n<!-- bench-targets: end -->\n\nAfter.\n", "utf-8")
+    page.write_text("# Embedding: history\n\nWhat was tried.\n", "utf-8")
+    for target, block in ((history, "bench-targets"), (main, "bench-summary")):
+        target.write_text(f"# Performance\n\n<!-- {block}: begin -->\n<!-- {block}: end -->\n\nAfter.\n", "utf-8")
     failed = Result(benchmark="search", run=EARLY, outcome=Outcome.FAILED, reason="no stack", seconds=4)
     for ours, results in ((2_000.0, [failed]), (4_000.0, [])):
         done = Result(benchmark="embedding", run=LATE, outcome=Outcome.FINISHED, tables=[_table(ours)])
@@ -153,10 +155,12 @@ def test_publishing_replaces_blocks_and_keeps_prose_and_the_targets_of_others(
     assert "What was tried." in text
     assert "4,000" in text
     assert "2,000" not in text
-    assert "![recall by time](embedding-recall-by-time.png)" in text
-    summary = main.read_text("utf-8")
-    assert summary.index("2 of 2 targets reached; benchmarks that failed: 1.") < summary.index("After.")
-    assert "no stack" in summary
+    assert "![recall by time](../performance/embedding-recall-by-time.png)" in text
+    for summary in (main.read_text("utf-8"), history.read_text("utf-8")):
+        assert summary.index("2 of 2 targets reached; benchmarks that failed: 1.") < summary.index("After.")
+        assert "no stack" in summary
+    assert "4.00 ×" in history.read_text("utf-8")
+    assert "4.00" not in main.read_text("utf-8")
 
 
 def test_figures_of_a_processor_without_vnni_are_put_on_a_page_of_their_own(
@@ -171,22 +175,45 @@ def test_figures_of_a_processor_without_vnni_are_put_on_a_page_of_their_own(
     )
     written = publishing.publish([usual, without], docs=tmp_path)
     assert [str(page.relative_to(tmp_path)) for page in written] == [
-        "performance/embedding.md", "PERFORMANCE.md", "performance/without-vnni.md"
+        "history/embedding.md", "history/performance.md", MAIN, "history/without-vnni.md",
+        "performance/without-vnni.md",
     ]
     assert drawn == [tmp_path / "performance", tmp_path / "performance" / "without-vnni"]
-    summary, page = ((tmp_path / name).read_text("utf-8") for name in ("PERFORMANCE.md", "performance/without-vnni.md"))
-    assert "2 of 2 targets reached." in summary
-    assert "[embedding](performance/embedding.md)" in summary
-    assert "1 of 2 targets reached." in page
-    assert "![recall by time](without-vnni/embedding-recall-by-time.png)" in page
-    assert "2,000" not in (tmp_path / "performance" / "embedding.md").read_text("utf-8")
+    usual_page, older_page, older_history, usual_history = (
+        (tmp_path / name).read_text("utf-8")
+        for name in (MAIN, "performance/without-vnni.md", "history/without-vnni.md", "history/embedding.md")
+    )
+    assert "2 of 2 targets reached." in usual_page
+    assert "| [embedding](performance/embedding.md) | 22 November 2026 | 2 of 2 |  |" in usual_page
+    assert "1 of 2 targets reached. [All of them](../history/without-vnni.md)" in older_page
+    missed = "embedding: ours \\| default / theirs: 2.00 ×, target ≥ 3 ×"
+    assert f"| embedding | 22 November 2026 | 1 of 2 | {missed} |" in older_page
+    assert "![recall by time](../performance/without-vnni/embedding-recall-by-time.png)" in older_history
+    assert "2,000" not in usual_history
+
+
+def test_no_run_makes_the_page_of_all_benchmarks_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "draw", lambda plots, folder: None)
+    table = _table(1_000)
+    for number in range(50):
+        table.add(f"contestant {number}", 9_000)
+        table.limit(f"contestant {number}", at_most=2_000)
+    missed = Result(benchmark="embedding", run=LATE, outcome=Outcome.FINISHED, tables=[table])
+    failed = Result(benchmark="search", run=LATE, outcome=Outcome.FAILED, reason="no stack " * 1_000, seconds=4)
+    publishing.publish([missed, failed], docs=tmp_path)
+    page = (tmp_path / MAIN).read_text("utf-8")
+    assert "| 1 of 52 | embedding: ours \\| default / theirs: 1.00 ×, target ≥ 3 ×; embedding: contestant 0: " in page
+    assert "; 48 more |" in page
+    assert "| Failed after 4 s: no stack no stack" in page
+    assert len(page) < 1_000
+    assert "contestant 49" in (tmp_path / "history" / "performance.md").read_text("utf-8")
 
 
 def test_an_interrupted_run_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "draw", lambda plots, folder: None)
     half = Result(benchmark="embedding", run=LATE, outcome=Outcome.INTERRUPTED, tables=[_table(9_000)])
     publishing.publish([half], docs=tmp_path)
-    assert not (tmp_path / "performance" / "embedding.md").exists()
+    assert list(tmp_path.rglob("*.md")) == []
 
 
 def test_plots_have_names_of_their_own_and_always_the_same() -> None:
@@ -205,5 +232,5 @@ def test_the_documentation_names_benchmarks_that_there_are() -> None:
 
 
 def test_every_page_can_be_reached() -> None:
-    overview = (ROOT / "docs" / "PERFORMANCE.md").read_text("utf-8")
+    overview = (publishing.MEASURED / MAIN).read_text("utf-8")
     assert [each.page for each in BENCHMARKS.values() if f"(performance/{each.page}.md)" not in overview] == []

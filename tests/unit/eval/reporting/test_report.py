@@ -35,7 +35,7 @@ def test_a_question_that_was_not_asked_is_an_error_and_not_a_smaller_mean() -> N
 
 
 def test_a_block_is_replaced_and_what_stands_around_it_stays(tmp_path: Path) -> None:
-    document = tmp_path / "QUALITY.md"
+    document = tmp_path / "quality.md"
     document.write_text("# Quality\n\nBefore.\n", "utf-8")
     report.write_block(document, "one", r"first \1")
     report.write_block(document, "two", "other")
