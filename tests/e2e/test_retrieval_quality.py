@@ -1,6 +1,7 @@
 """A gate on quality: a part of a French test set through the running services, without the language model.
 
-Fewer passages than the whole set make it easier, so the limits are of this part; docs/QUALITY.md has the whole.
+Fewer passages than the whole set make it easier, so the limits are of this part; docs/measured/quality.md has the
+whole.
 """
 
 from __future__ import annotations

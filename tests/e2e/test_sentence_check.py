@@ -1,7 +1,8 @@
 """A gate on the check of answers' sentences: a sample of each kind through real embed and rerank services.
 
 With 120 sentences a kind, of which the reporting half counts, a share of 95 % has a standard error of 2.8 points: each
-limit is that of the issue less 1.6 of its own standard errors. docs/QUALITY.md has the figures of a larger run.
+limit is that of the issue less 1.6 of its own standard errors. docs/measured/quality.md has the figures of a larger
+run.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ QUESTION_TOKENS_MAX = 40
 """Calibration texts are read as questions, too, cut to their length: the prefix changes what every layer sees."""
 SMOOTHING = 0.8
 """How much of the activations' range is moved into the weights, 0 to 1. NNCF's own 0.95 costs E5 half a percent of
-nDCG@10 that 0.8 does not; at 0.5 it is three percent (docs/performance/embedding.md)."""
+nDCG@10 that 0.8 does not; at 0.5 it is three percent (docs/measured/history/embedding.md)."""
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 OpenVINO runs the static int8 graph fastest on x86-64 with VNNI or AMX. Without them that is slower than fp32 and less
 exact, and onnxruntime runs the same file faster than either; so it does everywhere else. On a GPU onnxruntime runs the
-fp32 file, where its provider is installed (docs/performance/embedding.md has the figures).
+fp32 file, where its provider is installed (docs/measured/history/embedding.md has the figures).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sourcier.services.embed.openvino_engine import OpenVinoEngine
 ON_GPU = "cuda-fp32"
 GPU_BATCH_TOKENS, GPU_STREAMS = 4096, 4
 """While one batch is copied and its vectors are read, the GPU computes others; larger ones were no faster, and keep a
-question waiting for longer (docs/performance/embedding.md)."""
+question waiting for longer (docs/measured/history/embedding.md)."""
 
 
 def open_engine(

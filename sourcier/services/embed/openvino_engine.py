@@ -32,7 +32,7 @@ def precision_hint(flags: frozenset[str]) -> dict[str, str]:
     """Return the precision of what int8 leaves over: OpenVINO's own choice with AMX, float32 without.
 
     OpenVINO takes bfloat16 where the processor has any instruction for it. Without AMX that buys nothing and costs
-    conversions: a twentieth of the speed (docs/performance/embedding.md).
+    conversions: a twentieth of the speed (docs/measured/history/embedding.md).
     """
     return {} if "amx_bf16" in flags else {"INFERENCE_PRECISION_HINT": "f32"}
 

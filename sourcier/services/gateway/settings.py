@@ -59,9 +59,10 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Passages of a lower cosine similarity are left out of results (R1)."""
     answerability_threshold: float = Field(default=0.25, ge=0, le=1)
     """A question that the passages found could answer less well is refused without calling the model (A6); a request
-    may say otherwise. 0 leaves it to the two thresholds below. docs/QUALITY.md has what each value costs."""
+    may say otherwise. 0 leaves it to the two thresholds below. docs/measured/history/quality.md has what each value
+    costs."""
     suppress_duplicates: bool = True
-    """Whether passages that say the same count once; docs/QUALITY.md has what it costs, which is nothing."""
+    """Whether passages that say the same count once; docs/measured/history/quality.md shows that it costs nothing."""
     neighbours: int = Field(default=0, ge=0, le=5)
     """Chunks before and after each passage, of its section, that come with it."""
     neighbour_tokens: int = Field(default=1_000, ge=1, le=8_000)
@@ -79,15 +80,15 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """When the model refuses although a passage has this late-interaction score, the passage is quoted instead."""
     support_threshold: float = Field(default=0.39, ge=-1, le=1)
     """From this score on a passage supports a sentence: the mean of late interaction and of the share of the sentence's
-    words that the passage holds. docs/QUALITY.md has what it keeps and what it stops."""
+    words that the passage holds. docs/measured/quality.md has what it keeps and what it stops."""
     support_vectors_threshold: float = Field(default=0.29, ge=-1, le=1)
     """The same for late interaction alone, where sentence and passage are in different languages."""
     support_share_threshold: float = Field(default=0.4, ge=0, le=1)
     """The same for the share of words alone, where late interaction is not available."""
     judge: Literal["off", "auto", "on"] = "auto"
     """Whether the language model, asked as a judge, has to confirm each sentence that the wording supports; `auto` asks
-    it while a verdict takes `judge_cheap_seconds` at the median. A request may say otherwise. docs/QUALITY.md has what
-    it catches."""
+    it while a verdict takes `judge_cheap_seconds` at the median. A request may say otherwise.
+    docs/measured/quality.md has what it catches."""
     judge_threshold: float = Field(default=0.2, ge=0, le=1)
     """Least probability of yes that confirms a sentence. It belongs to a model, this one to
     qwen2.5-coder-1.5b-instruct; `python -m eval sentences --judge` prints that of another one."""

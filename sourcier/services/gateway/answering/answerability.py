@@ -2,7 +2,7 @@
 
 Two logistic regressions over a few signs of the search: whether the passages are about what is asked, and whether they
 hold the answer; the less likely decides. No sign has a negative weight: more of it never makes an answer less likely.
-`python -m eval refusals --fit` made the weights, docs/QUALITY.md has what they are worth (docs/adr/0015).
+`python -m eval refusals --fit` made the weights, docs/measured/quality.md has what they are worth (docs/adr/0015).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Whether a passage supports a sentence, as far as wording, figures, names and negations tell.
 
-A high score says that the passage uses the sentence's wording, never that it proves it: a name or a number swapped for
-another of the same passage goes unseen (docs/QUALITY.md has what each rule catches, and what none does).
+A high score says that the passage uses the sentence's wording, never that it proves it. A negation left out goes
+unseen, and so does a name or a number swapped for another of the same passage (docs/measured/quality.md has what each
+rule catches, and what none does).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Sentences of a document that give orders to a language model, found by what such orders have in common (A11).
 
 A document informs its readers; it has no business telling a model what to answer. Orders are left out of prompts, and
-nothing that an answer says rests on them. What this costs honest documents is in docs/QUALITY.md (Attacks).
+nothing that an answer says rests on them. What this costs honest documents is in docs/measured/history/quality.md
+(Attacks).
 """
 
 from __future__ import annotations

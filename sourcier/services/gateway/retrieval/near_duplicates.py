@@ -3,7 +3,7 @@
 Two passages say the same when every word of the one stands in the other, in the same order, but for spelling, line
 breaks and words that carry nothing. A short one means what its title and headings make of it, so those must agree, too.
 A cosine cannot tell that: it is as close to the same sentence about another year, another person, or with a negation
-more (docs/QUALITY.md has the comparison).
+more (docs/measured/history/quality.md has the comparison).
 """
 
 from __future__ import annotations

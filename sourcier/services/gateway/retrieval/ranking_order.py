@@ -9,7 +9,7 @@ from sourcier.services.index.search.search import SearchResult
 
 LEXICAL_WEIGHT = 0.05
 """What the best full-text score adds to a re-ranking score. Late interaction forgets exact words that are rare, which
-BM25 counts; docs/QUALITY.md has the gain. Beside a cross-encoder's logits it settles ties and no more."""
+BM25 counts; docs/measured/quality.md has the gain. Beside a cross-encoder's logits it settles ties and no more."""
 LEXICAL_POWER = 2.0
 """Of the others' score as a share of the best: a passage with half of it holds other words of the question, or commoner
 ones, which late interaction tells better. With codes of one bit this takes back part of what they lose."""

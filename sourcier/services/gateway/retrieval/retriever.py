@@ -41,7 +41,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CANDIDATE_HEADS = 3
-"""First places of dense and of full-text search that are re-ranked in any case; docs/QUALITY.md has what it brings."""
+"""First places of dense and of full-text search that are re-ranked in any case (docs/measured/history/quality.md has
+what it brings)."""
 
 CANDIDATES_MAX = 100
 """Looked at in all, where so many say the same that fewer than asked for would be left."""

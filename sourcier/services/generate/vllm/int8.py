@@ -3,7 +3,8 @@
 vLLM 0.32 has oneDNN multiply. Without VNNI that packs the weights anew at each call, which takes twenty times the
 product of one token, and adds pairs of products up in 16 bits, which overflow. FBGEMM, which comes with torch 2.13,
 packs them once. It adds up the same pairs, so each channel's weights are made as much smaller as its largest pair asks,
-and nothing overflows (docs/performance/generation.md has the figures). Imported by vLLM's core process alone.
+and nothing overflows (docs/measured/history/generation.md has the figures). Imported by vLLM's core process
+alone.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ BFLOAT16_FLAGS = frozenset({"amx_bf16", "bf16"})
 AVX512_BFLOAT16 = "avx512_bf16"
 AVX512_BFLOAT16_IS_FASTER = frozenset({"AuthenticAMD"})
 """Whose AVX512-BF16 multiplies faster than float32. Intel's does not: vLLM's bfloat16 took 7 s there for a prompt that
-float32 read in 4.3 (docs/performance/generation.md has both)."""
+float32 read in 4.3 (docs/measured/history/generation.md has both)."""
 
 
 def fastest_dtype(flags: frozenset[str], *, vendor: str) -> str:

@@ -29,7 +29,8 @@ at the widest takes 0.05 and finds 93 % of the ten closest (a tenth of a million
 PLACED, DEPTH = 10, 10
 """Under filters the `PLACED`th passage has to be within the first `DEPTH`th of what was looked at. Of a million, 98 %
 of the ten closest were found where it was among the first 15 of 1,000, 89 % where it was about the 90th, 59 % where it
-was about the 500th: what lies deeper is in parts of the graph that a search never comes to (docs/performance/scale.md).
+was about the 500th: what lies deeper is in parts of the graph that a search never comes to
+(docs/measured/history/scale.md).
 """
 EXACT_FAR_ROWS_MAX = 500_000
 """So many are scanned exactly where what meets the filters lies far from the question: some 0.4 s."""

@@ -30,7 +30,8 @@ LOAD_DOCUMENTS_MIN = 100
 HNSW_LINKS = 16
 HNSW_BUILD_CANDIDATES = 200
 """Where a collection has hundreds of passages about one thing, 64 link these with one another and with little else: of
-a million such vectors, 300 candidates held 80 % of the ten closest then, and 90 % with 200 (docs/performance/scale.md).
+a million such vectors, 300 candidates held 80 % of the ten closest then, and 90 % with 200
+(docs/measured/performance/scale.md).
 """
 
 BUILD_MEMORY_BYTES_MAX = 2 * 1024**3
