@@ -12,7 +12,7 @@ from eval.reporting import blocks, report
 
 pytestmark = pytest.mark.unit
 
-BYTES_MAX, LINES_MAX = 12_000, 150
+BYTES_MAX, LINES_MAX = 12_000, 140
 """Two screens. What is longer belongs into the page's history, or into the ADR that it led to."""
 IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
