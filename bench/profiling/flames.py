@@ -55,7 +55,7 @@ def _draw(name: str, box: _Box, total: int, left: int, depth: int, shapes: list[
     if box.count < SHARE_MIN * total:
         return max(depth - 1, 0)
     x, width, y = WIDTH * left / total, WIDTH * box.count / total, TOP + ROW * depth
-    colours = OURS if owner(name).startswith(("services.", "sourcier.")) else LIBRARIES
+    colours = OURS if owner(name).startswith("sourcier.") else LIBRARIES
     colour = colours[zlib.crc32(name.encode()) % len(colours)]
     text = _fitting(name, width)
     label = f'<text x="{x + 3:.1f}" y="{y + 12}">{escape(text)}</text>' if text else ""

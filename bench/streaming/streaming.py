@@ -42,7 +42,7 @@ SLOW_ROUNDS, SLOW_ROUNDS_QUICK = 9, 1
 """Of each kind, shorter than the others: one pause of the machine decides the p99 of the round that it falls into, and
 the median of two rounds is their mean."""
 OLDER_POLLER = {"GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener"}
-"""What our services set for themselves (sourcier/services/chassis/__init__.py); the bare relay is as it comes."""
+"""What our services set for themselves (sourcier/services/__init__.py); the bare relay is as it comes."""
 GATHERED = (1_000_000, 11_000, 8_000, 6_500, 5_000)
 """Messages a second from which on the generate service gathers tokens; the first is never reached."""
 

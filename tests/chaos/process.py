@@ -36,8 +36,8 @@ def main() -> None:
         measure_lag(Path(options["lag_folder"]) / f"{service}-lag.json")
     if options.get("broken"):
         broken.BREAKS[options["broken"]](service)
-    sys.argv = [f"services.{service}"]
-    runpy.run_module(f"services.{service}", run_name="__main__")
+    sys.argv = [f"sourcier.services.{service}"]
+    runpy.run_module(f"sourcier.services.{service}", run_name="__main__")
 
 
 def shorten_waits(service: str, *, ack_wait_seconds: float) -> None:

@@ -45,7 +45,7 @@ def known() -> set[str]:
         for name in re.findall(r'"(SOURCIER_[A-Z0-9_]+)"', path.read_text("utf-8"))
     }
     measuring = {
-        name for path in (ROOT / "bench").glob("*.py")
+        name for path in (ROOT / "bench").rglob("*.py")
         for name in re.findall(r'"(SOURCIER_BENCH_[A-Z0-9_]+)"', path.read_text("utf-8"))
     }
     return own.union(measuring, *map(variables, (*SERVICES.values(), StackSettings)))

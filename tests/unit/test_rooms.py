@@ -28,8 +28,8 @@ def test_a_room_has_few_modules_and_says_what_it_is_for(room: Path) -> None:
 
 
 def test_the_architecture_page_tells_the_folders_that_there_are() -> None:
-    done = subprocess.run([sys.executable, ROOT / "requirements" / "tree.py", "--check"], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([sys.executable, ROOT / "requirements" / "tree.py", "--check"], capture_output=True,
+                          text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

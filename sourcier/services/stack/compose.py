@@ -181,7 +181,7 @@ def _service(
     return Service(ServiceSettings(
         name=name, interpreter=_interpreter("generate" if loads_model else "services"),
         port=port, log=settings.folder / "logs" / f"{name}.log",
-        arguments=("-m", f"services.{_service_of(name)}"), import_root=REPOSITORY, environment=environment,
+        arguments=("-m", f"sourcier.services.{_service_of(name)}"), import_root=REPOSITORY, environment=environment,
         service=_service_of(name), variables=variables,
         start_seconds_max=MODEL_START_SECONDS_MAX if loads_model else 120.0,
     ))

@@ -16,8 +16,8 @@ from sourcier.services.chassis.telemetry import JsonFormatter, LineFormatter, re
 
 
 def record(message: str, *args: object, **extra: object) -> logging.LogRecord:
-    made = logging.getLogger("services.probe").makeRecord(
-        "services.probe", logging.WARNING, __file__, 1, message, args, None, extra=extra
+    made = logging.getLogger("sourcier.services.probe").makeRecord(
+        "sourcier.services.probe", logging.WARNING, __file__, 1, message, args, None, extra=extra
     )
     made.created, made.msecs = 1_700_000_000.042, 42
     return made
@@ -27,7 +27,7 @@ def test_a_json_line_holds_time_level_service_and_the_records_own_fields() -> No
     with telemetry.request("ask-1"):
         entry = json.loads(JsonFormatter("embed").format(record("%d texts", 3, subject="a.b", tokens=7)))
     assert entry == {
-        "time": "2023-11-14T22:13:20.042Z", "level": "WARNING", "service": "embed", "logger": "services.probe",
+        "time": "2023-11-14T22:13:20.042Z", "level": "WARNING", "service": "embed", "logger": "sourcier.services.probe",
         "message": "3 texts", "request_id": "ask-1", "subject": "a.b", "tokens": 7,
     }
 
@@ -107,8 +107,8 @@ def test_logging_is_configured_once_however_often(capsys: pytest.CaptureFixture[
     try:
         for _ in range(2):
             telemetry.configure_logging(service="probe", level="INFO", log_format="json")
-        logging.getLogger("services.probe").info("ready")
-        logging.getLogger("services.probe").debug("not this")
+        logging.getLogger("sourcier.services.probe").info("ready")
+        logging.getLogger("sourcier.services.probe").debug("not this")
         assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["ready"]
     finally:
         root.handlers[:] = before
