@@ -73,6 +73,8 @@ models: ## Fill the model store: make models [MODELS="name …"].
 
 eval: ## Measure quality through the running services: make eval [DATA=folder] [QUESTIONS=n], or ONLY=name,… or ONLY=all; LIST=1 shows the names.
 	$(if $(and $(ONLY),$(QUESTIONS)),$(error QUESTIONS=$(QUESTIONS) bounds retrieval alone, which is make eval without ONLY; leave one of them out))
+	@# Before the minutes of a first set-up: whether the test set that is measured on is here.
+	$(if $(DATA)$(ONLY)$(call said,$(LIST)),,@$(PYTHON) -m eval.shared_sets retrieval/piaf-shared)
 	@$(INSTALL) services dev export
 	@$(RUN) -m sourcier.models fetch multilingual-e5-small
 	@$(RUN) -m eval $(if $(call said,$(LIST))$(ONLY),several $(if $(call said,$(LIST)),--list,--only "$(ONLY)" $(if $(DATA),--data-root "$(DATA)") $(if $(call said,$(PUBLISH)),--report)),\

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from eval import gates
+from eval import gates, shared_sets
 from eval.answers.analyses import measure_analyses
 from eval.answers.answers import PARTS, AnswerRun, measure_answers
 from eval.answers.faq_closeness import measure_closeness
@@ -17,6 +17,7 @@ from eval.answers.tool_calls import measure_tool_calls
 from eval.attacks.runs import measure_attacks
 from eval.catalogue import EVALUATIONS, EVERYTHING
 from eval.enriching import measure_enriching
+from eval.folder import FOLDER
 from eval.measured import HISTORY, MEASURED
 from eval.refusals.answerability import measure_answerability
 from eval.refusals.refusals import RefusalRun, measure_offline, measure_through
@@ -33,7 +34,6 @@ from eval.several import list_all, run_all
 from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
 from sourcier import SourcierError
 
-SHARED_DATA = Path("..") / "shared" / "data"
 DOCUMENT = MEASURED / HISTORY / "quality.md"
 """Where tables are written; docs/measured/quality.md, which people write, has the figures that matter."""
 
@@ -57,7 +57,7 @@ def system_options(command: Any) -> Any:
 
 
 @main.command()
-@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True, multiple=True,
+@click.option("--data", type=FOLDER, required=True, multiple=True,
               help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv; may be given several times.")
 @click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
 @click.option("--candidates", type=click.IntRange(20, 100), default=DEFAULT_CANDIDATES, show_default=True,
@@ -81,9 +81,6 @@ def retrieval(
             ), system))
 
 
-FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
-
-
 def resuming_options(command: Any) -> Any:
     """Add the options of what goes on where it was cut off."""
     for option in (
@@ -96,8 +93,7 @@ def resuming_options(command: Any) -> Any:
 
 
 @main.command()
-@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
-              help="A folder with a retrieval set.")
+@click.option("--data", type=FOLDER, required=True, help="A folder with a retrieval set.")
 @click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
 @click.option("--model", default="multilingual-e5-small", show_default=True, help="The embedding model.")
 @click.option("--engine", default="auto", show_default=True, help="What runs it, as SOURCIER_EMBED_ENGINE names it.")
@@ -241,8 +237,8 @@ class _Names(click.ParamType[list[str]]):
 
 @main.command()
 @click.option("--only", type=_Names(), default=EVERYTHING, show_default=True, help="Run these alone.")
-@click.option("--data-root", type=click.Path(path_type=Path, file_okay=False), default=SHARED_DATA, show_default=True,
-              help="The folder with retrieval/ and documents/.")
+@click.option("--data-root", type=click.Path(path_type=Path, file_okay=False), default=shared_sets.SHOWN,
+              show_default=True, help="The folder with retrieval/ and documents/.")
 @click.option("--report/--no-report", default=False, help="Write complete runs into docs/measured/history/quality.md.")
 @click.option("--list", "listed", is_flag=True, help="Show the names, and how long each takes.")
 def several(only: list[str], data_root: Path, report: bool, listed: bool) -> None:
@@ -261,8 +257,7 @@ def check_gates(record: bool) -> None:
 
 
 @main.command()
-@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
-              help="A folder with a retrieval set.")
+@click.option("--data", type=FOLDER, required=True, help="A folder with a retrieval set.")
 @click.option("--questions", type=click.IntRange(min=1), default=200, show_default=True, help="Ask so many.")
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 @system_options
@@ -276,7 +271,7 @@ def latency(data: Path, questions: int, report: bool, gateway: str, data_dir: Pa
 
 
 @main.command()
-@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
+@click.option("--data", type=FOLDER, required=True,
               help="A folder with a retrieval set whose questions name their answers.")
 @click.option("--per-kind", type=click.IntRange(min=20), default=800, show_default=True,
               help="Sentences of each kind, at most.")
@@ -310,8 +305,7 @@ def sentences(
 
 
 @main.command()
-@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
-              help="A folder with a retrieval set.")
+@click.option("--data", type=FOLDER, required=True, help="A folder with a retrieval set.")
 @click.option("--questions", type=click.IntRange(min=20), default=120, show_default=True,
               help="Ask about so many, each with its passage and without.")
 @click.option("--sources", type=click.IntRange(1, 20), default=1, show_default=True,

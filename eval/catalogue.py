@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval.shared_sets import DOCUMENTS, RETRIEVAL
+
 SETS = ("piaf-shared", "cranfield", "cisi", "xquad-de", "xquad-es", "crpa-tiny")
 FP32 = ("--engine", "onnxruntime-fp32")
+_FOLDERS = {"sets": RETRIEVAL, "documents": DOCUMENTS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +29,14 @@ class Evaluation:
 
     def command(self, data: Path, *, report: bool) -> list[str]:
         """Return what follows `python -m eval`, for a folder of data."""
-        folders = {"sets": data / "retrieval", "documents": data / "documents"}
+        folders = {name: data / folder for name, folder in _FOLDERS.items()}
         return [*(each.format(**folders) for each in self.arguments), *(() if report else ("--no-report",))]
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Return what it reads of a folder of data, each once, for example `retrieval/piaf-shared`."""
+        found = (re.fullmatch(r"{(\w+)}/(.+)", each) for each in self.arguments)
+        return tuple(dict.fromkeys(f"{_FOLDERS[each[1]]}/{each[2]}" for each in found if each))
 
 
 def _data(*names: str, option: str = "--data") -> tuple[str, ...]:

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
-from eval import gates
+from eval import gates, shared_sets
 from eval.catalogue import EVALUATIONS, Evaluation
 
 ROOT = Path(__file__).parents[1]
@@ -24,11 +24,10 @@ STOP_SECONDS_MAX = 120.0
 def run_all(names: Sequence[str], *, data: Path, report: bool) -> None:
     """Run evaluations in order; one that fails keeps no other from running.
 
-    Raise `ClickException` at the end where one failed or a figure fell.
+    Raise `ClickException` at once where data is absent, or at the end where one failed or a figure fell.
     """
-    if not (data / "retrieval").is_dir():
-        raise click.ClickException(f"{data} holds no folder retrieval: name the folder with the data by --data-root")
     chosen = {name: EVALUATIONS[name] for name in names}
+    _require(chosen, data)
     click.echo(f"{len(chosen)} evaluations, about {sum(each.minutes for each in chosen.values())} min on two cores")
     failed = []
     for number, (name, evaluation) in enumerate(chosen.items(), start=1):
@@ -41,6 +40,17 @@ def run_all(names: Sequence[str], *, data: Path, report: bool) -> None:
         raise click.ClickException(f"{len(failed)} of {len(chosen)} evaluations failed: {', '.join(failed)}")
     click.echo("")
     gates.check(record=False)
+
+
+def _require(chosen: Mapping[str, Evaluation], data: Path) -> None:
+    absent = [name for name in dict.fromkeys(name for each in chosen.values() for name in each.wanted)
+              if shared_sets.find(name, root=data) is None]
+    if absent:
+        without = ", ".join(name for name, each in EVALUATIONS.items() if not each.wanted)
+        raise click.ClickException(
+            f"{shared_sets.absent(*absent, root=data)}; --data-root (make: DATA=folder) names another folder"
+            f"{f', and {without} need none' if without else ''}"
+        )
 
 
 def list_all() -> str:

@@ -39,6 +39,18 @@ def test_what_is_planned_names_no_variable_of_the_shell() -> None:
     assert (planned.returncode, "id" in planned.stdout.splitlines()[-1]) == (0, False)
 
 
+def test_an_evaluation_without_its_set_ends_before_anything_is_installed(tmp_path: Path) -> None:
+    record, python = tmp_path / "record", tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@" >> {record}\n[ "$2" != eval.shared_sets ]\n')
+    python.chmod(0o755)
+    assert make("-s", "eval", f"PYTHON={python}", f"RUN={python}").returncode != 0
+    assert record.read_text() == "-m eval.shared_sets retrieval/piaf-shared\n"
+    for given in ("DATA=mine", "ONLY=attacks", "LIST=1"):
+        record.unlink()
+        assert make("-s", "eval", f"PYTHON={python}", f"RUN={python}", given).returncode == 0
+        assert "eval.shared_sets" not in record.read_text()
+
+
 @pytest.mark.parametrize("base", ["nope", "", '"; touch pwned; "'])
 def test_a_base_that_is_no_commit_is_an_error(base: str) -> None:
     done = make("breaking", "INSTALL=true", "ENVIRONMENT=/nonexistent", f"BASE={base}")

@@ -17,9 +17,9 @@ from eval.gates import Figure
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    for name in ("piaf-shared", "cranfield", "cisi", "xquad-de", "xquad-es", "crpa-tiny"):
-        (tmp_path / "retrieval" / name).mkdir(parents=True)
-    (tmp_path / "documents" / "service-public-fiches").mkdir(parents=True)
+    for name in dict.fromkeys(name for each in EVALUATIONS.values() for name in each.wanted):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "corpus.jsonl").touch()
     return tmp_path
 
 
@@ -70,11 +70,34 @@ def test_an_evaluation_runs_in_a_process_whose_code_is_told(monkeypatch: pytest.
 @pytest.mark.parametrize(("asked", "said"), [
     (["--only", "atacks"], "unknown: atacks; the evaluations are all, retrieval"),
     (["--only", ","], "unknown: nothing named"),
-    (["--data-root", "nowhere"], "nowhere holds no folder retrieval"),
+    (["--data-root", "nowhere"], "nowhere does not hold retrieval/piaf-shared, retrieval/cranfield, "),
+    (["--data-root", "nowhere"], "and attacks, attacks-real, tools, analyses need none"),
+    (["--data-root", "nowhere", "--only", "codes"], "nowhere does not hold retrieval/piaf-shared (questions on French"),
 ])
 def test_what_is_asked_wrongly_is_told_with_the_way_out(asked: list[str], said: str) -> None:
     result = CliRunner().invoke(commands.main, ["several", *asked])
     assert result.exit_code != 0
+    assert said in result.output
+
+
+def test_what_needs_no_data_runs_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gates, "FIGURES", tmp_path / "figures.json")
+    monkeypatch.setattr(gates, "BASELINE", tmp_path / "baseline.json")
+    for path in (gates.BASELINE, gates.FIGURES):
+        gates.keep({"recall": Figure(value=0.9, low=0.88, high=0.92, count=100)}, path=path)
+    started: list[list[str]] = []
+    monkeypatch.setattr(several, "_run", lambda arguments: started.append(arguments) or 0)
+    several.run_all(["attacks"], data=tmp_path / "absent", report=False)
+    assert started == [["attacks", "--no-report"]]
+
+
+@pytest.mark.parametrize(("folder", "said"), [
+    ("retrieval/cisi", "does not hold retrieval/cisi (abstracts on libraries, http"),
+    ("mine", "is no folder; a retrieval set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv"),
+])
+def test_a_folder_that_is_not_there_is_told_with_what_belongs_there(tmp_path: Path, folder: str, said: str) -> None:
+    result = CliRunner().invoke(commands.main, ["retrieval", "--data", str(tmp_path / folder)])
+    assert result.exit_code == 2
     assert said in result.output
 
 
