@@ -1,28 +1,31 @@
-"""The texts to measure on: French passages from the data sets beside the checkout, else from the demo's handbook."""
+"""The texts to measure on: French passages and sheets that others made, else texts of the project's own."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import math
 import random
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 
+from eval import own_texts, shared_sets
+
 ROOT = Path(__file__).parents[1]
-SHARED = ROOT.parent / "shared" / "data"
 SEED = 7
 WORDS_MEDIAN, WORDS_SIGMA, WORDS_MIN, WORDS_MAX = 40, 1.0, 4, 280
 
 
 def passages(count: int) -> tuple[list[str], str]:
     """Return passages and where they come from."""
-    corpus = SHARED / "retrieval" / "piaf-shared" / "corpus.jsonl"
-    if corpus.is_file():
-        texts = [json.loads(line)["text"] for line in corpus.read_text("utf-8").splitlines()]
-        random.Random(SEED).shuffle(texts)
-        return [texts[number % len(texts)] for number in range(count)], "piaf-shared"
-    sources = sorted((ROOT / "demo" / "sources").iterdir())
-    paragraphs = [part for source in sources for part in source.read_text("utf-8").split("\n\n") if len(part) > 80]
-    return [f"{number} {paragraphs[number % len(paragraphs)]}" for number in range(count)], "demo handbook"
+    piaf = shared_sets.find(shared_sets.PIAF)
+    if piaf is None:
+        return own_texts.passages(count), own_texts.NAME
+    texts = [json.loads(line)["text"] for line in (piaf / "corpus.jsonl").read_text("utf-8").splitlines()]
+    random.Random(SEED).shuffle(texts)
+    return [texts[number % len(texts)] for number in range(count)], piaf.name
 
 
 def long_tailed(count: int) -> tuple[list[str], str]:
@@ -46,18 +49,24 @@ def long_tailed(count: int) -> tuple[list[str], str]:
 
 def questions(count: int) -> list[str]:
     """Return questions, each different."""
-    queries = SHARED / "retrieval" / "piaf-shared" / "queries.jsonl"
-    if queries.is_file():
-        found = [json.loads(line)["text"] for line in queries.read_text("utf-8").splitlines()]
-        random.Random(SEED).shuffle(found)
-        return found[:count]
-    asked = json.loads((ROOT / "demo" / "questions.json").read_text("utf-8"))["answerable"]
-    return [f"{asked[number % len(asked)]['question']} ({number})" for number in range(count)]
+    piaf = shared_sets.find(shared_sets.PIAF)
+    if piaf is None:
+        return own_texts.questions(count)
+    found = [json.loads(line)["text"] for line in (piaf / "queries.jsonl").read_text("utf-8").splitlines()]
+    random.Random(SEED).shuffle(found)
+    return found[:count]
 
 
 def sheets() -> tuple[list[Path], str]:
-    """Return files to ingest and where they come from."""
-    folder = SHARED / "documents" / "service-public-fiches"
-    if folder.is_dir():
-        return sorted(folder.glob("*.txt")), "service-public-fiches"
-    return sorted((ROOT / "demo" / "documents").iterdir()), "demo handbook"
+    """Return text files to ingest, in UTF-8, and where they come from."""
+    folder = shared_sets.find(shared_sets.SHEETS)
+    files = sorted(folder.glob("*.txt")) if folder else []
+    return (files, files[0].parent.name) if files else (_own_sheets(), own_texts.NAME)
+
+
+@cache
+def _own_sheets() -> list[Path]:
+    """Write them into a folder that goes when the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="sourcier-sheets-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return own_texts.write_sheets(folder)

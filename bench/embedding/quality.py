@@ -21,7 +21,8 @@ from bench.generation.settings import holds_facts
 from bench.measuring import Table
 from bench.peers.embedding import built
 from bench.stored_models import model_store
-from bench.texts import ROOT, SHARED
+from bench.texts import ROOT
+from eval import shared_sets
 from eval.retrieval.measures import ndcg
 from eval.sets.datasets import Dataset, Passage, Question, load
 from sourcier.services.chassis.models.store import Model
@@ -73,9 +74,10 @@ def _measured(dataset: Dataset, model: Model, dynamic: Path | None) -> list[Tabl
 
 
 def _dataset() -> Dataset:
-    """Return the test set beside the checkout, or what the demo's questions ask of the paragraphs of its handbook."""
-    folder = Path(os.environ.get("SOURCIER_BENCH_QUALITY_DIR") or SHARED / "retrieval" / "piaf-shared")
-    if folder.is_dir():
+    """Return the test set that is named or that is here, else the demo's questions on its handbook's paragraphs."""
+    asked_folder = os.environ.get("SOURCIER_BENCH_QUALITY_DIR")
+    folder = Path(asked_folder) if asked_folder else shared_sets.find(shared_sets.PIAF)
+    if folder:
         return load(folder)
     texts = [part for source in sorted((ROOT / "demo" / "sources").iterdir())
              for part in source.read_text("utf-8").split("\n\n")]

@@ -13,15 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.embedding.embedding import MODEL
-from bench.texts import ROOT, SEED, SHARED, questions
+from bench.texts import SEED, questions
+from eval import own_texts, shared_sets
 from eval.retrieval.encoding import OfflineEncoder, TokenRows
 
 FloatArray = npt.NDArray[np.float32]
 
 LANGUAGES = {
     "piaf-shared": "fr", "crpa-tiny": "fr", "service-public-fiches": "fr", "demo": "fr", "cisi": "en",
-    "cranfield": "en", "xquad-es": "es", "xquad-de": "de",
+    "cranfield": "en", "documentation": "en", "xquad-es": "es", "xquad-de": "de",
 }
+SETS = ("piaf-shared", "crpa-tiny", "cisi", "cranfield", "xquad-es", "xquad-de")
+OWN_FRENCH = 400
+"""Passages of the handbook where the sets are absent: more than there are English ones, as among the sets."""
 SHEET_CHARACTERS = 700
 """What a passage cut from a sheet has at least."""
 PASSAGE_CHARACTERS_MAX = 1_200
@@ -63,7 +67,7 @@ class RealTexts:
 
 def real_texts(*, limit: int, kept: Path) -> RealTexts:
     """Read at most `limit` passages, of each set alike, and encode them; what was encoded is kept in a folder."""
-    found = list(_all_passages())
+    found = list(all_passages())
     random.Random(SEED).shuffle(found)
     found = found[:limit]
     encoder = OfflineEncoder(model=MODEL, engine="auto", kept=kept)
@@ -76,18 +80,23 @@ def real_texts(*, limit: int, kept: Path) -> RealTexts:
     )
 
 
-def _all_passages() -> Iterator[RealPassage]:
-    if not SHARED.is_dir():
-        for path in sorted((ROOT / "demo" / "sources").iterdir()):
-            yield from (RealPassage("demo", text) for text in _paragraphs(path.read_text("utf-8")))
-        return
-    for origin in ("piaf-shared", "crpa-tiny", "cisi", "cranfield", "xquad-es", "xquad-de"):
-        for line in (SHARED / "retrieval" / origin / "corpus.jsonl").read_text("utf-8").splitlines():
+def all_passages() -> Iterator[RealPassage]:
+    """Give the passages of the sets and sheets that are here; where none is, texts of the project's own."""
+    found = False
+    for origin in SETS:
+        folder = shared_sets.find(f"{shared_sets.RETRIEVAL}/{origin}")
+        for line in (folder / "corpus.jsonl").read_text("utf-8").splitlines() if folder else ():
             text = str(json.loads(line)["text"]).strip()
             if text:
+                found = True
                 yield RealPassage(origin, text[:PASSAGE_CHARACTERS_MAX])
-    for path in sorted((SHARED / "documents" / "service-public-fiches").glob("*.txt")):
-        yield from (RealPassage("service-public-fiches", text) for text in _paragraphs(path.read_text("utf-8")))
+    sheets = shared_sets.find(shared_sets.SHEETS)
+    for path in sorted(sheets.glob("*.txt")) if sheets else ():
+        found = True
+        yield from (RealPassage(sheets.name, text) for text in _paragraphs(path.read_text("utf-8")))
+    if not found:
+        yield from (RealPassage("demo", text) for text in own_texts.passages(OWN_FRENCH))
+        yield from (RealPassage("documentation", text) for text in own_texts.english())
 
 
 def _paragraphs(text: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from bench.scale.corpus import GrownCorpus
 from bench.scale.inserting import insert
 from bench.scale.loading import LoadedIndex, loaded_index
 from bench.scale.passages import RealTexts, real_texts
-from bench.scale.searching import CLIENTS, FILTERS, Searches, by_size, timed_under_load, under_load
+from bench.scale.searching import CLIENTS, FILTERS, Agreement, Searches, by_size, timed_under_load, under_load
 from bench.scale.server import asked_sizes, scale_server
 from bench.scale.variants import Comparison
 
@@ -60,6 +60,15 @@ class Tables:
     size: Table = field(default_factory=lambda: Table("scale, bytes a chunk", "bytes", higher_is_better=False))
     words: Table = field(default_factory=lambda: Table("scale, distinct lexemes", "lexemes"))
 
+    def keep_agreement(self, name: str, *, dense: Agreement, lexical: Agreement) -> None:
+        """Keep how far searches agree with exact ones; where there was nothing to be found, there is no sample."""
+        for table, key, samples in (
+            (self.recall, name, dense.recall), (self.filled, name, dense.filled), (self.overlap, name, lexical.recall),
+            (self.filled, f"{name}, lexical", lexical.filled),
+        ):
+            if samples:
+                table.samples[key] = samples
+
     def all(self) -> list[Table]:
         """Return the tables that hold anything."""
         found = (self.latency, self.p95, self.recall, self.filled, self.overlap, self.seconds, self.insert, self.size,
@@ -106,11 +115,8 @@ async def _measure(tables: Tables, index: LoadedIndex, real: RealTexts, effort: 
     name = f"{index.loading.size:,} chunks"
     for filtered in FILTERS:
         agreement = await searches.agreement(filtered, questions=effort.questions)
-        tables.recall.samples[f"{name}, {filtered}"] = agreement.recall
-        tables.filled.samples[f"{name}, {filtered}"] = agreement.filled
         lexical = await searches.lexical_agreement(filtered, questions=effort.questions // 5)
-        tables.overlap.samples[f"{name}, {filtered}"] = lexical.recall
-        tables.filled.samples[f"{name}, {filtered}, lexical"] = lexical.filled
+        tables.keep_agreement(f"{name}, {filtered}", dense=agreement, lexical=lexical)
     kinds: dict[str, Callable[[int], Awaitable[object]]] = {"fused": searches.fused}
     for filtered, filters in FILTERS.items():
         kinds[f"dense, {filtered}"] = partial(searches.dense, filters=filters)

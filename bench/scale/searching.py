@@ -24,7 +24,7 @@ LIMIT = 10
 CLIENTS = (1, 4, 16)
 ELSEWHERE = "elsewhere"
 """A filter on documents of another field and language than every question: nothing near a question matches."""
-ELSEWHERE_ORIGINS = ("cranfield",)
+ELSEWHERE_ORIGINS = ("cranfield", "documentation")
 FILTERS: dict[str, Filters] = {
     "no filter": Filters(),
     **{name: Filters(metadata={name: True}) for name in SHARES},
@@ -79,16 +79,18 @@ class Searches:
         )
 
     async def agreement(self, name: str, *, questions: int) -> Agreement:
-        """Compare dense searches with products of all vectors, computed beside the database."""
+        """Compare dense searches with products of all vectors, beside the database; nothing where nothing matches."""
         matching = await self._matching(name)
+        if not matching.any():
+            return Agreement([], [])
         truth = nearest(self.index.vectors, self._real.question_vectors[:questions], matching=matching, limit=LIMIT)
         agreement = Agreement([], [])
         exists = min(LIMIT, int(matching.sum()))
         for question, places in enumerate(truth):
             found = await self.dense(question, FILTERS[name])
             expected = {identifier("chunk", int(place)) for place in places[:exists]}
-            agreement.filled.append(len(found) / max(exists, 1))
-            agreement.recall.append(len(expected & set(found)) / max(exists, 1))
+            agreement.filled.append(len(found) / exists)
+            agreement.recall.append(len(expected & set(found)) / exists)
         return agreement
 
     async def lexical_agreement(self, name: str, *, questions: int) -> Agreement:

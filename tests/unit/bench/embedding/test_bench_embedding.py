@@ -10,6 +10,7 @@ import pytest
 from bench.embedding.embed_client import vectors_of
 from bench.embedding.quality import _dataset
 from bench.texts import WORDS_MAX, WORDS_MIN, long_tailed
+from eval.sets.datasets import DatasetInvalid
 from sourcier.events.v1 import events_pb2
 
 
@@ -38,9 +39,18 @@ def test_vectors_that_came_over_jetstream_are_those_of_their_texts() -> None:
             vectors_of(other, embedded)
 
 
-def test_without_a_test_set_the_handbook_answers_the_demo_s_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.embedding.quality.SHARED", Path("absent"))
+@pytest.mark.usefixtures("sets_absent")
+def test_without_a_test_set_the_handbook_answers_the_demo_s_questions() -> None:
     dataset = _dataset()
     assert dataset.name == "demo handbook"
     assert len(dataset.questions) >= 8
     assert max(len(question.relevant) for question in dataset.questions) <= 3
+
+
+def test_a_test_set_is_taken_where_it_is_here_and_one_that_is_named_must_be(
+    sets_here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _dataset().name == "piaf-shared"
+    monkeypatch.setenv("SOURCIER_BENCH_QUALITY_DIR", str(sets_here / "nowhere"))
+    with pytest.raises(DatasetInvalid, match="nowhere holds no retrieval set"):
+        _dataset()
