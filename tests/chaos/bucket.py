@@ -1,6 +1,7 @@
 """The acceptance run: real files copied into the stack's bucket while all of it is killed, part after part.
 
-The stack is the one a person starts, supervisor, real model and all: nothing is shortened, nothing is replaced.
+The stack is the one a person starts, supervisor, real model and all: nothing is shortened, nothing is replaced. Where
+the files that others made are absent, the project's own in every format take their place.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ import nats.js.errors
 import obstore
 from obstore.store import S3Store
 
+from eval import shared_sets
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.stack import statefile
 from sourcier.services.stack.status import State
-from tests.chaos import checker
+from tests.chaos import checker, own_files
 from tests.chaos.checker import Finding
 from tests.chaos.keeper import REPOSITORY
 from tests.chaos.state import IndexState, read_state, waiting_messages
 from tests.chaos.trial import Outcome
 
-DATA = REPOSITORY.parent / "shared" / "data" / "documents"
 BUCKET = "documents"
 TENANT = "default"
 FILES = 300
@@ -52,7 +53,7 @@ LOOK_SECONDS = 2.0
 
 async def run(folder: Path, *, seed: int, files: int = FILES) -> Outcome:
     """Copy, kill, wait until all is still, and count."""
-    chosen = choose(seed, files)
+    chosen = choose(seed, files, folder=folder / "own")
     faults: Counter[str] = Counter()
     with stack(folder / "stack") as data_dir:
         async with clients(data_dir) as (store, database, jetstream):
@@ -81,11 +82,14 @@ async def run(folder: Path, *, seed: int, files: int = FILES) -> Outcome:
     )
 
 
-def choose(seed: int, count: int) -> list[tuple[str, Path]]:
-    """Return keys and files: the same for a seed."""
-    files = sorted(path for path in DATA.rglob("*") if path.is_file() and path.stat().st_size <= FILE_BYTES_MAX)
+def choose(seed: int, count: int, *, folder: Path) -> list[tuple[str, Path]]:
+    """Return keys and files: the same for a seed; the project's own are written into the folder."""
+    shared = shared_sets.find(shared_sets.DOCUMENTS) or folder
+    files = sorted(path for path in shared.rglob("*") if path.is_file() and path.stat().st_size <= FILE_BYTES_MAX)
+    if not files:
+        shared, files = folder, own_files.write_files(folder, seed=seed, count=count)
     chosen = random.Random(f"files {seed}").sample(files, min(count, len(files)))
-    return [(path.relative_to(DATA).as_posix(), path) for path in chosen]
+    return [(path.relative_to(shared).as_posix(), path) for path in chosen]
 
 
 def check(keys: list[str], state: IndexState, waiting: list[str]) -> list[Finding]:
