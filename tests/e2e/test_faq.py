@@ -11,11 +11,11 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from eval import shared_sets
 from eval.sets import datasets
 from eval.sets.near_misses import NearMiss, near_misses, rewritten
 from eval.system import running_system
@@ -26,8 +26,9 @@ from sourcier.services.chassis.models.store import ModelStore, root_of
 from sourcier.services.embed.encoder import Encoder
 from sourcier.services.embed.engines import open_engine
 from sourcier.services.index.curation.learned_responses import question_key
+from tests.needed_sets import needs
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "piaf-shared"
+DATA = shared_sets.ROOT / shared_sets.PIAF
 ROOT = root_of(os.environ)
 SIMILARITY_MIN = 0.95
 CLOSE_MIN = 200
@@ -40,7 +41,6 @@ logger = logging.getLogger(__name__)
 
 pytestmark = [
     pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(900),
-    pytest.mark.skipif(not DATA.exists(), reason=f"the test set {DATA.name} is not in ../shared/data"),
     pytest.mark.skipif(not (ROOT / "multilingual-e5-small" / "manifest.json").exists(),
                        reason="multilingual-e5-small is not in the model store"),
 ]
@@ -74,6 +74,7 @@ async def test_an_answer_is_gone_once_its_document_has_changed(gateway: str) -> 
         assert [each.entry_id async for each in client.faq_entries(agent="rh", state="flagged")] == [entry.entry_id]
 
 
+@needs(shared_sets.PIAF)
 def test_a_question_with_another_number_or_name_is_never_answered_directly(gateway: str) -> None:
     questions = list({
         question_key(question.text): question.text for question in datasets.load(DATA).questions

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from eval import shared_sets
 from eval.reporting import report
 from eval.retrieval import searching
 from eval.retrieval.searching import Ranking
@@ -21,14 +22,15 @@ from eval.sets.datasets import Dataset
 from eval.system import System, running_system
 from sourcier import Client
 from sourcier.services.chassis.models.store import root_of
+from tests.needed_sets import needs
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "piaf-shared"
+DATA = shared_sets.ROOT / shared_sets.PIAF
 MODEL = root_of(os.environ) / "multilingual-e5-small" / "manifest.json"
 PASSAGES, QUESTIONS = 240, 300
 
 pytestmark = [
     pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(900),
-    pytest.mark.skipif(not DATA.exists(), reason=f"the test set {DATA.name} is not in ../shared/data"),
+    needs(shared_sets.PIAF),
     pytest.mark.skipif(not MODEL.exists(), reason="multilingual-e5-small is not in the model store"),
 ]
 

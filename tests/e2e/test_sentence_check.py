@@ -11,16 +11,17 @@ import asyncio
 import math
 import os
 import statistics
-from pathlib import Path
 
 import pytest
 
+from eval import shared_sets
 from eval.sentences.sentences import GATES, MARKED, check_sample, marked, reported, withheld
 from eval.sets import datasets, handwritten, sentence_sets
 from eval.system import running_system
 from sourcier.services.chassis.models.store import root_of
+from tests.needed_sets import needs
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "piaf-shared"
+DATA = shared_sets.ROOT / shared_sets.PIAF
 MODEL = root_of(os.environ) / "multilingual-e5-small" / "manifest.json"
 PER_KIND = 120
 STANDARD_ERRORS = 1.6
@@ -28,7 +29,7 @@ SECONDS_MEDIAN_MAX = 0.25
 
 pytestmark = [
     pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(900),
-    pytest.mark.skipif(not DATA.exists(), reason=f"the test set {DATA.name} is not here"),
+    needs(shared_sets.PIAF),
     pytest.mark.skipif(not MODEL.exists(), reason="multilingual-e5-small is not in the model store"),
 ]
 

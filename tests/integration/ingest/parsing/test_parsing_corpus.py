@@ -1,4 +1,5 @@
-"""Several hundred real files of every kind: each is read or refused with a reason; none crashes, none hangs."""
+"""Real files of every kind, several hundred where those that others made are here, else the project's own: each is
+read or refused with a reason; none crashes, none hangs."""
 
 from __future__ import annotations
 
@@ -8,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from eval import own_texts, shared_sets
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.stages.sandbox import ParserPool
+from tests.chaos import own_files
 
-CORPUS = Path(__file__).parents[5] / "shared" / "data" / "documents"
+OWN_FILES = 60
 ACCEPTED_MIN = 0.75
 """Share of the files that are read; most others are images, audio, e-mail and scans, refused by name."""
 
@@ -38,10 +41,11 @@ def check(path: Path, document: ParsedDocument) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_every_file_is_read_or_refused_with_a_reason() -> None:
-    files = sorted(path for path in CORPUS.rglob("*") if path.is_file())
-    if not files:
-        pytest.skip("the shared corpus ../shared/data/documents is not here")
+async def test_every_file_is_read_or_refused_with_a_reason(tmp_path: Path) -> None:
+    shared = shared_sets.find(shared_sets.DOCUMENTS)
+    files = sorted(path for path in shared.rglob("*") if path.is_file()) if shared else own_files.write_files(
+        tmp_path, seed=1, count=OWN_FILES
+    )
     async with ParserPool(concurrency=2) as pool:
         outcomes = await asyncio.gather(*(outcome(pool, path) for path in files))
     counts: Counter[str] = Counter()
@@ -58,10 +62,9 @@ async def test_every_file_is_read_or_refused_with_a_reason() -> None:
     assert counts["read"] >= ACCEPTED_MIN * len(files), counts
 
 
-async def test_the_french_sheets_keep_their_titles_and_accents() -> None:
-    sheets = sorted((CORPUS / "service-public-fiches").glob("*.txt"))
-    if not sheets:
-        pytest.skip("the shared corpus ../shared/data/documents is not here")
+async def test_the_french_sheets_keep_their_titles_and_accents(tmp_path: Path) -> None:
+    shared = shared_sets.find(shared_sets.SHEETS)
+    sheets = sorted(shared.glob("*.txt")) if shared else own_texts.write_sheets(tmp_path, 10)
     async with ParserPool(concurrency=2) as pool:
         documents = [await pool.parse(path, filename=path.name) for path in sheets[:10]]
     for path, document in zip(sheets, documents, strict=False):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
+from eval import own_texts, shared_sets
+from eval.sets import handbook
 from sourcier.services.index.language.recognition import detect, recognise
-
-SETS = Path(__file__).parents[5] / "shared" / "data" / "retrieval"
 
 
 @pytest.mark.parametrize(
@@ -51,11 +50,25 @@ def test_a_language_is_recognised_and_only_the_analysers_are_detected(text: str,
      ("xquad-de", "", 0.98)],
 )
 def test_questions_of_whole_sets(name: str, language: str, share_min: float) -> None:
-    path = SETS / name / "queries.jsonl"
-    if not path.exists():
-        pytest.skip(f"the set {name} is not here")
-    texts = [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()]
+    wanted = f"{shared_sets.RETRIEVAL}/{name}"
+    folder = shared_sets.find(wanted)
+    if folder is None:
+        pytest.skip(shared_sets.absent(wanted))
+    texts = [json.loads(line)["text"] for line in (folder / "queries.jsonl").read_text("utf-8").splitlines()]
     assert sum(detect(text) == language for text in texts) >= share_min * len(texts)
+
+
+@pytest.mark.parametrize(("spoken", "language", "share_min"), [
+    ("fr", "fr", 0.95), ("en", "en", 0.95), ("es", "es", 0.9), ("de", "de", 0.9),
+])
+def test_questions_and_passages_of_the_project_s_own(spoken: str, language: str, share_min: float) -> None:
+    texts = [question for question, written in handbook.translated() if written == spoken]
+    if spoken == "fr":
+        texts = [*own_texts.questions(40), *own_texts.passages(100)]
+    elif spoken == "en":
+        texts += own_texts.english()
+    assert len(texts) > 20
+    assert sum(recognise(text) == language for text in texts) >= share_min * len(texts)
 
 
 def test_a_long_text_is_known_by_its_own_words_whatever_it_quotes() -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, quote_plus
 
 import pytest
 
+from eval import shared_sets
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.ingest.buckets import notifications
 from sourcier.services.ingest.buckets.notifications import ObjectEvent, read_notification
+from tests.needed_sets import needs
 
-SAMPLES = Path(__file__).parents[5] / "shared" / "data" / "s3events"
+SAMPLES = shared_sets.ROOT / shared_sets.NOTIFICATIONS
 AWS, POWERTOOLS = "aws-lambda-go/events/testdata", "powertools/tests/events"
 LAMBDA_BUCKET, HASH = "lambda-artifacts-deafc19498e3f2df", "b21b84d653bb07b05b1e6b33684dc11b"
 KEYS = [
@@ -105,7 +106,7 @@ SAMPLE_EVENTS: dict[str, tuple[ObjectEvent, ...] | None] = {
     ),),
 }
 
-requires_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason=f"the shared samples are not at {SAMPLES}")
+requires_samples = needs(shared_sets.NOTIFICATIONS)
 
 
 @requires_samples
