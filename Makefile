@@ -46,7 +46,7 @@ proto: ## Generate the stubs from proto/ into sourcier/.
 	@$(INSTALL) proto
 	@.venv/proto/bin/python requirements/stubs.py
 
-tree: ## Write the tree of folders into docs/ARCHITECTURE.md.
+tree: ## Write the tree of folders into docs/developing/architecture.md.
 	@$(PYTHON) requirements/tree.py
 
 proto-check: ## Prove that the stubs that are checked in are fresh.

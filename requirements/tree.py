@@ -13,10 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = next(
-    (path for path in (ROOT / "docs" / "developing" / "architecture.md", ROOT / "docs" / "ARCHITECTURE.md")
-     if path.exists()), ROOT / "docs" / "ARCHITECTURE.md"
-)
+PAGE = ROOT / "docs" / "developing" / "architecture.md"
 BEGIN, END = "<!-- tree: make tree -->", "<!-- end of tree -->"
 ROOTS = ("sourcier", "eval", "bench")
 STUBS = re.compile(r"sourcier/(embed|events|gateway|generate|ingest|rerank)(/v1)?")

@@ -1,7 +1,8 @@
-"""Every setting that the documentation names exists, and what a service cannot start without is documented."""
+"""Every setting and metric that the documentation names exists; what a service cannot start without is documented."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -18,13 +19,15 @@ from sourcier.services.stack.settings import SERVICE_NAMES, StackSettings
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-OPERATIONS = (ROOT / "docs" / "OPERATIONS.md").read_text("utf-8")
+DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
+INSTALLING = (ROOT / "docs" / "running" / "install.md").read_text("utf-8")
 SERVICES: dict[str, type[BaseSettings]] = {
     "ingest": IngestSettings, "embed": EmbedSettings, "rerank": RerankSettings, "generate": GenerateSettings,
     "gateway": GatewaySettings,
 }
+SERVICES_FOLDER = Path(inspect.getfile(GatewaySettings)).parents[1]
 NAME = re.compile(r"SOURCIER_(?:<SERVICE>_)?[A-Z0-9_]+")
+METRIC = re.compile(r"`(sourcier_[a-z0-9_]+)")
 
 
 def variables(settings: type[BaseSettings], *, required: bool = False) -> set[str]:
@@ -65,9 +68,16 @@ def test_each_setting_that_is_named_exists(document: Path) -> None:
     assert not named - existing - groups
 
 
+def test_each_metric_that_is_named_exists() -> None:
+    named = {name for document in DOCUMENTS for name in METRIC.findall(document.read_text("utf-8"))}
+    code = "\n".join(path.read_text("utf-8") for path in SERVICES_FOLDER.rglob("*.py"))
+    assert len(named) > 20
+    assert {name for name in named if f'"{name}"' not in code} == set()
+
+
 def rows() -> dict[str, list[str]]:
     """Return the table of what each service is told, by service: what it must be, and what else."""
-    _, _, section = OPERATIONS.partition("\n## Elsewhere than on one machine\n")
+    _, _, section = INSTALLING.partition("\n## Each service by itself\n")
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
     return {name: told for name, *told in cells if name in SERVICE_NAMES}
 

@@ -23,7 +23,7 @@ FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
 CPU_BATCH_TOKENS = 1024
-"""What a batch of so many tokens computes stays in a processor's caches (docs/MODELS.md)."""
+"""What a batch of so many tokens computes stays in a processor's caches (docs/developing/models.md)."""
 
 
 @dataclass(frozen=True)

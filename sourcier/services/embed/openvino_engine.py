@@ -52,7 +52,8 @@ class OpenVinoEngine:
     batch_tokens: int = CPU_BATCH_TOKENS
     length_step: int = 16
     """OpenVINO compiles and keeps code for each shape that it meets. With every length a shape of its own, memory grew
-    past 4 GB, and compiling cost a fifth of the speed (docs/MODELS.md); the batcher keeps the numbers of texts few."""
+    past 4 GB, and compiling cost a fifth of the speed (docs/developing/models.md). The batcher keeps the numbers of
+    texts few."""
 
     def __init__(
         self, path: Path, *, name: str, threads: int, streams: int, properties: Mapping[str, str] | None = None,

@@ -25,7 +25,8 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
     """Batches computed at the same time, each on its share of the threads; 0 chooses."""
     batch_tokens_max: int | None = Field(default=None, ge=512, le=65_536)
     """Most tokens of one batch, padding included. Without it 1,024 on a processor, whose caches larger ones leave: with
-    4,096 onnxruntime loses a fifth of its speed, and OpenVINO gains nothing (docs/MODELS.md); 4,096 on a GPU."""
+    4,096 onnxruntime loses a fifth of its speed, and OpenVINO gains nothing (docs/developing/models.md). 4,096 on a
+    GPU."""
     batch_seconds_max: float = Field(default=90.0, ge=1, le=600)
     """Longest time for one batch. Since nothing stops an engine that hangs, the process then ends, non-zero, to be
     started again; the texts of the batch are tried again."""
@@ -33,8 +34,8 @@ class EmbedSettings(ServiceSettings, NatsSettings, ModelSettings):
     """Most tokens waiting; more are refused with RESOURCE_EXHAUSTED on gRPC, and wait in JetStream otherwise."""
     fixed_lengths_max: int | None = Field(default=None, ge=0, le=32)
     """Lengths that OpenVINO compiles the model for while a load comes in them, each for 31 MB a stream; such batches
-    are a tenth faster (docs/MODELS.md). Without it as many as a sixteenth of the memory holds, twelve at most; 0 leaves
-    it."""
+    are a tenth faster (docs/developing/models.md). Without it as many as a sixteenth of the memory holds, twelve at
+    most; 0 leaves it."""
     query_cache_size: int = Field(default=1000, ge=0, le=1_000_000)
     """Questions whose embeddings are remembered, each for the tenant that asked it."""
     query_cache_bytes_max: int = Field(default=64 * 1024**2, ge=0)

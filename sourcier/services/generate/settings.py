@@ -92,7 +92,7 @@ class GenerateSettings(ServiceSettings, ModelSettings):
     """Longest time for one generation at the endpoint."""
     openai_provider: ProviderName = "auto"
     """Who is behind the endpoint, which sets the five settings that follow; `auto` knows OpenAI, Mistral and Ollama by
-    their address. docs/PROVIDERS.md has the table."""
+    their address. docs/using/providers.md has the table."""
     openai_tokens_field: TokensField | None = None
     """The name under which the endpoint takes the most tokens to generate; the provider's by default."""
     openai_seed_field: SeedField | None = None

@@ -1,7 +1,8 @@
 """Vectors of learned responses' questions: which are closest, which are missing, how they are written.
 
 A response has a vector in each space that its agent's collection is in, and in the one that is built beside it, while
-it is active; one that does not answer has none. An agent's are scanned exactly: docs/QUESTIONS.md has what that costs.
+it is active; one that does not answer has none. An agent's are scanned exactly: docs/measured/performance/answers.md
+has what that costs.
 """
 
 from __future__ import annotations

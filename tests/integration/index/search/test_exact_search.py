@@ -14,7 +14,7 @@ from sourcier.services.index.spaces import hnsw, spaces
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, unit_vector
 
 RECALL_MIN = 0.95
-"""What the index is stated to find of the ten closest (docs/RETRIEVAL.md)."""
+"""What the index is stated to find of the ten closest (docs/using/asking.md)."""
 ROWS, QUESTIONS, LIMIT = 2_000, 60, 10
 
 

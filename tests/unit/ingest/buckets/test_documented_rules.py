@@ -11,7 +11,7 @@ from sourcier.services.ingest.buckets.rules import BucketRules
 
 pytestmark = pytest.mark.unit
 
-PAGE = Path(__file__).parents[4] / "docs" / "BUCKETS.md"
+PAGE = Path(__file__).parents[4] / "docs" / "using" / "buckets.md"
 
 
 def test_the_documented_rules_are_read_and_decide_as_told(tmp_path: Path) -> None:
