@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -139,5 +139,12 @@ def _variable(settings: type[ServiceSettings], prefix: str, location: tuple[int 
         value = os.environ.get(name)
     if value is None:
         return f"{name} is not set"
-    secret = any(word in name for word in ("KEY", "SECRET", "PASSWORD", "_URL"))
-    return f"{name}=…" if secret else f"{name}={value}"
+    return f"{name}=…" if _is_secret(settings, location) else f"{name}={value}"
+
+
+def _is_secret(settings: type[ServiceSettings], location: tuple[int | str, ...]) -> bool:
+    """Return whether a setting's type says that its value is never shown; so is one that no field explains."""
+    for name, field in settings.model_fields.items():
+        if location[0] in (name, field.validation_alias):
+            return SecretStr in (field.annotation, *get_args(field.annotation)) or "url" in name
+    return True
