@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import uuid
@@ -40,6 +41,12 @@ def chunk_id(
 
 
 def age_seconds(identifier: str) -> float:
-    """Return how long ago a UUIDv7 was made: its first 48 bits are milliseconds since 1970 (RFC 9562, 5.7)."""
-    made_at = (uuid.UUID(identifier).int >> 80) / 1000
-    return max(time.time() - made_at, 0.0)
+    """Return how long ago a UUIDv7 was made, negative for one of the future; infinity for any other identifier.
+
+    Its first 48 bits are milliseconds since 1970 (RFC 9562, 5.7). Whoever sends an identifier wrote that time: nothing
+    may wait for as long as it says.
+    """
+    parsed = uuid.UUID(identifier)
+    if parsed.version != 7:
+        return math.inf
+    return time.time() - (parsed.int >> 80) / 1000

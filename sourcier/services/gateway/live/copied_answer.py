@@ -28,6 +28,8 @@ BROKER_SECONDS_MAX = 30.0
 KEPT_MINUTES = 15
 YOUNG_SECONDS = 2.0
 """An answer that was begun so lately may not be known to the broker yet."""
+CLOCKS_SECONDS = 5.0
+"""How far the clocks of two gateways may be apart; an identifier from further in the future is none of ours."""
 
 
 class CopiedAnswer:
@@ -127,11 +129,14 @@ class CopiedAnswer:
 
     async def _check_exists(self) -> None:
         """Refuse to wait for an answer that nobody makes."""
+        asked_at = time.monotonic()
         while await self._is_nobodys():
             # It may have been stored to its end between the two looks.
             if await self._log.last(tenant=self._tenant, answer_id=self._answer_id) is not None:
                 return
-            if age_seconds(self._answer_id) > YOUNG_SECONDS:
+            young = -CLOCKS_SECONDS <= age_seconds(self._answer_id) <= YOUNG_SECONDS
+            # By our own clock, too: the identifier's time is whatever the caller wrote.
+            if not young or time.monotonic() - asked_at > YOUNG_SECONDS:
                 raise not_found(self._answer_id)
             # Its gateway told its reader first, and the broker a moment later.
             await asyncio.sleep(YOUNG_SECONDS / 10)

@@ -77,7 +77,7 @@ class IndexStage:
         if staging.outcome == "committed":
             logger.info("indexed", extra={"document_id": version.document_id, "chunks": staging.chunk_count})
             self._progress.forget(version.job_id)
-            telemetry.freshness_seconds.labels(version.lane).observe(age_seconds(version.version_id))
+            telemetry.freshness_seconds.labels(version.lane).observe(max(age_seconds(version.version_id), 0.0))
             # Its place in the pipeline is free for the next document.
             self._relay.wake()
         await self._progress.tell(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
@@ -21,6 +22,7 @@ from tests.integration.gateway.answering.test_answer_service import QUESTION, ch
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway, read
 from tests.waiting import eventually, until
 
+LIMIT_SECONDS = 4.0
 SENTENCE = ("Le ", "télétravail ", "est ", "possible ", "deux ", "jours ", "par ", "semaine ", "[1]. ")
 
 
@@ -216,6 +218,22 @@ async def test_a_reader_who_is_away_for_less_than_the_linger_loses_nothing(
     assert error is None
     check_stream(begun + rest)
     assert rest[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_ANSWERED
+
+
+async def test_an_identifier_that_no_gateway_made_is_refused_soon(
+    handbook: Database, nats_url: str, subject_prefix: str
+) -> None:
+    """Whoever sends an identifier wrote the time that it holds: one of the year 10889 was young for ever."""
+    future = f"ffffffff-ffff-7{new_id()[15:]}"
+    unlike_ours = "5f0c6a52-7d1e-4b0e-9c7a-2f6b8a1d4e90"
+    ahead = str(uuid.UUID(int=uuid.UUID(new_id()).int + (int(LIMIT_SECONDS * 1000) << 80)))
+    async with replicas(handbook, Scenario(), nats_url, subject_prefix, count=1) as (served,):
+        for named in (future, unlike_ours, ahead):
+            # Well within the deadline: a gateway that waited would answer DEADLINE_EXCEEDED.
+            events, error = await served.resume(named, timeout=10 * LIMIT_SECONDS)
+            assert not events
+            assert error is not None
+            assert error.code() is grpc.StatusCode.NOT_FOUND, named
 
 
 async def test_an_answer_that_nobody_reads_is_abandoned(
