@@ -13,6 +13,24 @@ from typing import ClassVar
 from google.rpc import code_pb2
 
 ERROR_DOMAIN = "sourcier"
+MESSAGE_BYTES_MAX = 1_000
+"""A status travels in HTTP/2 headers: the message percent-encoded, and twice more in its details. gRPC may refuse more
+than 8 KiB of them, and the caller then learns nothing but that."""
+METADATA_BYTES_MAX = 200
+"""Of each value in `ErrorInfo`."""
+
+
+def shortened(text: str, *, bytes_max: int = MESSAGE_BYTES_MAX) -> str:
+    """Return a text of at most so many bytes of UTF-8: what is too long loses its middle.
+
+    Errors quote what callers sent, of whatever length. A message begins with what is wrong and ends with the way out.
+    """
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= bytes_max:
+        return text
+    kept = bytes_max - len(" … ".encode())
+    beginning, end = encoded[: kept * 2 // 3], encoded[len(encoded) - kept // 3 :]
+    return f"{beginning.decode('utf-8', 'ignore')} … {end.decode('utf-8', 'ignore')}"
 
 
 class ServiceError(Exception):
@@ -27,9 +45,11 @@ class ServiceError(Exception):
 
     def __init__(self, message: str | None = None, *, field: str | None = None, **metadata: object) -> None:
         """Describe the error; `field` names the request's field at fault, `metadata` travels in `ErrorInfo`."""
-        self.message = message if message is not None else (type(self).__doc__ or "").splitlines()[0]
+        self.message = shortened(message if message is not None else (type(self).__doc__ or "").splitlines()[0])
         self.field = field
-        self.metadata: Mapping[str, str] = {key: str(value) for key, value in metadata.items()}
+        self.metadata: Mapping[str, str] = {
+            key: shortened(str(value), bytes_max=METADATA_BYTES_MAX) for key, value in metadata.items()
+        }
         super().__init__(self.message)
 
 

@@ -34,6 +34,9 @@ from sourcier.services.chassis.tenants import checked_tenant
 logger = logging.getLogger(__name__)
 
 TENANT_KEY = "sourcier-tenant"
+RIGHTS_KEYS = (TENANT_KEY, "authorization")
+"""Keys of the metadata that decide whose data a call sees. Each may be given once: behind a proxy that adds its own,
+the caller would otherwise choose."""
 DEFAULT_TENANT = "default"
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 DEFAULT_DEADLINE_SECONDS = 120.0
@@ -122,6 +125,14 @@ class Server:
 def tenant_of(context: grpc.aio.ServicerContext[Any, Any]) -> str:
     """Return the tenant that the caller names in its metadata, `default` where it names none."""
     return checked_tenant(_metadata_value(context.invocation_metadata(), TENANT_KEY) or DEFAULT_TENANT)
+
+
+def check_rights_keys(metadata: Any) -> None:
+    """Raise InvalidArgument where a key that decides rights is given more than once."""
+    names = [name for name, _ in metadata or ()]
+    for key in RIGHTS_KEYS:
+        if names.count(key) > 1:
+            raise InvalidArgument(f"the metadata has {key} {names.count(key)} times; send it once", field=key)
 
 
 def seconds_left(context: grpc.aio.ServicerContext[Any, Any]) -> float:
@@ -275,7 +286,10 @@ class _Call:
         self._started = time.monotonic()
 
     async def __aenter__(self) -> None:
-        return None
+        try:
+            check_rights_keys(self._context.invocation_metadata())
+        except InvalidArgument as error:
+            await self.__aexit__(type(error), error, None)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -388,3 +388,37 @@ async def test_a_sender_that_is_refused_on_the_way_hears_why(monkeypatch: pytest
         for requests in (*(much() for _ in range(10)), waiting()):
             error = await refusal(served.ingest.Submit(requests, timeout=20))
             assert (error.code(), error.details()) == (grpc.StatusCode.INVALID_ARGUMENT, "too large")
+
+
+@pytest.mark.parametrize("key", ["sourcier-tenant", "authorization"])
+async def test_a_key_that_decides_rights_may_be_given_once(key: str) -> None:
+    """Behind a proxy that appends its own, the first of two would be the caller's choice."""
+    reached = False
+
+    async def embed(request: embed_pb2.EmbedRequest, context: Any) -> embed_pb2.EmbedResponse:
+        nonlocal reached
+        reached = True
+        return embed_pb2.EmbedResponse()
+
+    async with serving(unary=embed) as served:
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await served.embed.Embed(
+                embed_pb2.EmbedRequest(), timeout=5, metadata=((key, "beta"), (key, "alpha"))
+            )
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert key in str(refused.value.details())
+    assert not reached
+
+
+@pytest.mark.parametrize("quoted", ["x" * 5_000, "é" * 3_000, "🦆" * 4_000, "x" * 200_000])
+async def test_an_error_that_quotes_much_still_arrives_as_what_it_is(quoted: str) -> None:
+    async def embed(request: embed_pb2.EmbedRequest, context: Any) -> embed_pb2.EmbedResponse:
+        raise NotFound(f"there is no job {quoted}; list the jobs that there are", field="job_id", job=quoted)
+
+    async with serving(unary=embed) as served:
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await served.embed.Embed(embed_pb2.EmbedRequest(), timeout=5)
+    assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+    told = str(refused.value.details())
+    assert told.startswith(f"there is no job {quoted[:100]}")
+    assert told.endswith("; list the jobs that there are")
