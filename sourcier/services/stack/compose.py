@@ -147,7 +147,7 @@ def _server(name: str, settings: StackSettings, book: PortBook, webhook: Webhook
     port = book.port(name, fixed=settings.fixed_port(name))
     if name == "nats":
         return NatsServer(NatsServerSettings(
-            folder=folder, log=log, port=port, monitoring_port=book.port("nats_monitoring"),
+            folder=folder, log=log, port=port,
             sync_interval=settings.nats_sync_interval,
         ))
     if name == "postgres":

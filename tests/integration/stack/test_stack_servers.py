@@ -8,7 +8,9 @@ import shutil
 import stat
 from pathlib import Path
 
+import httpx
 import nats
+import psutil
 import psycopg
 import pytest
 
@@ -47,6 +49,15 @@ async def test_nats_refuses_strangers(nats_server: NatsServer) -> None:
     writer.close()
     await writer.wait_closed()
     assert b"Authorization Violation" in answer
+
+
+async def test_nats_has_no_port_but_the_clients(nats_server: NatsServer) -> None:
+    """Its monitoring tells clients, subjects and streams to whoever asks."""
+    [process] = [found for found in psutil.process_iter(["name", "cmdline"])
+                 if found.info["name"] == "nats-server"
+                 and str(nats_server.settings.folder.absolute()) in " ".join(found.info["cmdline"] or ())]
+    listening = {entry.laddr.port for entry in process.net_connections("inet") if entry.status == psutil.CONN_LISTEN}
+    assert listening == {nats_server.ports["nats"]}
 
 
 async def test_nats_on_a_taken_port_says_why(tmp_path: Path, nats_server: NatsServer) -> None:
@@ -141,3 +152,25 @@ async def test_objects_go_in_and_out(s3_bucket: S3Bucket) -> None:
     )
     await store.put("folder/name é.txt", b"contenu")
     assert await store.get("folder/name é.txt") == b"contenu"
+
+
+async def test_the_inner_ports_of_the_store_refuse_who_has_no_key(s3_bucket: S3Bucket, s3_server: S3Server) -> None:
+    """S3 asks for a key; the filer and the volumes behind it gave, took and deleted any object without one."""
+    store = ObjectStore.open(
+        url=s3_bucket.url, bucket=s3_bucket.bucket, access_key=s3_bucket.access_key,
+        secret_key=s3_bucket.secret_key, region=s3_bucket.region,
+    )
+    await store.put("original.txt", b"for one tenant alone")
+    filer, volume = (f"http://127.0.0.1:{s3_server.ports[part]}" for part in ("filer", "volume"))
+    path = f"/buckets/{s3_bucket.bucket}/original.txt"
+    async with httpx.AsyncClient() as client:
+        asked = [
+            await client.get(f"{filer}/buckets/?limit=10", headers={"Accept": "application/json"}),
+            await client.get(f"{filer}{path}"), await client.head(f"{filer}{path}"),
+            await client.put(f"{filer}{path}", content=b"forged"), await client.post(f"{filer}{path}", content=b"x"),
+            await client.delete(f"{filer}{path}"),
+            await client.delete(f"{filer}/buckets/{s3_bucket.bucket}?recursive=true"),
+            await client.get(f"{volume}/1,01637037d6"), await client.delete(f"{volume}/1,01637037d6"),
+        ]
+    assert {answer.status_code for answer in asked} == {401}
+    assert await store.get("original.txt") == b"for one tenant alone"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 PROBE_TIMEOUT_SECONDS = 2.0
 
@@ -31,3 +32,20 @@ async def http_is_ok(port: int, path: str, *, host: str = "127.0.0.1") -> bool:
     except (OSError, TimeoutError):
         return False
     return status.split(b" ")[1:2] == [b"200"]
+
+
+async def nats_is_ready(port: int, *, user: str, password: str, host: str = "127.0.0.1") -> bool:
+    """Tell whether a NATS server takes a client of that name and answers its ping."""
+    hello = {"verbose": False, "pedantic": False, "user": user, "pass": password, "name": "probe", "lang": "python"}
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                await reader.readline()  # INFO
+                writer.write(f"CONNECT {json.dumps(hello)}\r\nPING\r\n".encode())
+                answer = await reader.readline()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError, ValueError):
+        return False
+    return answer.strip() == b"PONG"

@@ -23,7 +23,6 @@ class NatsServerSettings:
     log: Path
     port: int = 0
     """0 takes a free one."""
-    monitoring_port: int = 0
     payload_bytes_max: int = 1024 * 1024
     connections_max: int = 1024
     memory_store_bytes_max: int = 256 * 1024**2
@@ -44,7 +43,6 @@ class NatsServer(Component):
         super().__init__()
         self.settings = settings
         self._port = settings.port
-        self._monitoring_port = settings.monitoring_port
         self._password = ""
 
     @property
@@ -54,15 +52,13 @@ class NatsServer(Component):
 
     @property
     def ports(self) -> dict[str, int]:
-        """The client's port and the port of the health check."""
-        return {"nats": self._port, "monitoring": self._monitoring_port}
+        """The client's port; there is no other, since NATS's monitoring asks nobody who they are."""
+        return {"nats": self._port}
 
     async def prepare(self) -> None:
         """Write the configuration."""
         self.settings.folder.mkdir(parents=True, exist_ok=True)
-        free = ports.free_ports(2)
-        self._port = self._port or free[0]
-        self._monitoring_port = self._monitoring_port or free[1]
+        self._port = self._port or ports.free_ports(1)[0]
         self._password = kept_secret(self.settings.folder / "password")
         write_private(self._configuration_path, self._configuration())
 
@@ -74,8 +70,8 @@ class NatsServer(Component):
         )
 
     async def probe(self) -> bool:
-        """Ask the health page, which turns 200 once JetStream has recovered its streams."""
-        return await probing.http_is_ok(self._monitoring_port, "/healthz")
+        """Say hello as a client: the server accepts clients once JetStream has recovered its streams."""
+        return await probing.nats_is_ready(self._port, user=USER, password=self._password)
 
     @property
     def _configuration_path(self) -> Path:
@@ -84,8 +80,8 @@ class NatsServer(Component):
     def _configuration(self) -> str:
         settings = self.settings
         return CONFIGURATION.format(
-            host=ports.HOST, port=self._port, monitoring_port=self._monitoring_port, user=USER,
-            password=self._password, payload=settings.payload_bytes_max, connections=settings.connections_max,
+            host=ports.HOST, port=self._port, user=USER, password=self._password,
+            payload=settings.payload_bytes_max, connections=settings.connections_max,
             store=settings.folder.absolute() / "jetstream", memory=settings.memory_store_bytes_max,
             file=settings.file_store_bytes_max, sync=settings.sync_interval,
         )
@@ -94,7 +90,6 @@ class NatsServer(Component):
 CONFIGURATION = """\
 server_name: sourcier
 listen: "{host}:{port}"
-http: "{host}:{monitoring_port}"
 authorization {{ user: "{user}", password: "{password}", timeout: 5 }}
 max_payload: {payload}
 max_connections: {connections}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import signal
 import urllib.error
@@ -35,6 +36,8 @@ GO_COLLECTION_PERCENT = "50"
 for 0.1 s more of processor time; a memory limit (GOMEMLIMIT) held 67 MB, and took three times the processor."""
 STARTS_MAX = 3
 """With ports of our own choice: another process may take one between the choice and its use."""
+TOKEN_SECONDS = 60
+"""How long what one part of the store lets another do may be done."""
 PORT_TAKEN = "Port allocation failed"
 
 
@@ -121,7 +124,7 @@ class S3Server(Component):
                 return
 
     async def prepare(self) -> None:
-        """Write the access keys, the volume layout, and whom to notify."""
+        """Write the access keys, those between the store's parts, the volume layout, and whom to notify."""
         configuration = self.settings.folder / "configuration"
         (self.settings.folder / "store").mkdir(parents=True, exist_ok=True)
         if not self._ports:
@@ -130,6 +133,8 @@ class S3Server(Component):
             self._ports["s3"] = self.settings.port or self._ports["s3"]
         self.secret_key = kept_secret(self.settings.folder / "secret-key")
         write_private(configuration / "s3.json", json.dumps(_identities(self.secret_key)))
+        # Filer and volumes take HTTP from whoever can reach their ports; with these keys from the S3 server alone.
+        write_private(configuration / "security.toml", _security(kept_secret(self.settings.folder / "inner-key")))
         # One volume per bucket at first, not seven: growing them is what the first upload waits for.
         write_private(configuration / "master.toml", "[master.volume_growth]\ncopy_1 = 1\n")
         # Always written: without the file, weed looks for one in the home folder and in /etc.
@@ -213,6 +218,16 @@ def _identities(secret_key: str) -> dict[str, object]:
     credentials = [{"accessKey": ACCESS_KEY, "secretKey": secret_key}]
     actions = ["Admin", "Read", "List", "Tagging", "Write"]
     return {"identities": [{"name": ACCESS_KEY, "credentials": credentials, "actions": actions}]}
+
+
+def _security(secret: str) -> str:
+    keys = {
+        use: hmac.new(secret.encode(), use.encode(), "sha256").hexdigest()
+        for use in ("jwt.signing", "jwt.signing.read", "jwt.filer_signing", "jwt.filer_signing.read")
+    }
+    return "[access]\nui = false\n" + "".join(
+        f'[{use}]\nkey = "{key}"\nexpires_after_seconds = {TOKEN_SECONDS}\n' for use, key in keys.items()
+    )
 
 
 def _create_bucket(store: S3Store) -> None:
