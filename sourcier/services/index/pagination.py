@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import accumulate, takewhile
 from typing import Generic, TypeVar
 
 from sourcier.services.chassis.errors import InvalidArgument
 
 PAGE_SIZE_DEFAULT = 100
 PAGE_SIZE_MAX = 1_000
+PAGE_BYTES_MAX = 3 * 1024**2
+"""Of the texts in a page: a gRPC client takes messages of 4 MiB unless it was told otherwise. One item is always
+given."""
 
 FIRST_KEY = "00000000-0000-0000-0000-000000000000"
 LAST_KEY = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+FIELD_BYTES = 12
+"""Tag and length of a field, or a number or a time."""
 
 Item = TypeVar("Item")
 
@@ -45,9 +51,31 @@ def read_page_token(page_token: str, *, start: str) -> str:
 
 
 def make_page(items: Sequence[Item], *, page_size: int, key: Callable[[Item], str]) -> Page[Item]:
-    """Cut `page_size` + 1 items, as queried, to a page."""
-    if len(items) <= page_size:
+    """Cut `page_size` + 1 items, as queried, to a page that a client can receive."""
+    count = fitting(items, page_size=page_size)
+    if len(items) <= count:
         return Page(tuple(items), "")
-    last = uuid.UUID(key(items[page_size - 1]))
+    last = uuid.UUID(key(items[count - 1]))
     token = base64.urlsafe_b64encode(last.bytes).rstrip(b"=").decode()
-    return Page(tuple(items[:page_size]), token)
+    return Page(tuple(items[:count]), token)
+
+
+def fitting(items: Sequence[object], *, page_size: int) -> int:
+    """Return how many of the first items make a page: at most `page_size`, and at most `PAGE_BYTES_MAX` together."""
+    sizes = accumulate(map(size_bytes, items[:page_size]))
+    return max(1, sum(1 for _ in takewhile(lambda size: size <= PAGE_BYTES_MAX, sizes))) if items else 0
+
+
+def size_bytes(value: object) -> int:
+    """Return about how many bytes a value takes in a message: its texts in UTF-8, and a little for every field."""
+    if isinstance(value, str):
+        return len(value.encode("utf-8", "replace")) + FIELD_BYTES
+    if isinstance(value, bytes | bytearray | memoryview):
+        return len(value) + FIELD_BYTES
+    if isinstance(value, Mapping):
+        return FIELD_BYTES + sum(size_bytes(key) + size_bytes(held) for key, held in value.items())
+    if isinstance(value, Sequence | Set):
+        return FIELD_BYTES + sum(map(size_bytes, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return FIELD_BYTES + sum(size_bytes(getattr(value, field.name)) for field in fields(value))
+    return FIELD_BYTES

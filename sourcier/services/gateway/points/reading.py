@@ -25,6 +25,7 @@ PAGE_CHARACTERS_MAX = 100
 METADATA_KEYS_MAX = 64
 METADATA_KEY_CHARACTERS_MAX = 64
 METADATA_VALUE_CHARACTERS_MAX = 1_024
+METADATA_BYTES_MAX = 16 * 1024
 UNNAMED_SOURCE = "Document"
 """What a point without a source is shown under."""
 
@@ -186,6 +187,9 @@ def _metadata(raw: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, st
     found = {clean_line(name): value for name, value in found.items()}
     if len(found) > METADATA_KEYS_MAX:
         raise PointInvalid(f"{len(found)} facts; at most {METADATA_KEYS_MAX} are kept")
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in found.items())
+    if size > METADATA_BYTES_MAX:
+        raise PointInvalid(f"{size:,} bytes of facts; at most {METADATA_BYTES_MAX:,} are kept")
     for name, value in found.items():
         if not 0 < len(name) <= METADATA_KEY_CHARACTERS_MAX:
             raise PointInvalid(f"the name {name[:80]!r} is not of 1 to {METADATA_KEY_CHARACTERS_MAX} characters")

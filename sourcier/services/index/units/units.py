@@ -122,11 +122,12 @@ async def list_units(
         connection, tenant=tenant, document_id=document_id, collection=collection, states=states,
         after_document=after_document, after_index=after_index, limit=page_size + 1,
     )
-    if len(found) <= page_size:
+    count = pagination.fitting(found, page_size=page_size)
+    if len(found) <= count:
         return Page(tuple(found), "")
-    last = found[page_size - 1]
+    last = found[count - 1]
     key = _KEY.pack(uuid.UUID(last.document_id).bytes, last.chunk_index)
-    return Page(tuple(found[:page_size]), base64.urlsafe_b64encode(key).rstrip(b"=").decode())
+    return Page(tuple(found[:count]), base64.urlsafe_b64encode(key).rstrip(b"=").decode())
 
 
 async def update_unit(

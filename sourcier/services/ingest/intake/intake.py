@@ -22,6 +22,8 @@ from sourcier.services.ingest.relay import Relay
 from sourcier.services.ingest.storage import original_key
 
 METADATA_KEYS_MAX, METADATA_KEY_CHARACTERS_MAX, METADATA_VALUE_CHARACTERS_MAX = 64, 64, 1024
+METADATA_BYTES_MAX = 16 * 1024
+"""Of all keys and values of a document: it comes with each of its passages, a hundred in one search."""
 NAME_CHARACTERS_MAX = 1024
 SOURCE_BYTES_MAX = 2_048
 """In UTF-8: a collection's documents are told apart by an index over their sources, whose entries take 2,704 bytes."""
@@ -196,6 +198,12 @@ def check_header(header: Header) -> None:
     if len(header.metadata) > METADATA_KEYS_MAX:
         raise InvalidArgument(
             f"metadata has {len(header.metadata)} keys; send at most {METADATA_KEYS_MAX}", field="header.metadata"
+        )
+    metadata_bytes = sum(len(key.encode()) + len(value.encode()) for key, value in header.metadata.items())
+    if metadata_bytes > METADATA_BYTES_MAX:
+        raise InvalidArgument(
+            f"metadata has {metadata_bytes:,} bytes in UTF-8; send at most {METADATA_BYTES_MAX:,}: leave out what no "
+            "filter and no reader asks for", field="header.metadata",
         )
     for key, value in header.metadata.items():
         if not 0 < len(key) <= METADATA_KEY_CHARACTERS_MAX or len(value) > METADATA_VALUE_CHARACTERS_MAX or (

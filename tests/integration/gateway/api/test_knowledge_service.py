@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from sourcier.gateway.v1 import knowledge_pb2
+from sourcier.gateway.v1 import knowledge_pb2, knowledge_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.chassis.errors import DocumentTooLarge
 from sourcier.services.chassis.postgres.database import Database
@@ -227,3 +227,27 @@ async def test_a_deletion_of_a_collection_has_the_time_that_its_caller_gives_it(
         (left,) = served.scenario.seconds_left
     assert (deleted.existed, deleted.document_count) == (True, 3)
     assert 1700 < left <= 1800
+
+
+async def test_documents_with_much_metadata_are_listed_to_the_end_by_a_client_as_it_comes(handbook: Database) -> None:
+    """The default page of 110 documents with the most metadata was 20 MB, which no client receives."""
+    async with handbook.transaction(tenant="acme") as connection:
+        await connection.execute(
+            "update documents set metadata = jsonb_build_object('notes', repeat('x', 2 * 1024 * 1024))"
+        )
+        cursor = await connection.execute("select count(*) from documents")
+        [count] = await cursor.fetchone() or (0,)
+    assert count > 1
+    async with (
+        gateway(handbook, Scenario()) as served,
+        grpc.aio.insecure_channel(f"127.0.0.1:{served.server.port}") as channel,
+    ):
+        stub = knowledge_pb2_grpc.KnowledgeServiceStub(channel)
+        listed, token = [], ""
+        while True:
+            page = await stub.ListDocuments(knowledge_pb2.ListDocumentsRequest(page_token=token), **PATIENT)
+            listed += [document.document_id for document in page.documents]
+            token = page.next_page_token
+            if not token:
+                break
+    assert len(set(listed)) == len(listed) == count

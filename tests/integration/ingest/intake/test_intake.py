@@ -86,6 +86,7 @@ async def test_a_document_of_exactly_the_limit_is_accepted(serve: Serve) -> None
     ({"metadata": {"k" * 65: "x"}}, "header.metadata"),
     ({"metadata": {"k": "x" * 1025}}, "header.metadata"),
     ({"metadata": {"k": "\x00"}}, "header.metadata"),
+    ({"metadata": {f"k{n}": "é" * 512 for n in range(17)}}, "header.metadata"),
 ])
 async def test_a_header_out_of_bounds_is_refused_before_anything_is_stored(
     serve: Serve, fields: dict[str, Any], field: str
