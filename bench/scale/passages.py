@@ -93,7 +93,7 @@ def all_passages() -> Iterator[RealPassage]:
     sheets = shared_sets.find(shared_sets.SHEETS)
     for path in sorted(sheets.glob("*.txt")) if sheets else ():
         found = True
-        yield from (RealPassage(sheets.name, text) for text in _paragraphs(path.read_text("utf-8")))
+        yield from (RealPassage(path.parent.name, text) for text in _paragraphs(path.read_text("utf-8")))
     if not found:
         yield from (RealPassage("demo", text) for text in own_texts.passages(OWN_FRENCH))
         yield from (RealPassage("documentation", text) for text in own_texts.english())
