@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -84,24 +83,13 @@ async def test_a_collection_moves_and_comes_back_while_it_answers(two_spaces: Ru
             await until(lambda: load.answered >= answered + 5, seconds=60)
         finally:
             stopping.set()
-    manifest = await written_manifest(two_spaces)
+    manifest = json.loads(await command(two_spaces, "collections", "show", "default", "--json"))
     assert (manifest["model"], manifest["dimension"]) == (INT8, 384)
     assert int(manifest["document_count"]) == len(list(DOCUMENTS.iterdir()))
     assert load.failures == []
     assert f"{INT8}\t384\tyes\tdefault" in listed
     assert f"{FP32}\t384\tyes\t" in listed
     assert "dropped" in listed
-
-
-async def written_manifest(stack: RunningStack) -> dict[str, Any]:
-    """Return the collection's manifest; it follows a change within a few seconds."""
-    async with asyncio.timeout(60):
-        while True:
-            done = await asyncio.to_thread(stack.run, "collections", "show", "default", "--json")
-            if done.returncode == 0:
-                return dict(json.loads(done.stdout))
-            assert "is not written yet" in done.stderr, done.stderr
-            await asyncio.sleep(0.5)
 
 
 async def similarity(stack: RunningStack) -> float:

@@ -87,7 +87,7 @@ class BuildManifest(_message.Message):
     """The collection's name."""
     parser_version: _builtins.str
     """Version of the parsers and of the form that they leave documents in; several, parted by commas, where the documents
-    were not all read by the same.
+    were not all read by the same. Empty in the first seconds of an installation's first collection.
     """
     chunking_method: _builtins.str
     """`hybrid`, `page` or `lines`."""
@@ -117,7 +117,7 @@ class BuildManifest(_message.Message):
     """Documents that were cut otherwise than the chunking named here: before the settings were changed, or elsewhere."""
     @_builtins.property
     def built_at(self) -> _timestamp_pb2.Timestamp:
-        """When this was written, which is when the corpus or a setting had last changed."""
+        """When this was written, some seconds after the corpus or a setting had last changed; now, in those seconds."""
 
     def __init__(
         self,

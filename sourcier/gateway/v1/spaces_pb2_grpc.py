@@ -147,7 +147,7 @@ class SpaceServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetBuildManifest(self, request, context):
-        """Returns what a collection's index was made of and with, as of some seconds ago.
+        """Returns what a collection's index was made of and with.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

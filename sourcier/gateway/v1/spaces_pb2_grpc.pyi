@@ -39,7 +39,7 @@ class SpaceServiceStub:
     DropSpace: _aio.UnaryUnaryMultiCallable[_spaces_pb2.DropSpaceRequest, _spaces_pb2.DropSpaceResponse]
     """Gives up the space of a collection that does not answer; its vectors are deleted soon after."""
     GetBuildManifest: _aio.UnaryUnaryMultiCallable[_spaces_pb2.GetBuildManifestRequest, _spaces_pb2.GetBuildManifestResponse]
-    """Returns what a collection's index was made of and with, as of some seconds ago."""
+    """Returns what a collection's index was made of and with."""
 
 class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
     """Moves a collection to another embedding model or precision while it answers: its stored chunks get vectors in another
@@ -120,6 +120,6 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _spaces_pb2.GetBuildManifestRequest,
         context: _aio.ServicerContext[_spaces_pb2.GetBuildManifestRequest, _abc.Awaitable[_spaces_pb2.GetBuildManifestResponse]],
     ) -> _abc.Awaitable[_spaces_pb2.GetBuildManifestResponse]:
-        """Returns what a collection's index was made of and with, as of some seconds ago."""
+        """Returns what a collection's index was made of and with."""
 
 def add_SpaceServiceServicer_to_server(servicer: SpaceServiceServicer, server: _aio.Server) -> None: ...

@@ -70,7 +70,7 @@ async def fill(service: Pipeline) -> None:
 
 
 async def settle(service: Pipeline) -> None:
-    """Let frequencies and manifests follow, as the service's maintenance does beside it."""
+    """Let the frequencies follow, as the service's maintenance does beside it."""
     async def all_added_up() -> bool:
         async with service.database.transaction(tenant=ALL_TENANTS) as connection:
             while await frequencies.refresh(connection):
@@ -79,8 +79,6 @@ async def settle(service: Pipeline) -> None:
         return await service.rows("select change_id from lexical_changes") == []
 
     await eventually(all_added_up)
-    async with service.database.transaction(tenant=ALL_TENANTS) as connection:
-        await manifests.record_changed(connection, parser_version="1", limit=100)
 
 
 async def found(service: Pipeline, collection: str = "default") -> list[Any]:
@@ -119,6 +117,23 @@ async def delete(service: Pipeline, name: str = "default") -> None:
 def without_owners(rows: list[Any]) -> list[Any]:
     """Return chunks without collection and version, which are made anew: `chunk.*` has them third and fifth."""
     return [(row[0], row[1], row[3], *row[5:]) for row in rows]
+
+
+async def test_an_export_right_after_the_indexing_waits_for_no_manifest(serve: Serve, tmp_path: Path) -> None:
+    async with serve() as service, transferring(service) as (client, _):
+        job = (await service.submit(GUIDE, filename="guide.md", title="guide.md")).job
+        assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+        async with service.database.transaction(tenant=ALL_TENANTS) as connection:
+            await connection.execute("delete from build_manifests")
+        first = await client.export_collection("default", tmp_path / "first")
+        assert (first.document_count, first.space_id, first.model) == (1, SPACE.space_id, SPACE.model)
+        async with service.database.transaction(tenant=ALL_TENANTS) as connection:
+            await manifests.record_changed(connection, parser_version="1", limit=100)
+        job = (await service.submit(GUIDE, filename="copy.md", title="copy.md")).job
+        assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+        second = await client.export_collection("default", tmp_path / "second")
+        assert second.document_count == 2
+        assert second.corpus_sha256 != first.corpus_sha256, "it is that of both documents"
 
 
 async def test_a_collection_comes_back_as_it_was(serve: Serve, tmp_path: Path) -> None:
