@@ -11,7 +11,8 @@ from sourcier.cli.text import printable
 from sourcier.errors import AnswerInterrupted, SourcierError, Unavailable
 
 _LISTS = {
-    "collection": "sourcier collections list", "document": "sourcier documents list", "job": "sourcier jobs list",
+    "collection": "sourcier collections list shows them; sourcier ingest FOLDER --wait brings documents in",
+    "document": "sourcier documents list", "job": "sourcier jobs list",
     "failure": "sourcier failures list", "conversation": "sourcier conversations list",
     "agent": "sourcier agents list", "deployment": "sourcier deployments list",
     "learned response": "sourcier faq list",

@@ -161,7 +161,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
     async def _turn(self, request: answer_pb2.AskRequest, context: Context) -> Turn:
         kept = request.keep if request.HasField("keep") else True
         require(bool(request.conversation_id) or not request.HasField("keep") or not request.keep,
-                "keep is true, and conversation_id is empty; make a conversation with CreateConversation", field="keep")
+                "keep is true, and conversation_id is empty; name the conversation to keep it in", field="keep")
         require(not (request.conversation_id and request.history),
                 "history is given beside conversation_id, which has its own; send one of the two", field="history")
         return await self._dialogue.open(

@@ -129,8 +129,8 @@ def _check_found(collections: Sequence[str], found: set[str]) -> None:
     missing = set(collections) - found
     if missing or not found:
         raise NotFound(
-            f"There is no collection {', '.join(sorted(missing))}. A collection is made with its first document, or by "
-            "CreateCollection; name one that ListCollections tells.", field="collections",
+            f"There is no collection {', '.join(sorted(missing))}; name one that exists. A collection is made with its "
+            "first document.", field="collections",
         )
 
 

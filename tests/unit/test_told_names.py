@@ -1,0 +1,73 @@
+"""What people are told: no text names a method of the API, for they type commands, or call a client."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from google.protobuf.descriptor import FileDescriptor
+
+REPOSITORY = Path(__file__).parents[2]
+PROTO = REPOSITORY / "proto"
+
+
+def methods() -> frozenset[str]:
+    """Return the names of all methods of all services, from their descriptors."""
+    names = set[str]()
+    for proto in PROTO.rglob("*.proto"):
+        module = ".".join(proto.relative_to(PROTO).with_suffix("").parts) + "_pb2"
+        described = import_module(module).DESCRIPTOR
+        assert isinstance(described, FileDescriptor)
+        names |= {method.name for service in described.services_by_name.values() for method in service.methods}
+    return frozenset(names)
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the texts of a module with their lines: whatever is longer than a word and documents nothing."""
+    tree = ast.parse(path.read_text("utf-8"))
+    documenting = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in documenting:
+            continue
+        if " " in node.value.strip():
+            yield node.lineno, node.value
+
+
+def named(text: str, names: frozenset[str]) -> list[str]:
+    """Return the methods that a text names; `Ask` and the like are words, too, where a sentence begins."""
+    found = []
+    for name in names:
+        word = rf"\b{name}\b" if re.search("[a-z][A-Z]", name) else rf"`{name}\b|(?<=[\w,;] ){name}\b"
+        if re.search(word, text):
+            found.append(name)
+    return found
+
+
+def modules() -> list[Path]:
+    return [
+        path for folder in ("services", "sourcier") for path in sorted((REPOSITORY / folder).rglob("*.py"))
+        if not path.stem.endswith(("_pb2", "_pb2_grpc"))
+    ]
+
+
+def test_no_text_names_a_method_of_the_api() -> None:
+    names = methods()
+    assert {"CreateCollection", "ListCollections", "Ask"} <= names
+    told = [
+        f"{path.relative_to(REPOSITORY)}:{line}: {', '.join(found)}"
+        for path in modules() for line, text in texts(path) if (found := named(text, names))
+    ]
+    assert told == []
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    ("make it by CreateCollection", ["CreateCollection"]), ("call `Ask` again", ["Ask"]),
+    ("ended by Cancel", ["Cancel"]), ("It changed since. Ask again.", []),
+    ("Search narrowed to: a", []), ("Hello! Ask me.", []),
+])
+def test_a_method_is_told_from_a_word(text: str, found: list[str]) -> None:
+    assert named(text, methods()) == found
