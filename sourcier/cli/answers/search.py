@@ -11,11 +11,13 @@ from sourcier.cli.answers.ask import ask_options
 from sourcier.cli.answers.retrieval import how_to_search
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import one_line, place, printable
+from sourcier.cli.text import counted, one_line, place, printable
 
 if TYPE_CHECKING:
     from sourcier.client import Client
     from sourcier.gateway.v1 import answer_pb2
+
+DUPLICATES_SHOWN = 5
 
 
 @click.command()
@@ -72,9 +74,18 @@ def record(passage: answer_pb2.Passage) -> dict[str, Any]:
         "kind": PassageKind.Name(passage.kind).removeprefix("PASSAGE_KIND_").lower(),
         "chunk_type": passage.chunk_type,
         "duplicates": list(passage.duplicates),
+        "duplicate_documents": [{"document_id": each.document_id, "title": each.title, "source": each.source}
+                                for each in passage.duplicate_documents],
         "neighbours": [{"chunk_id": each.chunk_id, "chunk_index": each.chunk_index, "page": each.page,
                         "text": each.text} for each in passage.neighbours],
     }
+
+
+def repeated_in(passage: answer_pb2.Passage) -> str:
+    """Name the first documents that say the same; a gateway of an older version tells their ids alone."""
+    names = [place(each.title, each.source, 0) for each in passage.duplicate_documents] or list(passage.duplicates)
+    more = len(names) - DUPLICATES_SHOWN
+    return ", ".join(names[:DUPLICATES_SHOWN]) + (f" and {counted(more, 'other')}" if more > 0 else "")
 
 
 def write(passage: answer_pb2.Passage, *, full: bool) -> None:
@@ -88,5 +99,5 @@ def write(passage: answer_pb2.Passage, *, full: bool) -> None:
         side = "after" if near.chunk_index > passage.chunk_index else "before"
         click.secho(f"   {side}: " + (printable(near.text) if full else one_line(near.text)), dim=True)
     if passage.duplicates:
-        click.secho("   the same is said in " + ", ".join(passage.duplicates), dim=True)
+        click.secho("   the same is said in " + repeated_in(passage), dim=True)
     click.echo()

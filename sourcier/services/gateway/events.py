@@ -25,8 +25,8 @@ class RankedPassage:
     by_late_interaction: bool = True
     """Whether late interaction re-ranked, on whose scores thresholds and weights were set: a cross-encoder's have a
     scale of their own."""
-    duplicates: tuple[str, ...] = ()
-    """Documents whose passages say the same and were left out, best first."""
+    duplicates: tuple[Passage, ...] = ()
+    """Passages that say the same and were left out, best first, one of each document."""
     neighbours: tuple[Passage, ...] = ()
     """Chunks around the passage that come with it, in the document's order."""
 

@@ -186,7 +186,12 @@ def _passage(rank: int, ranked: RankedPassage) -> answer_pb2.Passage:
         lexical_score=found.lexical_score, rerank_score=ranked.rerank_score, category=passage.category,
         metadata={key: str(value) for key, value in passage.metadata.items()},
         start_character=passage.start_character, end_character=passage.end_character,
-        token_count=passage.token_count, duplicates=ranked.duplicates, chunk_type=passage.kind,
+        token_count=passage.token_count, chunk_type=passage.kind,
+        duplicates=[each.document_id for each in ranked.duplicates],
+        duplicate_documents=[
+            answer_pb2.DuplicateDocument(document_id=each.document_id, title=each.title, source=each.source)
+            for each in ranked.duplicates
+        ],
         is_image_chunk=passage.is_image_chunk, neighbours=[
             answer_pb2.Neighbour(
                 chunk_id=each.chunk_id, chunk_index=each.chunk_index, page=each.page, text=each.text,

@@ -103,21 +103,21 @@ async def distinct(passages: Sequence[RankedPassage], *, limit: int) -> tuple[Ra
 def without_duplicates(
     passages: Sequence[RankedPassage], wordings: Wordings, *, limit: int
 ) -> tuple[RankedPassage, ...]:
-    """Return the first `limit` passages that each say something else; each names the documents of its duplicates.
+    """Return the first `limit` passages that each say something else; each has its duplicates.
 
     All of `passages` are looked at, so that none is left out that is not named.
     """
     kept: list[RankedPassage] = []
-    repeated: dict[int, dict[str, None]] = {}
+    repeated: dict[int, dict[str, Passage]] = {}
     for ranked in passages:
         says = wordings.says
         place = next((place for place, held in enumerate(kept) if says(held.passage, ranked.passage)), None)
         if place is not None:
-            repeated.setdefault(place, {})[ranked.passage.document_id] = None
+            repeated.setdefault(place, {}).setdefault(ranked.passage.document_id, ranked.passage)
         elif len(kept) < limit:
             kept.append(ranked)
     return tuple(
-        replace(ranked, duplicates=tuple(repeated[place])) if place in repeated else ranked
+        replace(ranked, duplicates=tuple(repeated[place].values())) if place in repeated else ranked
         for place, ranked in enumerate(kept)
     )
 

@@ -137,6 +137,9 @@ async def test_passages_that_say_the_same_count_once(handbook: Database) -> None
     same = [each for each in found if each.duplicates]
     assert len(same) == 1
     assert set(same[0].duplicates) | {same[0].document_id} >= set(copies)
+    assert [each.document_id for each in same[0].duplicate_documents] == same[0].duplicates
+    named = {(each.title, each.source) for each in same[0].duplicate_documents}
+    assert named >= {("Télétravail", f"copie-{n}.txt") for n in range(24)} - {(same[0].title, same[0].source)}
     assert other.document_id in {each.document_id for each in found}
     assert not any(each.duplicates for each in kept)
     assert len({each.text.lower() for each in kept}) < 4

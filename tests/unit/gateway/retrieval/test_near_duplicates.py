@@ -91,10 +91,10 @@ def test_the_best_one_stands_for_all_and_names_their_documents() -> None:
     ranked = [under("Guide", number=number, text=text) for number, text in enumerate(texts, start=1)]
     kept = distinct_of(ranked, 2)
     assert [each.passage.text for each in kept] == [TEXT, "Autre chose."]
-    documents = [each.passage.document_id for each in ranked]
+    said = [each.passage for each in ranked]
     # What comes after the limit is looked at, too: nothing that is left out as a duplicate goes unnamed.
-    assert kept[0].duplicates == tuple(dict.fromkeys([documents[1], documents[3]]))
-    assert kept[1].duplicates == (documents[5],)
+    assert kept[0].duplicates == (said[1], said[3])
+    assert kept[1].duplicates == (said[5],)
     assert [each.passage.text for each in distinct_of(ranked, 9)][2] == texts[4]
 
 
@@ -129,7 +129,7 @@ async def test_many_that_are_alike_are_compared_as_few_are() -> None:
     kept = await distinct(ranked, limit=9)
     assert [each.passage for each in kept] == [each.passage for each in ranked[:5]]
     assert [each.duplicates for each in kept] == [
-        (ranked[5].passage.document_id,), (), (ranked[6].passage.document_id,), (), (),
+        (ranked[5].passage,), (), (ranked[6].passage,), (), (),
     ]
 
 

@@ -7,9 +7,11 @@ import re
 
 import pytest
 
+from sourcier.cli.answers.search import record, write
 from sourcier.cli.documents.ingestion import Outcome
 from sourcier.cli.documents.progress import line
 from sourcier.cli.text import one_line, place, printable, size, write_table
+from sourcier.gateway.v1 import answer_pb2
 
 
 @pytest.mark.parametrize(("text", "shown"), [
@@ -29,6 +31,25 @@ def test_a_line_is_cut_at_its_end() -> None:
 @pytest.mark.parametrize(("count", "told"), [(0, ""), (1, " (1 chunk)"), (1200, " (1,200 chunks)")])
 def test_the_line_of_a_file_tells_its_chunks(count: int, told: str) -> None:
     assert line(Outcome("a.txt", "indexed", chunk_count=count)) == f"indexed    a.txt{told}"
+
+
+def test_documents_that_say_the_same_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Their ids tell a person nothing; a gateway before this one tells nothing else."""
+    documents = [
+        answer_pb2.DuplicateDocument(document_id=f"01a2-{number}", title="Charte", source=f"copie-{number}.pdf")
+        for number in range(7)
+    ]
+    ids = [each.document_id for each in documents]
+    found = answer_pb2.Passage(rank=1, title="Charte", source="charte.pdf", text="Deux jours.", duplicates=ids)
+    found.duplicate_documents.extend(documents)
+    write(found, full=False)
+    told = capsys.readouterr().out
+    assert "the same is said in Charte (copie-0.pdf), Charte (copie-1.pdf)" in told
+    assert "Charte (copie-4.pdf) and 2 others\n" in told
+    assert not any(each in told for each in ids)
+    assert [each["source"] for each in record(found)["duplicate_documents"]] == [each.source for each in documents]
+    write(answer_pb2.Passage(duplicates=ids[:2]), full=False)
+    assert "the same is said in 01a2-0, 01a2-1\n" in capsys.readouterr().out
 
 
 def test_places_and_sizes() -> None:
