@@ -12,7 +12,7 @@ import click
 from sourcier.cli.documents.files import Selection, select
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import TOLD_CHARACTERS_MAX, counted, one_line
+from sourcier.cli.text import counted, one_line
 
 if TYPE_CHECKING:
     from sourcier.cli.documents.ingestion import Outcome
@@ -102,19 +102,13 @@ def shown(count: int, *, wait: bool, as_json: bool) -> Bars | Lines:
 
 
 def summarise(outcomes: list[Outcome], *, seconds: float, to_error: bool, wait: bool) -> None:
-    """Write the counts, and each failure with its reason."""
-    from sourcier.cli.documents.progress import why
-
+    """Write the counts; each file that failed was told with its reason as it ended."""
     counts = Counter[str](outcome.status for outcome in outcomes)
     first = "indexed" if wait else "accepted"
     parts = [f"{counts[first]} {first}", f"{counts['unchanged']} unchanged", f"{counts['failed']} failed"]
     click.echo(f"{', '.join(parts)} of {counted(len(outcomes), 'file')} in {seconds:.1f} s", err=to_error)
     if counts["accepted"]:
         click.echo("sourcier jobs list tells how far they are", err=True)
-    for outcome in outcomes:
-        if outcome.status == "failed":
-            source = one_line(outcome.source, characters_max=TOLD_CHARACTERS_MAX)
-            click.echo(f"  {source}: {why(outcome)}", err=to_error)
 
 
 def tell_left_out(selection: Selection) -> None:

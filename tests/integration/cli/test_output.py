@@ -121,9 +121,9 @@ async def test_a_name_that_is_no_utf8_leaves_the_others_alone(cli: Command, tmp_
     (tmp_path / os.fsdecode(b"bad\xff name.txt")).write_text("a")
     (tmp_path / "ok.txt").write_text("a")
     done = await cli("ingest", ".", "--wait")
-    lines = done.out.splitlines()
-    assert (done.code, lines[0].split(" in ")[0]) == (1, "1 indexed, 0 unchanged, 1 failed of 2 files")
-    assert lines[1] == r"  bad\xff name.txt: its name is not valid UTF-8; rename it [NAME_INVALID]"
+    assert (done.code, done.out.split(" in ")[0]) == (1, "1 indexed, 0 unchanged, 1 failed of 2 files")
+    told = r"failed     bad\xff name.txt: its name is not valid UTF-8; rename it [NAME_INVALID]"
+    assert done.err.splitlines()[0] == told
     done = await cli("ingest", ".", "--json")
     outcomes = {each["source"]: each["status"] for each in map(json.loads, done.out.splitlines())}
     assert outcomes == {r"bad\xff name.txt": "failed", "ok.txt": "unchanged"}

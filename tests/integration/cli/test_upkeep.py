@@ -65,7 +65,8 @@ async def test_a_discard_of_all_asks_first(cli: Command, gateway: FakeGateway) -
     (("failures", "replay"), 2, ["error: neither ids nor --all is given"]),
     (("failures", "discard", "failure-1", "--stage", "parse"), 2, ["error: ids are given, and --all or a filter, too"]),
     (("failures", "list", "-c", "absente"), 1, ['error: the collection "absente" does not exist',
-                                                "hint:  sourcier collections list"]),
+                                                "hint:  sourcier collections list shows them; sourcier ingest FOLDER "
+                                                "--wait brings documents in"]),
     (("reprocess",), 2, ["error: Missing option '--from'. Choose from: parse, chunk, embed"]),
     (("reprocess", "--from", "parse", "-c", "absente"), 1, ['error: the collection "absente" does not exist']),
     (("collections", "update", "demo"), 2, ["error: nothing to change is given",
