@@ -33,7 +33,7 @@ warnings.filterwarnings("ignore", message="Protobuf gencode version")
 import click  # noqa: E402 the path comes first
 
 from sourcier.cli import output  # noqa: E402
-from sourcier.cli.answers.ask import AnswerWriter  # noqa: E402
+from sourcier.cli.answers.ask import EXIT_QUOTED, EXIT_REFUSED, AnswerWriter  # noqa: E402
 from sourcier.cli.documents.files import Selection, select  # noqa: E402
 from sourcier.cli.documents.ingest import ensure_collection, shown, summarise, tell_left_out  # noqa: E402
 from sourcier.cli.documents.ingestion import Ingestion  # noqa: E402
@@ -222,7 +222,8 @@ async def ask(gateway: str, question: str, collection: str) -> None:
     if first_token is not None:
         dim(f"first word after {first_token:.1f} s, whole answer after {seconds:.1f} s")
     else:
-        dim(f"{'refused' if writer.refused else 'answered'} after {seconds:.1f} s")
+        how = {EXIT_REFUSED: "refused", EXIT_QUOTED: "quoted"}.get(writer.exit_code, "answered")
+        dim(f"{how} after {seconds:.1f} s")
 
 
 def typed_questions() -> Iterator[str]:

@@ -116,7 +116,8 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 3 refused (`ask`), 130 interrupted, 141 nobody read."""
+    """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 nobody read; `ask` has 3 and 4 too.
+    """
     # Both would write about themselves between a person's lines.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     warnings.filterwarnings("ignore", message="Protobuf gencode version")

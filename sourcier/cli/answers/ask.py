@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sourcier.client import Client
     from sourcier.gateway.v1 import answer_pb2
 
-EXIT_REFUSED = 3
+EXIT_GIVEN_UP, EXIT_REFUSED, EXIT_QUOTED = 1, 3, 4
 
 # By the numbers of the contract, which is not loaded for --help.
 _WARNINGS = {
@@ -28,6 +28,7 @@ _WARNINGS = {
     6: "the answer was cancelled",  # ANSWER_OUTCOME_CANCELLED
     7: "the answer was given up because nobody read it; ask again",  # ANSWER_OUTCOME_ABANDONED
 }
+_GIVEN_UP = frozenset({6, 7})
 
 
 @click.command()
@@ -67,7 +68,12 @@ _WARNINGS = {
 def ask(question: tuple[str, ...], as_json: bool, connection: Connection, **options: Any) -> int:
     """Ask a QUESTION of the documents (`-` reads it from standard input).
 
-    Exit codes: 0 answered, 3 refused because the documents do not hold the answer, 1 failed.
+    \b
+    Exit codes:
+      0  answered
+      1  failed, or given up before the answer was whole
+      3  refused: the documents do not hold the answer
+      4  not answered: the closest passage is quoted instead
     """
     text = read_standard_input() if question == ("-",) else " ".join(question)
     if not text.strip():
@@ -95,14 +101,14 @@ def ask_options(options: dict[str, Any]) -> dict[str, Any]:
 
 async def write_events(events: AsyncIterator[answer_pb2.AskEvent]) -> int:
     """Write each event as a line of JSON."""
-    refused = False
+    status = 0
     async for event in events:
         click.echo(json_line(event))
         sys.stdout.flush()
-        refused = refused or event.WhichOneof("event") == "refused"
+        status = status or exit_code(event)
         if event.WhichOneof("event") == "failed":
             raise failed_answer(event.failed)
-    return EXIT_REFUSED if refused else 0
+    return status
 
 
 async def write_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> int:
@@ -114,7 +120,19 @@ async def write_answer(events: AsyncIterator[answer_pb2.AskEvent]) -> int:
     except SourcierError:
         writer.end_line()
         raise
-    return EXIT_REFUSED if writer.refused else 0
+    return writer.exit_code
+
+
+def exit_code(event: answer_pb2.AskEvent) -> int:
+    """Return the exit code that an event decides on; 0 for one that decides nothing."""
+    match event.WhichOneof("event"):
+        case "refused":
+            return EXIT_REFUSED
+        case "quoted":
+            return EXIT_QUOTED
+        case "finished" if event.finished.outcome in _GIVEN_UP:
+            return EXIT_GIVEN_UP
+    return 0
 
 
 def failed_answer(failed: answer_pb2.Failed) -> Exception:
@@ -128,7 +146,7 @@ class AnswerWriter:
     """Writes an answer's events as a person reads them."""
 
     def __init__(self, *, steps: bool) -> None:
-        self.refused = False
+        self.exit_code = 0
         self._steps = steps
         self._in_line = False
         self._passages: dict[int, answer_pb2.Passage] = {}
@@ -138,6 +156,7 @@ class AnswerWriter:
 
     def write(self, event: answer_pb2.AskEvent) -> None:
         """Write one event; raise AnswerFailed when the answer could not be completed."""
+        self.exit_code = self.exit_code or exit_code(event)
         match event.WhichOneof("event"):
             case "started":
                 self._step(f"answer {event.answer_id}")
@@ -163,7 +182,6 @@ class AnswerWriter:
             case "withheld":
                 self._notes.append(f"withheld: “{event.withheld.sentence}” {event.withheld.reason}")
             case "refused":
-                self.refused = True
                 self._citations.clear()
                 self._replace(event.refused.text)
             case "quoted":

@@ -15,7 +15,7 @@ import pytest
 
 from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc
 from tests.integration.cli.conftest import Command, environment
-from tests.unit.sdk.fake_gateway import REFUSAL, FakeAnswers, FakeGateway
+from tests.unit.sdk.fake_gateway import QUOTED, REFUSAL, FakeAnswers, FakeGateway
 
 
 async def test_an_answer_with_its_sources(cli: Command) -> None:
@@ -38,6 +38,23 @@ async def test_options_reach_the_gateway(cli: Command, gateway: FakeGateway) -> 
 async def test_a_refusal(cli: Command) -> None:
     done = await cli("ask", "La recette de la tarte ?")
     assert (done.code, done.out) == (3, REFUSAL + "\n")
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+async def test_a_passage_that_is_quoted_is_no_answer(cli: Command, gateway: FakeGateway, form: tuple[str, ...]) -> None:
+    gateway.quotes = True
+    done = await cli("ask", "Combien ?", *form)
+    assert (done.code, QUOTED in done.out, done.err) == (4, True, "")
+    assert "4  not answered: the closest passage is quoted instead" in (await cli("ask", "--help")).out
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+@pytest.mark.parametrize("outcome", [answer_pb2.ANSWER_OUTCOME_CANCELLED, answer_pb2.ANSWER_OUTCOME_ABANDONED])
+async def test_an_answer_that_was_given_up_is_none(
+    cli: Command, gateway: FakeGateway, form: tuple[str, ...], outcome: answer_pb2.AnswerOutcome.ValueType
+) -> None:
+    gateway.given_up = outcome
+    assert (await cli("ask", "Combien ?", *form)).code == 1
 
 
 async def test_events_as_json(cli: Command) -> None:

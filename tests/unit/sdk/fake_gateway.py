@@ -29,6 +29,7 @@ from sourcier.services.chassis.grpc.serving import Server, require, tenant_of
 from tests.unit.sdk.fake_conversations import Conversations
 
 REFUSAL = "Je ne trouve pas cette information dans le corpus."
+QUOTED = "Voici le passage du corpus le plus proche de la question : « Le passage dit tout. » [1]"
 BEGUN_AT = 1_764_000_000
 """Of the answer, in seconds of the Unix epoch."""
 STAGES = (("located", 10), ("parsed", 30), ("chunked", 60), ("embedded", 80), ("done", 100))
@@ -99,6 +100,10 @@ class FakeGateway:
     unavailable_watches: int = 0
     """So many watches end after their first job."""
     answer_failure: answer_pb2.Failed | None = None
+    quotes: bool = False
+    """Whether answers end with the closest passage."""
+    given_up: answer_pb2.AnswerOutcome.ValueType = answer_pb2.ANSWER_OUTCOME_UNSPECIFIED
+    """How answers end before they are whole, where they do."""
 
     def __post_init__(self) -> None:
         self.token_gate.set()
@@ -195,6 +200,13 @@ class FakeAnswers(answer_pb2_grpc.AnswerServiceServicer):
         await self._gateway.token_gate.wait()
         if self._gateway.answer_failure is not None:
             yield event(failed=self._gateway.answer_failure)
+            return
+        if self._gateway.quotes:
+            yield event(quoted=answer_pb2.Quoted(text=QUOTED, citation=answer_pb2.Citation(marker=1)))
+            yield event(finished=answer_pb2.Finished(outcome=answer_pb2.ANSWER_OUTCOME_QUOTED, durations=durations))
+            return
+        if self._gateway.given_up:
+            yield event(finished=answer_pb2.Finished(outcome=self._gateway.given_up, durations=durations))
             return
         yield event(token=answer_pb2.Token(text=" par semaine"))
         yield event(token=answer_pb2.Token(text=" [1].", attached=True))
