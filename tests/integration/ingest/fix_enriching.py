@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.services.chassis.errors import InvalidArgument, ServiceError
 from sourcier.services.chassis.grpc.serving import Server
-from sourcier.services.generate.engine import Generation, Piece
+from sourcier.services.generate.engine import Delta, Generation, Piece
 from sourcier.services.generate.scripted.engine import ScriptedEngine
 from sourcier.services.generate.scripted.script import Rule, Script
 from sourcier.services.index.curation.agents import create_agent
@@ -47,7 +48,10 @@ HOLIDAYS_RULE = Rule(pattern="> .*congés", text=unit(
 
 
 class CountingEngine(ScriptedEngine):
-    """A scripted engine that remembers what it was asked, and whose script a test may change."""
+    """A scripted engine that remembers what it was asked, and whose script a test may change.
+
+    `CODE` in a rule's text is what delimits the extract in the prompt.
+    """
 
     def __init__(self, *rules: Rule) -> None:
         """Begin with these rules."""
@@ -62,6 +66,9 @@ class CountingEngine(ScriptedEngine):
         """Remember, then answer."""
         self.asked.append(generation)
         async for piece in super().generate(generation):
+            code = re.search(r"<<<(\w+)", generation.messages[-1].content)
+            if code is not None and isinstance(piece, Delta):
+                piece = replace(piece, text=piece.text.replace("CODE", code[1]))
             yield piece
 
 

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from services.gateway.invented_turns import TurnCutter
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering.analysing import Analyser
@@ -39,7 +40,7 @@ from sourcier.services.gateway.modes import AnswerMode, ToolLimits
 from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.peers.services import Generation, Peers, SamplingOptions
 from sourcier.services.gateway.phrases import Messages, is_refusal, may_become_refusal, messages_in
-from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.prompting.marking import CodeEraser, Marking, visible
 from sourcier.services.gateway.prompting.prompt import build_prompt
 from sourcier.services.gateway.retrieval.narrowing import Closeness
 from sourcier.services.gateway.retrieval.neighbours import join, located
@@ -248,8 +249,10 @@ class Writer:
         )
         self._citer = Citer(
             self._passages, self._scorer, strictness=options.strictness, language=messages.language, deadline=deadline,
-            codes=marking.markers(self._passages, tenant=query.tenant), opinion=self._opinion,
+            opinion=self._opinion,
         )
+        self._eraser = CodeEraser(marking.markers(self._passages, tenant=query.tenant))
+        self._turns = TurnCutter(self._passages)
         self._margin = margin_of(likely, options)
         self._best_score = passages[0].score
         best = best_late_interaction(passages)
@@ -298,6 +301,12 @@ class Writer:
         elif self._citer.supported == 0:
             self.outcome = Outcome.QUOTED
             yield self._quote()
+        if self._turns.left_out:
+            reason = (f"the language model went on with another turn of the conversation, which is left out: "
+                      f"“{self._turns.left_out}…”")
+            telemetry.degradations_total.labels("generate", "ANOTHER_TURN").inc()
+            logger.info("the language model went on with another turn of the conversation, which is left out")
+            yield Degradation("generate", reason)
         if self._scorer.failed:
             yield Degradation("citation", f"{self._scorer.failed}; some sentences were checked by their words alone")
         if self._opinion is not None:
@@ -329,7 +338,10 @@ class Writer:
                     self.outcome = Outcome.TRUNCATED
                 break
             self._stopwatch.durations.setdefault("first_token", time.perf_counter() - called_at)
-            held += part
+            held += self._turns.feed(self._eraser.feed(visible(part)))
+            if self._turns.left_out:
+                # Leaving aborts the generation: what comes is no part of the answer.
+                break
             if not settled:
                 if is_refusal(held, self._messages):
                     # The standard sentence is said instead, and the model need not go on.
@@ -342,6 +354,10 @@ class Writer:
             async for event in self._citer.feed(held):
                 yield event
             held = ""
+        held += self._turns.feed(self._eraser.finish()) + self._turns.finish()
+        if not settled and is_refusal(held, self._messages):
+            self.outcome = Outcome.REFUSED
+            return
         async for event in self._citer.feed(held):
             yield event
         async for event in self._citer.finish():

@@ -39,7 +39,7 @@ from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.peers.services import Generation, Peers
 from sourcier.services.gateway.phrases import folded, messages_in
-from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.prompting.marking import Marking, without_codes
 from sourcier.services.gateway.retrieval.neighbours import join, located
 from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
@@ -67,11 +67,14 @@ class _Turn:
     calls: list[ToolCall] = field(default_factory=list)
 
     def take(self, call: ToolCall) -> None:
-        """Take a call in; those of no tool of ours, and more than are ever answered, are left out."""
+        """Take a call in; those of no tool of ours, and more than are ever answered, are left out.
+
+        Their names are the model's own words, which no log repeats.
+        """
         if call.name == search_tool.NAME and len(self.calls) < CALLS_MAX:
             self.calls.append(call)
         else:
-            logger.info("a tool call is left out", extra={"tool": call.name[:80], "calls": len(self.calls)})
+            logger.info("a tool call is left out", extra={"calls": len(self.calls)})
 
 
 class ToolAnswerer:
@@ -256,7 +259,10 @@ class _Research:
 
     async def _search_for(self, call: ToolCall) -> AsyncGenerator[Event, None]:
         """Answer one call; what was found is then in `_result`, and among the sources."""
-        wanted = search_tool.read_arguments(call, limit=self._query.limit)
+        passages = [join(each).passage for each in self._passages]
+        codes = self._marking.markers(passages, tenant=self._query.tenant)
+        asked = replace(call, arguments=without_codes(call.arguments, codes))
+        wanted = search_tool.read_arguments(asked, limit=self._query.limit)
         if wanted is None:
             yield self._degraded("NO_QUERY", "the language model asked for a search without saying for what; the "
                                              "question itself was searched for")

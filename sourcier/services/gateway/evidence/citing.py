@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import TracebackType
@@ -68,16 +68,16 @@ class Citer:
 
     def __init__(
         self, passages: Sequence[Passage], scorer: SupportScorer, *, strictness: Strictness, language: str,
-        deadline: Deadline, codes: Mapping[str, int] | None = None, opinion: SecondOpinion | None = None,
+        deadline: Deadline, opinion: SecondOpinion | None = None,
     ) -> None:
-        """Take the passages in the order of their markers, and the codes that a model may cite instead of them."""
+        """Take the passages in the order of their markers."""
         self._opinion = opinion
         self._passages = passages
         self._scorer = scorer
         self._strictness = strictness
         self._language = language
         self._deadline = deadline
-        self._reader = MarkerReader(codes, passages=len(passages))
+        self._reader = MarkerReader(passages=len(passages))
         self._grounds = Grounds(passages)
         self._preparing: asyncio.Task[None] | None = None
         self._foreseen = ""

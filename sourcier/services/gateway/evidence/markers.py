@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sourcier.services.index.language.abbreviations import goes_on, is_unsure, may_be_shortened
@@ -91,12 +91,8 @@ class Fence:
 class MarkerReader:
     """Feed it deltas; it gives text as soon as it is sure of it, each marker once, and the end of each sentence."""
 
-    def __init__(self, codes: Mapping[str, int] | None = None, *, passages: int | None = None) -> None:
-        """Take the markers that codes stand for: small models cite a passage's delimiter now and then.
-
-        `passages` says how many there are, where that is known: `[1-3]` cites them only if they are.
-        """
-        self._codes = codes or {}
+    def __init__(self, *, passages: int | None = None) -> None:
+        """`passages` says how many there are, where that is known: `[1-3]` cites them only if they are."""
         self._passages = passages or 0
         self._pending = ""
         self._sentence = ""
@@ -162,8 +158,8 @@ class MarkerReader:
         if match is None:
             return None
         if match["code"]:
-            # A code of no passage is dropped as a number of none is.
-            return match.end(), [self._codes.get(match["code"].lower(), 0)]
+            # The code of a passage is its marker by now (`CodeEraser`); that of none is dropped as a number of none is.
+            return match.end(), [0]
         sure = bool(match["label"]) or text[0] != "["
         numbers: list[int] = []
         for first, last in _RANGE.findall(match["numbers"]):

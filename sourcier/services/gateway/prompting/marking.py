@@ -13,7 +13,7 @@ import logging
 import re
 import secrets
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sourcier.services.gateway.prompting.orders import without_orders
 from sourcier.services.index.search.passages import Passage
@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 CODE_CHARACTERS = 10
 """Of base 16: 40 bits, and a wrong guess is met by the marking of lines."""
+CODE_PIECE_CHARACTERS = 6
+"""Of a code; a shorter run of digits and letters may be a number or a word of the model's own."""
 LINE_MARK = "> "
 _BRACKETED = re.compile(r"[\[［【〔]([^\[\]［］【】〔〕\n]{1,40})[\]］】〕]")
 _MARKER = re.compile(r"\s*(?:[^\W\d_]{1,12}\.?\s*)?\d{1,3}(?:\s*(?:[,;&]|et|and)\s*\d{1,3})*\s*(?:†.*)?", re.IGNORECASE)
@@ -31,6 +33,15 @@ _CONTROL = re.compile(
     r"|<(/?(?:s|bos|eos|pad|unk|mask|start_of_turn|end_of_turn|tool_call|tool_response|tools|think))>"
     r"|\[(/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS))\]|<<(/?SYS)>>", re.IGNORECASE,
 )
+# A code with its delimiter, or a piece of one; what has as many digits and letters is looked at.
+_RUN = re.compile(
+    rf"(?P<opening><{{1,3}}[ \t]?)?(?P<run>[0-9a-f]{{{CODE_PIECE_CHARACTERS},}})(?P<closing>[ \t]?>{{1,3}})?",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(r"(?:<{1,3}[ \t]?)?\Z")
+_CLOSING = re.compile(r"[ \t]?>{0,2}\Z")
+_DIGITS = "0123456789abcdefABCDEF"
+_BRACKETS = re.compile(r"[\[【\]】]")
 
 
 class Marking:
@@ -58,6 +69,83 @@ class Marking:
         informing = without_orders(defused(text))
         lines = "\n".join(LINE_MARK + line.strip() for line in informing.splitlines() if line.strip())
         return f"<<<{code}\n{lines}\n{code}>>>"
+
+
+class CodeEraser:
+    """Takes the codes out of a model's text, which comes in pieces that may be cut anywhere.
+
+    Small models repeat the delimiters of passages, and cite a passage by its code: that becomes the passage's marker.
+    A piece of a code, or one with a mistake in it, is dropped.
+    """
+
+    def __init__(self, codes: Mapping[str, int]) -> None:
+        """Take the markers of codes; 0 where a code has none, and is dropped."""
+        self._codes = codes
+        self._pieces = frozenset(
+            code[start : start + CODE_PIECE_CHARACTERS]
+            for code in codes for start in range(len(code) - CODE_PIECE_CHARACTERS + 1)
+        )
+        self._pending = ""
+        self._in_brackets = False
+        """Whether the text so far is within brackets, where the number alone makes a marker."""
+
+    def feed(self, delta: str) -> str:
+        """Take more text; return what is certain by now."""
+        self._pending += delta
+        certain = self._open_at()
+        text, self._pending = self._pending[:certain], self._pending[certain:]
+        return self._erased(text)
+
+    def finish(self) -> str:
+        """Return what is left at the end of the text."""
+        text, self._pending = self._pending, ""
+        return self._erased(text)
+
+    def _open_at(self) -> int:
+        """Return from where on the text may become a code, or go on as one."""
+        text, end = self._pending, len(self._pending)
+        closing = _start(_CLOSING, text, end)
+        run = len(text[:closing].rstrip(_DIGITS))
+        if closing - run < CODE_PIECE_CHARACTERS:
+            run = len(text.rstrip(_DIGITS))
+        return _start(_OPENING, text, run)
+
+    def _erased(self, text: str) -> str:
+        kept, place = [], 0
+        for found in _RUN.finditer(text):
+            before = text[place : found.start()]
+            self._look_for_brackets(before)
+            kept += [before, self._instead(found)]
+            place = found.end()
+        self._look_for_brackets(text[place:])
+        return "".join((*kept, text[place:]))
+
+    def _look_for_brackets(self, text: str) -> None:
+        for bracket in _BRACKETS.findall(text):
+            self._in_brackets = bracket in "[【"
+
+    def _instead(self, found: re.Match[str]) -> str:
+        run = found["run"].lower()
+        code = next((code for code in self._codes if code in run), None)
+        if code is not None:
+            number = self._codes[code]
+            if not number or found["opening"] or found["closing"]:
+                return ""
+            return str(number) if self._in_brackets else f"[{number}]"
+        pieces = (run[start : start + CODE_PIECE_CHARACTERS] for start in range(len(run) - CODE_PIECE_CHARACTERS + 1))
+        return "" if any(piece in self._pieces for piece in pieces) else found.group()
+
+
+def _start(pattern: re.Pattern[str], text: str, end: int) -> int:
+    """Return where the last few characters before `end` begin that a pattern matches, which may be none."""
+    found = pattern.search(text, max(end - 4, 0), end)
+    return end if found is None else found.start()
+
+
+def without_codes(text: str, codes: Mapping[str, int]) -> str:
+    """Return a whole text of a model without codes and pieces of them."""
+    eraser = CodeEraser(dict.fromkeys(codes, 0))
+    return eraser.feed(text) + eraser.finish()
 
 
 def open_marking(secret: str) -> Marking:

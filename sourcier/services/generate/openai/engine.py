@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ SCORE_BYTES_MAX = 1 << 20
 NO_TOOLS = ("the model behind the endpoint takes no tools, as SOURCIER_GENERATE_OPENAI_TOOLS=false says; ask in mode "
             "injection, or name a model that takes them and set it to true")
 _TRUNCATED = 300
+_DELIMITER = re.compile(r"<<<[0-9a-f]{4,16}|[0-9a-f]{4,16}>>>")
 _COMPLETIONS = "/chat/completions"
 
 
@@ -226,6 +228,8 @@ class OpenAIEngine:
         # Some endpoints say the key that they were sent.
         for secret in self._endpoint.secrets:
             text = text.replace(secret, "***")
+        # Others quote the prompt, whose delimiters nobody may see.
+        text = _DELIMITER.sub("", text)
         return " ".join(text.split())[:_TRUNCATED]
 
     def _timed_out(self) -> DeadlineExceeded:

@@ -110,7 +110,8 @@ class EnrichingPeers:
                 finish = response.finish
                 usage = Usage(finish.model, finish.usage.prompt_tokens, finish.usage.completion_tokens)
                 cut = finish.reason == generate_pb2.FINISH_REASON_LENGTH
-                return Generated("".join(parts), usage, cut=cut)
+                # What is made of the extract is shown to people, who may not see what delimits it.
+                return Generated("".join(parts).replace(prompt.code, ""), usage, cut=cut)
         raise ServiceError("the generate service ended its stream without saying how")
 
     async def served_spaces(self, *, tenant: str) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ class UnitPrompt:
     system: str
     user: str
     json_schema: str
+    code: str
+    """Delimits the extract; no text that the model makes of it may hold it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def unit_prompt(task: UnitTask, *, pairs_max: int) -> UnitPrompt:
     path = " > ".join(" ".join(part.split()) for part in (task.title, *task.heading_path))
     lines = "\n".join(f"> {line}" for line in task.text.splitlines())
     schema = json.dumps(unit_schema(task.categories, pairs_max=pairs_max), ensure_ascii=False)
-    return UnitPrompt(system, f"[Source 1] - {path}\n<<<{code}\n{lines}\n{code}>>>", schema)
+    return UnitPrompt(system, f"[Source 1] - {path}\n<<<{code}\n{lines}\n{code}>>>", schema, code)
 
 
 def unit_schema(categories: Sequence[str], *, pairs_max: int) -> Mapping[str, Any]:

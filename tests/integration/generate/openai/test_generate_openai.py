@@ -101,6 +101,21 @@ async def test_an_error_of_the_endpoint_is_mapped_and_never_tells_the_key(
     assert KEY not in caplog.text + str(error)
 
 
+async def test_an_error_that_quotes_the_prompt_never_tells_what_delimits_its_passages(
+    caplog: pytest.LogCaptureFixture
+) -> None:
+    async def refuse(exchange: Exchange) -> None:
+        await exchange.begin("422 Unprocessable", "application/json")
+        quoted = "<<<677640d69a\\n> Deux jours.\\n677640d69a>>>"
+        await exchange.send(f'{{"detail": [{{"msg": "too long", "input": "{quoted}"}}]}}')
+
+    caplog.set_level(logging.DEBUG)
+    async with http_endpoint(refuse) as endpoint, serving(engine_at(endpoint.url)) as service:
+        error = await failure(service.stub.Generate(ask("x"), timeout=10))
+    assert "Deux jours." in (error.details() or "")
+    assert "677640" not in caplog.text + str(error)
+
+
 async def break_off(exchange: Exchange) -> None:
     await exchange.begin()
     await exchange.say("Je")

@@ -81,6 +81,22 @@ async def test_a_chunk_becomes_questions_that_are_answered_without_the_model(ser
         assert service.embed.priorities == {embed_pb2.PRIORITY_BULK}
 
 
+async def test_what_delimits_the_extract_is_in_nothing_that_is_made_of_it(serve: Serve) -> None:
+    rule = Rule(pattern="> .*télétravail", text=unit(
+        (f"{QUESTION[:-1]}CODE ?", f"<<<CODE {ANSWER}"), summary="Le passage CODE>>> dit tout.", keywords=["CODE"],
+    ))
+    async with enriching(serve, rule) as service:
+        await service.index("# Télétravail\n\n" + TELEWORK)
+        await service.agent()
+        await service.settled(["enriched"])
+        (prompt,) = (generation.messages[-1].content for generation in service.engine.asked)
+        code = prompt.split("<<<")[1].split()[0]
+        made = str(await service.units("summary, keywords"))
+        made += str(await service.pipeline.rows("select question, answer from unit_pairs"))
+        assert "dit tout" in made
+        assert code not in made
+
+
 async def test_a_pair_goes_with_the_commit_that_changes_its_chunk_and_others_stay(serve: Serve) -> None:
     async with enriching(serve, TELEWORK_RULE, HOLIDAYS_RULE) as service:
         writer = Writer(service.pipeline.database)

@@ -263,21 +263,6 @@ async def test_an_answer_in_another_language_than_its_passages_is_compared_by_ve
     assert (citations, len(withheld)) == ([], 1)
 
 
-async def test_a_delimiters_code_that_the_model_cites_is_its_passages_marker() -> None:
-    scorer = SupportScorer(
-        FakePeers(), PASSAGES, tenant="acme", space_id="space", thresholds=THRESHOLDS,  # type: ignore[arg-type]
-    )
-    citer = Citer(
-        PASSAGES, scorer, strictness=Strictness.WITHHOLD, language="fr", deadline=Deadline.after(10),
-        codes={"677640d69a": 2},
-    )
-    events = [event async for event in citer.feed("Un repas à 19 euros [677640d6")]
-    events += [event async for event in citer.feed("9a]. Le mardi, personne ne télétravaille [0123456789].")]
-    events += [event async for event in citer.finish()]
-    text = "".join(event.text for event in events if isinstance(event, Token))
-    assert text == "Un repas à 19 euros [2]. Le mardi, personne ne télétravaille. [1]"
-
-
 KNOWN_ADDRESS = "https://evil.example/p.png?who=you"
 PASSAGE_WITH_ADDRESS = [passage(1, f"{TELEWORK} Le logo : {KNOWN_ADDRESS}")]
 
