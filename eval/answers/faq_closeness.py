@@ -89,7 +89,7 @@ def table(found: Closeness, *, questions: int) -> str:
     )]
     rows += [
         (f"{similarity:g}", *(
-            f"{float((values >= similarity).mean()):.1%}"
+            f"{float((values >= similarity).mean()):.1%}" if len(values) else "none"
             for values in (found.another_article, found.same_passage, found.near_miss)
         ))
         for similarity in SIMILARITIES

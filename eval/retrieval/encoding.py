@@ -222,13 +222,13 @@ def _columns(
 ) -> dict[str, npt.NDArray[np.generic]]:
     lengths = [len(each.weights) for each in encoded]
     kind = np.float32 if role == "query" else np.float16
-    whole = [each.token_vectors().astype(kind) for each in encoded] if full else [np.zeros((0, dimension), kind)]
+    # Each begins with no rows: of no texts, too, columns have their shape.
+    whole = [each.token_vectors().astype(kind) for each in encoded] if full else []
+    codes = [np.frombuffer(each.token_codes, dtype=np.uint8).reshape(-1, dimension // 8) for each in encoded]
     return {
-        "vectors": np.stack([each.vector for each in encoded]),
-        "codes": np.concatenate([
-            np.frombuffer(each.token_codes, dtype=np.uint8).reshape(-1, dimension // 8) for each in encoded
-        ]),
-        "full": np.concatenate(whole),
-        "weights": np.concatenate([each.weights for each in encoded]),
+        "vectors": np.concatenate([np.zeros((0, dimension), np.float32), *(each.vector[None] for each in encoded)]),
+        "codes": np.concatenate([np.zeros((0, dimension // 8), np.uint8), *codes]),
+        "full": np.concatenate([np.zeros((0, dimension), kind), *whole]),
+        "weights": np.concatenate([np.zeros(0, np.float32), *(each.weights for each in encoded)]),
         "starts": np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
     }

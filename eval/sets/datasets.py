@@ -62,7 +62,7 @@ class Dataset:
 
 
 def load(folder: Path) -> Dataset:
-    """Read `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`; raise `DatasetInvalid` where they are not there."""
+    """Read `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`; raise `DatasetInvalid` where there is no set."""
     try:
         passages = tuple(
             Passage(row["_id"], row.get("title", ""), row["text"]) for row in read_rows(folder / "corpus.jsonl")
@@ -75,6 +75,8 @@ def load(folder: Path) -> Dataset:
         )
     except FileNotFoundError as error:
         raise DatasetInvalid(f"{folder} holds no retrieval set: {error.filename} is missing") from error
+    if not questions:
+        raise DatasetInvalid(f"{folder} holds no question that one of its passages answers")
     return Dataset(folder.name, passages, questions)
 
 

@@ -25,6 +25,8 @@ class NearMiss:
 def near_misses(questions: Sequence[str], *, seed: int = 7) -> list[NearMiss]:
     """Return the near misses of questions, at most one of each kind for each; the same for the same seed.
 
+    None where the questions have neither a number nor another name to swap, as those of many an FAQ.
+
     Each comes in two writings: its own, and that of a telephone, with one capital at the beginning and none inside.
     """
     chance = random.Random(seed)
@@ -35,8 +37,10 @@ def near_misses(questions: Sequence[str], *, seed: int = 7) -> list[NearMiss]:
             other = _other_number(number.group(), chance)
             made.append(NearMiss(question, _replaced(question, number.start(), number.end(), other), "number"))
         if (name := _NAME.search(question)) is not None:
-            other = chance.choice([each for each in names if each.lower() not in question.lower()])
-            made.append(NearMiss(question, _replaced(question, name.start(1), name.end(1), other), "name"))
+            others = [each for each in names if each.lower() not in question.lower()]
+            if others:
+                swapped = _replaced(question, name.start(1), name.end(1), chance.choice(others))
+                made.append(NearMiss(question, swapped, "name"))
     hasty = [NearMiss(miss.known, miss.asked[:1].upper() + miss.asked[1:].lower(), miss.kind) for miss in made]
     return made + [late for late, miss in zip(hasty, made, strict=True) if late.asked != miss.asked]
 

@@ -7,7 +7,9 @@ import numpy as np
 from eval.answers import direct
 from eval.answers.direct import Looked
 from eval.answers.faq_closeness import closeness, sample, table
+from eval.retrieval.encoding import _columns
 from eval.sets.datasets import Question
+from eval.sets.near_misses import near_misses
 
 
 def vector(*angles: float) -> np.ndarray:  # type: ignore[type-arg]
@@ -24,6 +26,21 @@ def test_each_question_is_compared_with_the_closest_of_each_kind() -> None:
     shown = table(found, questions=4)
     assert "| 0.95 | 50.0% | 100.0% | 100.0% |" in shown
     assert "of 3 others" in shown
+
+
+def test_a_set_in_which_nothing_looks_alike_is_measured_all_the_same() -> None:
+    """A real FAQ: no question has a number, one alone a name, and each passage answers one."""
+    texts = ["Comment poser un congé ?", "Où se trouve le parking de Brest ?", "Quand la paie est-elle versée ?"]
+    assert near_misses(texts) == []
+    assert [kind for kind, _, _ in direct.cases([Question(text, text, {"a": 1}) for text in texts])] == [
+        direct.AGAIN] * 12
+    columns = _columns([], dimension=16, role="query", full=True)
+    assert {name: column.shape for name, column in columns.items()} == {
+        "vectors": (0, 16), "codes": (0, 2), "full": (0, 16), "weights": (0,), "starts": (1,)}
+    found = closeness(
+        vector(0.0, 0.5), passages=["a", "b"], articles=["x", "y"], near_miss=np.array([], dtype=np.float32)
+    )
+    assert "| 0.95 | 0.0% | none | none |" in table(found, questions=2)
 
 
 def test_a_sample_is_the_same_each_time_and_asks_nothing_twice() -> None:

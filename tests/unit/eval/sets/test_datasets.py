@@ -43,3 +43,10 @@ def test_a_part_of_the_questions_is_taken_at_even_distances(tmp_path: Path) -> N
     ))
     assert [question.question_id for question in many.first(3).questions] == ["0", "3", "6"]
     assert many.first(None) is many
+
+
+def test_a_set_without_an_answered_question_is_refused_by_name(tmp_path: Path) -> None:
+    _write(tmp_path)
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n", "utf-8")
+    with pytest.raises(DatasetInvalid, match="holds no question that one of its passages answers"):
+        datasets.load(tmp_path)
