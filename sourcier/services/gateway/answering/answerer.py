@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from services.gateway.invented_turns import TurnCutter
+from sourcier.services.gateway.answering.invented_turns import TurnCutter
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering.analysing import Analyser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.gateway.invented_turns import TurnCutter
+from sourcier.services.gateway.answering.invented_turns import TurnCutter
 from tests.unit.gateway.fix_gateway_domain import passage
 
 SAID = "Deux jours par semaine [1]."
