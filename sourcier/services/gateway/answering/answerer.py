@@ -9,11 +9,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from sourcier.services.gateway.answering.invented_turns import TurnCutter
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.assessing import Assessor
+from sourcier.services.gateway.answering.invented_turns import TurnCutter
 from sourcier.services.gateway.answering.quoting import quote
 from sourcier.services.gateway.events import (
     Degradation,
