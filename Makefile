@@ -5,8 +5,6 @@ ENVIRONMENT := .venv/services/bin
 RUN := $(ENVIRONMENT)/python
 INSTALL := $(PYTHON) requirements/install.py
 
-export PYTHONPATH := $(CURDIR)
-
 # QUICK=0 means no.
 said = $(filter-out 0 no No NO false False FALSE off Off OFF,$(1))
 
@@ -94,5 +92,5 @@ lock: ## Resolve the lock files again from requirements/*.in.
 	@$(INSTALL) services dev
 	@$(RUN) requirements/lock.py
 
-clean: ## Remove the environments and the demo's data; models stay in the model store.
-	rm -rf .venv .sourcier
+clean: ## Remove the environments, the demo's data and what was built; models stay in the model store.
+	rm -rf .venv .sourcier build dist *.egg-info

@@ -42,6 +42,7 @@ from sourcier.cli.inputs import NOT_UTF8, is_utf8  # noqa: E402
 from sourcier.cli.interrupts import run_interruptible  # noqa: E402
 from sourcier.client import Client  # noqa: E402
 from sourcier.errors import SourcierError  # noqa: E402
+from sourcier.installation import own_environment  # noqa: E402
 from sourcier.services.stack.settings import StackSettings  # noqa: E402
 from sourcier.services.stack.terminal.standing import running  # noqa: E402
 
@@ -151,8 +152,8 @@ def stack(*, keep: bool) -> Iterator[tuple[str, bool]]:
 
 def stack_command(*arguments: str) -> int:
     """Run a command of the stack in front of the person; on Ctrl-C it ends by itself, and is waited for."""
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    process = subprocess.Popen((sys.executable, "-P", "-m", "sourcier.services.stack", *arguments), env=environment)
+    command = (sys.executable, "-P", "-m", "sourcier.services.stack", *arguments)
+    process = subprocess.Popen(command, env=own_environment(os.environ))
     try:
         return process.wait()
     except KeyboardInterrupt:
@@ -246,9 +247,9 @@ def read_line() -> str:
 
 def how_to_go_on(plan: Plan, gateway: str, *, stays: bool) -> None:
     """Tell what can be done next, in words that can be pasted."""
-    python = Path(sys.executable)
-    python = python.relative_to(Path.cwd()) if python.is_relative_to(Path.cwd()) else python
-    sourcier = "sourcier" if shutil.which("sourcier") else f"{python} -m sourcier.cli"
+    installed = Path(sys.executable).with_name("sourcier")
+    installed = installed.relative_to(Path.cwd()) if installed.is_relative_to(Path.cwd()) else installed
+    sourcier = "sourcier" if shutil.which("sourcier") else str(installed)
     heading("Going on")
     if stays:
         lines = [f"The stack keeps running; its gateway is {gateway}."]

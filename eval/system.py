@@ -16,8 +16,8 @@ import grpc.aio
 
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
+from sourcier.installation import own_environment
 from sourcier.services.stack import statefile
-from sourcier.services.stack.settings import REPOSITORY
 
 SERVICES = "ingest,embed,rerank,gateway"
 NO_MODEL = "127.0.0.1:9"
@@ -87,7 +87,7 @@ def running_system(
 def _stack(command: str, data_dir: Path, *options: str, engine: str, generate: str) -> int:
     services = SERVICES if generate else f"{SERVICES},generate"
     environment = {
-        **os.environ, "PYTHONPATH": str(REPOSITORY), "SOURCIER_STACK_SERVICES": services,
+        **own_environment(os.environ), "SOURCIER_STACK_SERVICES": services,
         "SOURCIER_EMBED_ENGINE": engine, "SOURCIER_STACK_PARENT": str(os.getpid()),
     }
     if address := os.environ.get("SOURCIER_GENERATE_URL", generate):

@@ -21,6 +21,8 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
+import checkout
+
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / ".venv"
 
@@ -39,11 +41,13 @@ class Environment:
     resolved: bool = True
     """Whether pip may resolve dependencies; vLLM's own demand CUDA builds that break the CPU one."""
     torch: bool = False
+    checkout: bool = False
+    """Whether the project itself is installed, too: `sourcier` and `sourcier-service` then work from any folder."""
 
 
 SETUPS = {
-    "services": Environment("services", ("services",), "the services and their servers"),
-    "dev": Environment("services", ("services", "dev"), "tests and linters"),
+    "services": Environment("services", ("services",), "the services and their servers", checkout=True),
+    "dev": Environment("services", ("services", "dev"), "tests and linters", checkout=True),
     "proto": Environment("proto", ("proto",), "the stub generator"),
     "export": Environment("export", ("export",), "the model exporter", torch=True),
     "generate": Environment("generate", ("generate",), "vLLM on the CPU", resolved=False, torch=True),
@@ -67,10 +71,12 @@ def main(names: list[str]) -> int:
     for name in names:
         try:
             ensure(SETUPS[name])
+            if SETUPS[name].checkout:
+                checkout.ensure(ENVIRONMENTS / SETUPS[name].name)
         except KeyboardInterrupt:
             print(f"\ninterrupted; the {name} environment will be made again next time", file=sys.stderr)
             return 130
-        except SetupError as error:
+        except (SetupError, checkout.InstallError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
     return 0

@@ -17,6 +17,7 @@ from sourcier.cli.inputs import check_text
 from sourcier.connection import targets
 from sourcier.connection.targets import Target
 from sourcier.errors import InvalidArgument
+from sourcier.installation import data_folder
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -63,7 +64,7 @@ def connects(command: Callable[..., Any]) -> Callable[..., Any]:
                   help=f"The gateway ({GATEWAY_VARIABLE}), with https:// before it where it is reached through TLS; by "
                        "default that of the running stack.")
     @click.option("--data-dir", envvar=DATA_DIR_VARIABLE, type=click.Path(path_type=Path, file_okay=False),
-                  default=Path(".sourcier"), show_default=True, help=f"The stack's folder ({DATA_DIR_VARIABLE}).")
+                  default=data_folder(os.environ), show_default=True, help=f"The stack's folder ({DATA_DIR_VARIABLE}).")
     @click.option("--tenant", envvar=TENANT_VARIABLE, default="default", show_default=True,
                   help=f"On whose behalf ({TENANT_VARIABLE}).")
     @functools.wraps(command)

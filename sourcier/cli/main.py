@@ -8,10 +8,7 @@ import warnings
 from importlib import import_module
 from typing import NoReturn
 
-try:
-    import click
-except ModuleNotFoundError:
-    sys.exit("error: the command line is not installed\nhint: pip install 'sourcier[cli]'")
+import click
 
 from sourcier.cli.failure import explain, root
 from sourcier.cli.groups import ClosableGroup

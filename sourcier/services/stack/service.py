@@ -28,10 +28,10 @@ class ServiceSettings:
     log: Path
     arguments: tuple[str, ...]
     """What the interpreter runs: `-m sourcier.services.<name>`."""
-    import_root: Path
-    """The folder that holds `services` and `sourcier`."""
     environment: Callable[[], Mapping[str, str]]
     """Called at each start, when the servers' addresses are known."""
+    import_root: Path | None = None
+    """The folder to import `sourcier` from; None where the interpreter finds it itself."""
     service: str = ""
     """Which of the five it is, where the name says more than that; its settings are read under this name."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Service(Component):
         """Return `python -m sourcier.services.<name>`; with `-P` the current folder is never imported from."""
         environment = {
             **inherited_environment(),
-            "PYTHONPATH": str(self.settings.import_root),
+            **({"PYTHONPATH": str(self.settings.import_root)} if self.settings.import_root else {}),
             "PYTHONUNBUFFERED": "1",
             f"SOURCIER_{(self.settings.service or self.name).upper()}_LISTEN": f"{ports.HOST}:{self.settings.port}",
             **self.settings.environment(),

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from sourcier.installation import data_folder
 from sourcier.services.chassis.models.store import default_root
 from sourcier.services.chassis.settings import shared
 from sourcier.services.stack import language_models
@@ -17,7 +18,6 @@ from sourcier.services.stack import language_models
 OLD_ENDPOINT_NAMES = frozenset({"mistral", "openai", "ollama", "litellm"})
 """What the old name `RAG_PROVIDER` may say of an endpoint."""
 SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway")
-REPOSITORY = Path(__file__).parents[3]
 
 
 class StackSettings(BaseSettings):
@@ -28,10 +28,13 @@ class StackSettings(BaseSettings):
         env_ignore_empty=True,
     )
 
-    data_dir: Path = Path(".sourcier")
+    data_dir: Path = Field(default_factory=lambda: data_folder(os.environ))
     """Everything that the stack keeps."""
     stack_services: str = ",".join(SERVICE_NAMES)
     """The services to run, by comma, or `none`: a stack without `generate` still ingests and searches."""
+
+    stack_generate_python: Path | None = None
+    """The interpreter of an environment that has vLLM, where this one has none."""
 
     stack_ingest_processes: int = Field(default=1, ge=1, le=64)
     """Ingest services: each computes on one core, and those beside the first parse, chunk and index alone."""

@@ -111,16 +111,16 @@ async def test_search_writes_json_lines(cli: Command, gateway: FakeGateway) -> N
 
 
 async def test_the_gateway_is_found_in_the_stacks_state(cli: Command, address: str, tmp_path: Path) -> None:
-    nothing = await cli("search", "quoi", SOURCIER_GATEWAY_URL="")
+    nothing = await cli("search", "quoi", SOURCIER_GATEWAY_URL="", SOURCIER_DATA_DIR=".sourcier")
     assert (nothing.code, nothing.err.splitlines()[0]) == (1, f"error: Sourcier is not running in {tmp_path}/.sourcier")
     assert "sourcier up --detach" in nothing.err
     (tmp_path / ".sourcier").mkdir()
     state = {"pid": 2**22 + 1, "environment": {"SOURCIER_GATEWAY_URL": address}}
     (tmp_path / ".sourcier" / "stack.json").write_text(json.dumps(state))
-    gone = await cli("search", "quoi", SOURCIER_GATEWAY_URL="")
+    gone = await cli("search", "quoi", SOURCIER_GATEWAY_URL="", SOURCIER_DATA_DIR=".sourcier")
     assert "no longer running" in gone.err
     (tmp_path / ".sourcier" / "stack.json").write_text(json.dumps(state | {"pid": 1}))
-    found = await cli("search", "quoi", SOURCIER_GATEWAY_URL="")
+    found = await cli("search", "quoi", SOURCIER_GATEWAY_URL="", SOURCIER_DATA_DIR=".sourcier")
     assert found.code == 0
 
 

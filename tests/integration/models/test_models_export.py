@@ -13,15 +13,17 @@ import onnxruntime
 import pytest
 from tokenizers import Tokenizer
 
-from sourcier.models.exporting import EXPORT_PYTHON, PROJECT
+from sourcier.installation import environment_python
 from sourcier.services.chassis.models.store import Model, ModelStore
 from sourcier.services.embed.engines import session_options
 from sourcier.services.rerank.entailment import EntailmentModel
 
+REPOSITORY = Path(__file__).parents[3]
+EXPORT_PYTHON = environment_python("export")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),
-    pytest.mark.skipif(not EXPORT_PYTHON.exists(), reason="needs requirements/install.py export"),
+    pytest.mark.skipif(EXPORT_PYTHON is None, reason="needs requirements/install.py export"),
 ]
 Fetch = Callable[..., Model]
 
@@ -42,7 +44,7 @@ def fetch(tmp_path: Path) -> Fetch:
     def run(*arguments: str, name: str) -> Model:
         root = tmp_path / "store"
         done = subprocess.run([sys.executable, "-m", "sourcier.models", "--root", str(root), "fetch", *arguments],
-                              cwd=PROJECT,
+                              cwd=REPOSITORY,
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return ModelStore(root).load(name)
@@ -51,7 +53,8 @@ def fetch(tmp_path: Path) -> Fetch:
 
 
 def run_export(module: str, *arguments: str) -> None:
-    done = subprocess.run([str(EXPORT_PYTHON), "-m", module, *arguments], cwd=PROJECT, capture_output=True, text=True)
+    command = [str(EXPORT_PYTHON), "-m", module, *arguments]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
 
 
@@ -106,7 +109,7 @@ def test_a_model_without_such_labels_is_not_taken_for_one(tiny: Callable[[str], 
     arguments = ["--kind", "entailment", "--from", str(tiny("cross-encoder")), "test/tiny-nli"]
     done = subprocess.run([sys.executable, "-m", "sourcier.models", "--root", str(tmp_path / "store"), "fetch",
                            *arguments],
-                          cwd=PROJECT, capture_output=True, text=True)
+                          cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 1
     assert "an entailment model names entailment, neutral and contradiction" in done.stderr
     assert not (tmp_path / "store" / "tiny-nli").exists()

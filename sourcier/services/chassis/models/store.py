@@ -176,8 +176,8 @@ class ModelStore:
             raise ModelInvalid(f"{name!r} is not a model name: lower-case letters, digits, '.', '_' and '-' only")
         folder = self.root / name
         if not (folder / MANIFEST_FILE).is_file():
-            raise ModelInvalid(f"the model {name} is not in {self.root}; run `make models` or "
-                               f"`sourcier models fetch {name}`", model=name)
+            raise ModelInvalid(f"the model {name} is not in {self.root}; run `sourcier models fetch {name}`",
+                               model=name)
         return folder
 
 

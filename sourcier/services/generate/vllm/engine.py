@@ -10,6 +10,7 @@ import asyncio
 import logging
 import math
 import multiprocessing
+import sys
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from sourcier.installation import checkout
 from sourcier.services.chassis.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -49,8 +51,8 @@ logger = logging.getLogger(__name__)
 GIB = 1 << 30
 NO_TOOLS = ("the chat template of {} has no place for tools; ask in mode injection, or name a model that takes them "
             "with SOURCIER_GENERATE_MODEL")
-NOT_INSTALLED = ("vLLM is not installed in this environment: run `python requirements/install.py generate` and start "
-                 "generate with .venv/generate/bin/python, or set SOURCIER_GENERATE_OPENAI_URL")
+NOT_INSTALLED = ("vLLM is not installed beside {python}: start generate with an interpreter that has it ({install}), "
+                 "or set SOURCIER_GENERATE_OPENAI_URL")
 CPU_BLOCK_TOKENS = 32
 """Prefixes are cached by whole blocks; the CPU's own default of 128 would recompute up to 127 tokens of a hit."""
 LOOKED_UP_MIN, LOOKED_UP_MAX = 2, 4
@@ -123,7 +125,12 @@ class VllmEngine:
             raise
         except BaseException as error:
             if isinstance(error, ModuleNotFoundError) and error.name == "vllm":
-                raise FailedPrecondition(NOT_INSTALLED, model=self._weights.name) from error
+                install = "pip install vllm 'sourcier[generate]'"
+                if checkout():
+                    install = "python3 requirements/install.py generate, then .venv/generate/bin/python"
+                raise FailedPrecondition(
+                    NOT_INSTALLED.format(python=sys.executable, install=install), model=self._weights.name
+                ) from error
             # Also when the process is told to stop while the model loads: nothing else would end these processes.
             _kill_children()
             if not isinstance(error, Exception):

@@ -275,7 +275,7 @@ class _ZygoteProcess:
             "LANG": "C.UTF-8",
         }
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-W", "ignore", "-m", _ZYGOTE, json.dumps(asdict(limits)),
+            sys.executable, "-P", "-W", "ignore", "-m", _ZYGOTE, json.dumps(asdict(limits)),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=environment,
         )  # fmt: skip
         assert process.stdout is not None

@@ -11,11 +11,12 @@ import time
 
 from rich.console import Console
 
+from sourcier.installation import own_environment
 from sourcier.services.chassis.errors import AlreadyExists, ServiceError
-from sourcier.services.stack import statefile
+from sourcier.services.stack import programs, statefile
 from sourcier.services.stack.processes import leftovers, logfile
 from sourcier.services.stack.processes.parent import Parent
-from sourcier.services.stack.settings import REPOSITORY, StackSettings, inherited_environment
+from sourcier.services.stack.settings import StackSettings, inherited_environment
 from sourcier.services.stack.status import StackStatus, State
 from sourcier.services.stack.terminal.display import Display, connection
 from sourcier.services.stack.terminal.standing import EXIT_NOT_READY, EXIT_OK, EXIT_REFUSED
@@ -53,6 +54,8 @@ def up_detached(settings: StackSettings, *, parent_pid: int | None = None, conso
         statefile.open_folder(folder)
         if statefile.is_locked(folder):
             return _already_running(settings, display)
+        if settings.serves_model:
+            programs.require_vllm(settings.stack_generate_python)
     except ServiceError as error:
         display.say(f"error: {error}")
         return EXIT_REFUSED
@@ -60,7 +63,7 @@ def up_detached(settings: StackSettings, *, parent_pid: int | None = None, conso
     logfile.bound_log(log)
     descriptor = logfile.open_log(log)
     start_byte = os.fstat(descriptor).st_size
-    environment = {**inherited_environment(), "PYTHONPATH": str(REPOSITORY), "SOURCIER_DATA_DIR": str(folder)}
+    environment = {**own_environment(inherited_environment()), "SOURCIER_DATA_DIR": str(folder)}
     tie = ("--parent", str(parent_pid)) if parent_pid else ()
     process = subprocess.Popen(
         (sys.executable, "-P", "-m", "sourcier.services.stack", "up", *tie),

@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from sourcier.services.stack import language_models, statefile
+from sourcier.services.stack import language_models, programs, statefile
 from sourcier.services.stack.compose import Composition, compose
 from sourcier.services.stack.processes import leftovers
 from sourcier.services.stack.processes.parent import Parent
@@ -29,6 +29,8 @@ def run(settings: StackSettings, display: Display, *, parent: Parent | None = No
         if left := statefile.read(folder):
             for pid in leftovers.stop_leftovers(left):
                 display.say(f"stopped process {pid}, left by a stack that was killed")
+        if settings.serves_model:
+            programs.require_vllm(settings.stack_generate_python)
         composition = compose(settings)
         with display:
             _tell_language_model(settings, composition, display)

@@ -57,7 +57,7 @@ def test_a_whole_model_loads(tmp_path: Path) -> None:
 
 
 def test_a_missing_model_says_how_to_fetch_it(tmp_path: Path) -> None:
-    with pytest.raises(ModelInvalid, match=r"make models.*sourcier models fetch multilingual-e5-small"):
+    with pytest.raises(ModelInvalid, match=r"run `sourcier models fetch multilingual-e5-small`"):
         ModelStore(tmp_path).load("multilingual-e5-small")
 
 
