@@ -12,7 +12,7 @@ from sourcier.options import chosen
 from sourcier.results import Answer
 
 FaqStateName = Literal["active", "flagged", "retired"]
-_MARKER = re.compile(r"\s*\[\d+\]")
+_MARKER = re.compile(r"(?<!\s)\s*+\[\d+\]")
 
 
 class FaqCalls(Calls):

@@ -18,7 +18,9 @@ _INVISIBLE = re.compile(
     "\u2060-\u2064\u2066-\u206f\u3164\ufeff\uffa0\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e01ef]"
 )
 # Persian, Indic scripts and emoji need the zero-width (non-)joiner between two letters; Latin text never does.
-_STRAY_JOINERS = re.compile("(?:(?<=[\\x00-\\u024f])|(?<!.))[\u200c\u200d]+|[\u200c\u200d]+(?=[\\x00-\\u024f]|$)", re.M)
+_STRAY_JOINERS = re.compile(
+    "(?<![\u200c\u200d])(?:(?:(?<=[\\x00-\\u024f])|(?<!.))[\u200c\u200d]++|[\u200c\u200d]++(?=[\\x00-\\u024f]|$))", re.M
+)
 _SYMBOL_BULLETS = re.compile("[\uf0b7\uf0a7\uf0d8\uf0fc]")
 _BLANK_LINES = re.compile("\n{3,}")
 

@@ -16,7 +16,7 @@ SUMMARY_MESSAGES = 4
 SUMMARY_CHARACTERS = 200
 """Of each message (SPEC A2)."""
 
-_MARKERS = re.compile(r"\s*\[\d+\]")
+_MARKERS = re.compile(r"(?<!\s)\s*+\[\d+\]")
 
 
 @dataclass(frozen=True)

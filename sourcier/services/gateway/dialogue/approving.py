@@ -9,7 +9,7 @@ from sourcier.services.gateway.dialogue.exchanges import Message
 from sourcier.services.gateway.events import Outcome
 from sourcier.services.index.curation.learned_responses import FAQ_SOURCE, NewResponse
 
-_MARKER = re.compile(r"\s*\[\d+\]")
+_MARKER = re.compile(r"(?<!\s)\s*+\[\d+\]")
 _ANSWERING = frozenset({Outcome.ANSWERED.value, Outcome.QUOTED.value, Outcome.DIRECT.value})
 
 

@@ -15,9 +15,10 @@ links_removed_total = Counter("sourcier_links_removed_total", "Links and images 
 _ADDRESS = r"(?:(?:https?|ftps?|file|wss?)://|(?:javascript|data|vbscript|mailto):|www\.)[^\s<>\"'«»“”\[\]`]+"
 _URL = re.compile(_ADDRESS, re.IGNORECASE)
 # What a document makes the model write must not keep a gateway busy: nothing is tried twice, and no link begins in one.
-_IMAGE = re.compile(r"!\[((?:\\.|\[[^\[\]]*+\]|[^\[\]\\])*+)\]\s*+(?:\([^)]*+\)+|\[[^\]\n]*+\])")
-_LINK = re.compile(r"(?<!!)\[([^\[\]\n]*+)\]\s*+\(\s*+<?([^)\s>]*+)>?[^)\n]*+\)+")
-_IN_PARENTHESES = re.compile(rf"(?<!\s)\s*+\(\s*+({_ADDRESS})\s*+\)", re.IGNORECASE)
+# So patterns take what no parenthesis closes as well, up to where another could begin: its end is looked for once.
+_IMAGE = re.compile(r"!\[((?:\\.|\[[^\[\]]*+\]|[^\[\]\\])*+)\]\s*+(?:(?P<opening>\()|\[[^\]\n]*+\])")
+_LINK = re.compile(r"(?<!!)\[([^\[\]\n]*+)\]\s*+\((?:\s*+<?([^)\s>]*+)>?[^)\n]*+(?P<end>\)+)|[^)\n]*(?=\[)|)")
+_IN_PARENTHESES = re.compile(rf"(?<!\s)\s*+\(\s*+(?:({_ADDRESS})\s*+\)|{_ADDRESS})", re.IGNORECASE)
 _TAG = re.compile(r"<(?P<inner>/?(?P<name>[a-zA-Z][^\s/<>]*)(?P<rest>[^<>]*))(?P<end>>?)")
 _OPENING = re.compile(r"<(?=[/!?]?[a-zA-Z])|(?<=!)(?=\[)")
 _DEFINITION = re.compile(r"^[^\S\n]*+\[[^\]\n]++\]:[^\S\n]*+(?:\n[^\S\n]*+)?\S++[^\S\n]*+$", re.MULTILINE)
@@ -68,10 +69,34 @@ def without_foreign_links(text: str, known: frozenset[str]) -> str:
 
 
 def _once_cleaned(text: str, known: frozenset[str]) -> str:
-    cleaned = _DEFINITION.sub("", _TAG.sub(_inert, _IMAGE.sub(lambda match: match.group(1), text)))
-    cleaned = _LINK.sub(lambda match: match.group() if match.group(2) in known else match.group(1), cleaned)
-    cleaned = _IN_PARENTHESES.sub(lambda match: match.group() if _trimmed(match.group(1)) in known else "", cleaned)
+    cleaned = _DEFINITION.sub("", _TAG.sub(_inert, _without_images(text)))
+    cleaned = _LINK.sub(
+        lambda match: match.group() if match["end"] is None or match.group(2) in known else match.group(1), cleaned
+    )
+    cleaned = _IN_PARENTHESES.sub(
+        lambda match: match.group() if match.group(1) is None or _trimmed(match.group(1)) in known else "", cleaned
+    )
     return _URL.sub(lambda match: _kept(match.group(), known), cleaned)
+
+
+def _without_images(text: str) -> str:
+    """Return the text with what stands in an image's brackets in the place of each."""
+    kept: list[str] = []
+    place = searched = 0
+    last_closing = text.rfind(")")
+    while found := _IMAGE.search(text, searched):
+        end = found.end()
+        if found["opening"]:
+            if end > last_closing:
+                # No image, but there may be one in its brackets.
+                searched = found.start() + 1
+                continue
+            end = text.index(")", end)
+            while text.startswith(")", end):
+                end += 1
+        kept += (text[place : found.start()], found.group(1))
+        place = searched = end
+    return "".join((*kept, text[place:]))
 
 
 def _inert(tag: re.Match[str]) -> str:

@@ -10,7 +10,8 @@ from sourcier.services.index.language.abbreviations import goes_on, is_unsure, m
 
 _LABEL = r"(?:sources?|extraits?|extracts?|passages?|documents?|docs?|r[ée]f(?:[ée]rences?)?|citations?)"
 _DASH = "\u2010\u2011\u2013\u2014-"
-_PAGE = rf"\s*,?\s*p(?:ages?|p)?\.?\s*\d{{1,4}}(?:\s*[{_DASH}]\s*\d{{1,4}})?"
+_PAGE_NUMBER = rf"p(?:ages?|p)?\.?\s*\d{{1,4}}(?:\s*[{_DASH}]\s*\d{{1,4}})?"
+_PAGE = rf"\s*,?\s*{_PAGE_NUMBER}"
 _NUMBERS = rf"\d{{1,3}}(?:\s*[{_DASH}]\s*\d{{1,3}})?(?:{_PAGE})?"
 MARKER_CHARACTERS_MAX = 60
 """Between its brackets: whoever waits for the end of one must not wait for long."""
@@ -27,15 +28,16 @@ _OPEN_MARKER = re.compile(
     r"|[0-9a-f]{1,10}\s*)\Z", re.IGNORECASE,
 )
 """What may become a marker: held until it is one, or plainly is none."""
-_RANGE = re.compile(rf"{_PAGE}|(\d+)(?:\s*[{_DASH}]\s*(\d+))?", re.IGNORECASE)
-_JOINT = re.compile(r"\s*(?:[,;&]|et|and|ou|or)?\s*")
+_RANGE = re.compile(rf"{_PAGE_NUMBER}|(\d+)(?:\s*+[{_DASH}]\s*+(\d+))?", re.IGNORECASE)
+_JOINT = re.compile(r"\s*+(?:[,;&]|et|and|ou|or)?\s*+")
 """What may stand between two markers."""
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]{0,60})")
 _CODE_LANGUAGE = re.compile(
     r"(?:ba|z)?sh|shell|console|powershell|te?xt|python|java(?:script)?|typescript|html|css|xml|json|ya?ml|toml|ini|sql|"
     r"c|cpp|csharp|go|rust|php|ruby|r|diff|dockerfile|makefile|markdown", re.IGNORECASE,
 )
-_MARKERS_BEHIND = re.compile(r"(?<!\s)\s+(?:\[\d{1,3}\]\s*)+(?=[.,;:]?\s*\Z)")
+# Takes all markers of a row, at the line's end or not: else each of them would be looked behind again.
+_MARKERS_BEHIND = re.compile(r"(?<!\s)\s++(?:\[\d{1,3}\]\s*+)++(?P<last>(?=[.,;:]?\s*+\Z))?")
 RANGE_MAX = 20
 """Of numbers in one `[Source 1-20]`."""
 SENTENCE_CHARACTERS_MAX = 1_000
@@ -256,7 +258,7 @@ def code_line(held: Iterable[Part]) -> str:
     """Return a line of code without the markers behind it; one within it, as in `a[1]`, is the code's own."""
     line = "".join(f"[{part.number}]" if isinstance(part, Marker) else part.text
                    for part in held if not isinstance(part, SentenceEnd))
-    return _MARKERS_BEHIND.sub("", line).rstrip(" ")
+    return _MARKERS_BEHIND.sub(lambda row: row.group() if row["last"] is None else "", line).rstrip(" ")
 
 
 def shown_parts(held: Sequence[Part], numbers: Container[int]) -> list[Text | Marker]:

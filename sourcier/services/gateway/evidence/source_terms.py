@@ -37,8 +37,8 @@ _ANNOUNCING = frozenset({
 _PLACE, _PLACE_FIRST = "\x1f", 0xE000
 _PLACES = re.compile(f"{_PLACE}(.)")
 _BRACKET = re.compile(r"[\[\](:]")
-# Nothing is tried twice, as in `links`.
-_TARGET = re.compile(r"\]\(\s*+<?([^)\s>]*+)>?[^)\n]*+(?:\)+|\Z)")
+# Nothing is tried twice, as in `links`: what no parenthesis closes is taken up to the last one that opens on its line.
+_TARGET = re.compile(r"\]\((?:\s*+<?([^)\s>]*+)>?[^)\n]*+(?P<end>\)+|\Z)|[^)\n]*(?=\]\()|)")
 # `[1](//evil.example)`, `[1]: //evil.example`, with the marker in this sentence or at the end of the one before.
 # Markdown reads `\\/` and `&#47;` as a slash too.
 _MARKERS_TARGET = re.compile(
@@ -152,7 +152,9 @@ class Grounds:
         if not _BRACKET.search(cleaned):
             return cleaned
         # What is left are halves: the other one stands in another sentence, or is a marker.
-        cleaned = _TARGET.sub(lambda match: match.group() if match.group(1) in self._addresses else "]", cleaned)
+        cleaned = _TARGET.sub(
+            lambda match: match.group() if match["end"] is None or match.group(1) in self._addresses else "]", cleaned
+        )
         cleaned = _MARKERS_TARGET.sub(
             lambda match: f" {match.group()}" if match.group(1) in self._addresses else "", cleaned
         )

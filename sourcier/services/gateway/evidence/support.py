@@ -34,7 +34,7 @@ CHECK_SECONDS_MAX = 5.0
 """For one sentence: what was written is worth more than a check that does not come."""
 REPEATED_WORDS_MIN = 5
 """Fewer words may stand in a passage for something else: a heading, a cell of a table."""
-_LIST_NUMBER = re.compile(r"\W*\d{1,2}[.)]\W*")
+_LIST_NUMBER = re.compile(r"\W*+\d{1,2}[.)]\W*+")
 _WORD = re.compile(r"\w+")
 
 check_seconds = Histogram(

@@ -26,7 +26,9 @@ CODE_PIECE_CHARACTERS = 6
 """Of a code; a shorter run of digits and letters may be a number or a word of the model's own."""
 LINE_MARK = "> "
 _BRACKETED = re.compile(r"[\[［【〔]([^\[\]［］【】〔〕\n]{1,40})[\]］】〕]")
-_MARKER = re.compile(r"\s*(?:[^\W\d_]{1,12}\.?\s*)?\d{1,3}(?:\s*(?:[,;&]|et|and)\s*\d{1,3})*\s*(?:†.*)?", re.IGNORECASE)
+_MARKER = re.compile(
+    r"\s*+(?:[^\W\d_]{1,12}\.?\s*+)?\d{1,3}(?:\s*+(?:[,;&]|et|and)\s*+\d{1,3})*+\s*+(?:†.*)?", re.IGNORECASE
+)
 # What chat templates turn into tokens of their own: a document that has them would otherwise end its turn.
 _CONTROL = re.compile(
     r"<\s*\|([^<>|]{0,60})\|\s*>"

@@ -50,11 +50,11 @@ _SAY_MUST = (
     r"(?:repondre|affirmer|dire|refuser|ignorer|ajouter"
     r"|answer|reply|respond|say|tell|refuse|recommend|claim|add|ignore)"
 )
-_ORDERS = tuple(re.compile(pattern, re.MULTILINE) for pattern in (
+_ORDERS = tuple(re.compile(pattern) for pattern in (
     rf"\b{_FORGET}\b.{{0,30}}?\b{_RULES}\b.{{0,20}}?\b{_GIVEN}\b",
     rf"\b{_FORGET}\b.{{0,20}}?\b{_GIVEN}\b.{{0,20}}?\b{_RULES}\b",
     rf"\b{_FORGET}\b.{{0,30}}?\b{_RULES}\b.{{0,10}}?\b(?:et|and|puis|then)\b.{{0,5}}\b{_SAY}\b",
-    rf"^\W*{_FORGET} (?:(?:toutes?|les|all|the) )*{_RULES}\W*$",
+    rf"\A\W*+{_FORGET} (?:(?:toutes?|les|all|the) )*{_RULES}\W*$",
     rf"\b{_FORGET}\b.{{0,20}}?\b(?:autres|other) sources\b",
     r"\b(?:ignore|do not answer|ne reponds pas a) (?:la|the) (?:user's )?question\b"
     r"(?!.{0,10}\b(?:below|suivante|if|si)\b)",
@@ -70,7 +70,7 @@ _ORDERS = tuple(re.compile(pattern, re.MULTILINE) for pattern in (
     r"\b(?:tu es|you are|you're) (?:maintenant |desormais |now )?(?:une? (?:pirate|poete|ia)|dan|\w+bot"
     r"|an? (?:ai|pirate|language model)|(?:in|en) (?:debug|developer|admin|mode debug) ?(?:mode)?)\b",
     r"\b(?:jailbreak|dan) mode\b",
-    r"^\W*syst(?:em|eme)\s*:\s*(?:tu es|you are|reveal|revele|ignore|oublie|reponds)\b",
+    r"\A\W*+syst(?:em|eme)\s*+:\s*+(?:tu es|you are|reveal|revele|ignore|oublie|reponds)\b",
     r"\b(?:new|nouvelle)\b.{0,12}\b(?:directive|instruction|consigne) (?:systeme|system)"
     r"|\bnew system (?:prompt|instruction)|\b(?:your|ton|tes) (?:hidden|system|secrets?|cachees?) "
     r"(?:rules|prompt|instructions|consignes)\b|\bprompt systeme\b|\bsystem prompt\b",

@@ -30,6 +30,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from sourcier.services.chassis.errors import FailedPrecondition
 
 LIKELY, UNLIKELY = 0.98, 0.01
+_NEXT_PASSAGE = re.compile(r"(?<!\s)[^\S\n]*+\n(?:[^\S\n]*+\n)++(?=\[\d+\])")
+"""A blank line, and the number of the passage that follows."""
 Failure = Literal["", "hang", "die", "unavailable", "exhausted", "internal"]
 Seconds = Annotated[float, Field(ge=0, le=3600)]
 
@@ -129,14 +131,13 @@ def passage(message: str, number: int) -> str:
 
     `[Source 2] - Title`, then lines marked with `> ` between delimiters; or `[2] Title`, then plain text.
     """
-    marked = re.search(
-        rf"^\[Source {number}\][^\n]*\n<<<(?P<code>\w+)\n(?P<text>.*?)\n(?P=code)>>>$", message,
-        re.MULTILINE | re.DOTALL,
-    )
+    marked = re.search(rf"^\[Source {number}\][^\n]*\n<<<(?P<code>\w+)\n", message, re.MULTILINE)
     if marked:
-        return "\n".join(line.removeprefix("> ") for line in marked["text"].splitlines()).strip()
-    found = re.search(rf"^\[{number}\][^\n]*\n(?P<text>.*?)(?=\n\s*\n\[\d+\]|\Z)", message, re.MULTILINE | re.DOTALL)
-    return found["text"].strip() if found else ""
+        lines, closing, _ = message[marked.end():].partition(f"\n{marked['code']}>>>")
+        if closing:
+            return "\n".join(line.removeprefix("> ") for line in lines.splitlines()).strip()
+    found = re.search(rf"^\[{number}\][^\n]*\n", message, re.MULTILINE)
+    return _NEXT_PASSAGE.split(message[found.end():], maxsplit=1)[0].strip() if found else ""
 
 
 def first_sentence(text: str) -> str:

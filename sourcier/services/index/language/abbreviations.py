@@ -17,7 +17,7 @@ _SHORTENED = re.compile(
     r"(?:^|\W)(?:[^\W\d_]|al|approx|art|cf|chap|dr|env|ex|fig|mme|mr|mrs|no|pr|st|t[ée]l|vol|vs)\Z", re.IGNORECASE
 )
 """What a full stop follows within a sentence more often than at its end: initials, the usual abbreviations."""
-_UNSURE = re.compile(r"(?:^|(?P<before>\w*)(?P<between>\W+))(?:[^\W\d_a-zß-öø-ÿ]|al)\.\Z")
+_UNSURE = re.compile(r"(?:^|(?:^|\b(?=\w))(?P<before>\w*+)(?P<between>\W++))(?:[^\W\d_a-zß-öø-ÿ]|al)\.\Z")
 """Initials, which may be the letter of a thing as well: `par J. Martin`, `la vitamine C. Elle …`."""
 _WORD = re.compile(r"[^\W\d_]+")
 _STOP_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]

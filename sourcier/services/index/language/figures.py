@@ -12,9 +12,11 @@ _SPACES = "\u00a0\u2009\u202f "
 _FIGURE = re.compile(rf"(?:\d{{1,3}}(?:[.,{_SPACES}]\d{{3}})+(?!\d)|\d+)(?:[.,]\d+)?")
 _DATE = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b|\b(\d{1,2})[/.](\d{1,2})[/.](\d{4}|\d{2})\b")
 _HOUR = re.compile(r"\b(\d{1,2})\s?(?:h|H|:)\s?(\d{2})\b")
-_CODE = re.compile(r"\b(?=[\w./-]*\d)[^\W\d_]+[\w]*(?:[-./]\w+)*\b")
+# Letters with a digit behind them, in themselves or in what they are joined to. The digit is looked for once a run.
+_RUN_TO_DIGIT = re.compile(r"(?<![\w./-])([\w./-]*\d)[\w./-]*+")
+_CODE = re.compile(r"\b[^\W\d_]\w*+(?:[-./]\w++)*+")
 _PAGE = re.compile(r"\bpages?\s+\d{1,4}\b|\b[Ss]ource\s+\d{1,2}\b", re.IGNORECASE)
-_SCALE = re.compile(r"\b(mill(?:ion|iard)|billion)s?\b", re.IGNORECASE)
+_SCALE = re.compile(r"(?<!\s)\s*+\b(mill(?:ion|iard)|billion)s?\b", re.IGNORECASE)
 _SCALES = {"million": 10**6, "milliard": 10**9, "billion": 10**9}
 _MONTHS = {
     name: number for names in (
@@ -83,11 +85,18 @@ def _holds(number: str, passage: Figures) -> bool:
 def _codes(text: str) -> tuple[set[str], str]:
     codes: set[str] = set()
 
-    def take(match: re.Match[str]) -> str:
-        codes.add(re.sub(r"[\W_]", "", fold(match.group().casefold())))
-        return " "
+    def take_run(run: re.Match[str]) -> str:
+        last_digit = len(run.group(1)) - 1
 
-    return codes, _CODE.sub(take, text)
+        def take(match: re.Match[str]) -> str:
+            if match.start() > last_digit:
+                return match.group()
+            codes.add(re.sub(r"[\W_]", "", fold(match.group().casefold())))
+            return " "
+
+        return _CODE.sub(take, run.group())
+
+    return codes, _RUN_TO_DIGIT.sub(take_run, text)
 
 
 def _numbers(text: str) -> set[str]:
@@ -107,7 +116,7 @@ def _numbers(text: str) -> set[str]:
     rest = _HOUR.sub(take_hour, _DATE.sub(take, text))
     for match in _FIGURE.finditer(rest):
         number = _normal(match.group())
-        scale = _SCALE.match(rest, len(rest) - len(rest[match.end():].lstrip()))
+        scale = _SCALE.match(rest, match.end())
         found.add(f"{number}×{scale.group(1).lower()}" if scale else number)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -65,8 +65,8 @@ class BucketRule:
         if not key.startswith(self.prefix) or key.endswith("/"):
             return False
         rest = key[len(self.prefix):]
-        included = not self.include or any(_pattern(glob).fullmatch(rest) for glob in self.include)
-        return included and not any(_pattern(glob).fullmatch(rest) for glob in self.exclude)
+        included = not self.include or any(_matcher(glob)(rest) for glob in self.include)
+        return included and not any(_matcher(glob)(rest) for glob in self.exclude)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def _checked(glob: str, field: str) -> None:
         raise InvalidArgument(f"{field} holds a glob of {len(glob)} characters; give it 1 to {GLOB_CHARACTERS_MAX}",
                               field=field)
     try:
-        _pattern(glob)
+        _matcher(glob)
     except re.error as error:
         raise InvalidArgument(f"{field} {glob!r} is no glob: {error.msg}; write [[] for the character '['",
                               field=field) from error
@@ -182,29 +182,54 @@ def _checked(glob: str, field: str) -> None:
 # Python's own translation knows `**` from 3.13 on; fnmatch lets `*` cross folders.
 _TOKEN = re.compile(
     r"(?P<folders>(?:(?<=/)|\A)(?:\*\*+/)+)|(?P<all>\*\*+)|(?P<some>\*)|(?P<one>\?)"
-    r"|\[(?P<not>!?)(?P<class>\][^\]]*|[^\]]+)\]|(?P<literal>.)", re.DOTALL,
+    r"|\[(?P<not>!?)(?P<class>\][^\]]*|[^\]]+)\]|(?P<endless>\[.*)|(?P<literal>.)", re.DOTALL,
 )
 
 
 @lru_cache(maxsize=1024)
-def _pattern(glob: str) -> re.Pattern[str]:
-    """Translate a glob to an expression; raises `re.error` for a class without end or with a range backwards."""
-    return re.compile("".join(_translated(token) for token in _TOKEN.finditer(glob)), re.DOTALL)
+def _matcher(glob: str) -> Callable[[str], re.Match[str] | None]:
+    """Return what matches whole keys; raises `re.error` for a class without end or with a range backwards."""
+    return re.compile(_expression(glob), re.DOTALL).fullmatch
+
+
+def _expression(glob: str) -> str:
+    """Translate a glob so that a key takes a time linear in its length, however many stars there are.
+
+    What stands between two stars is looked for at its first place alone: the stars take whatever lies around it.
+    """
+    parts: list[tuple[str, list[str]]] = [("", [""])]
+    for token in _TOKEN.finditer(glob):
+        if token["folders"] or token["all"]:
+            parts.append(("**/" if token["folders"] else "**", [""]))
+        elif token["some"]:
+            parts[-1][1].append("")
+        else:
+            parts[-1][1][-1] += _translated(token)
+    *before, (lead, texts) = parts
+    return "".join(f"(?>{_first_place(*part)})" for part in before) + _at_end(lead, texts)
+
+
+def _first_place(lead: str, texts: Sequence[str]) -> str:
+    """Return an expression for texts with `*` between them, at the first place that what leads to them allows."""
+    first, *others = texts
+    begin = {"": first, "**": rf"(?:[^/]*/)*?(?>[^/]*?{first})", "**/": rf"(?:[^/]*/)*?{first}"}[lead]
+    return begin + "".join(f"(?>[^/]*?{text})" for text in others)
+
+
+def _at_end(lead: str, texts: Sequence[str]) -> str:
+    *before, last = texts
+    if before:
+        return f"{_first_place(lead, before)}[^/]*{last}"
+    return {"": "", "**": ".*", "**/": "(?:.*/)?"}[lead] + last
 
 
 def _translated(token: re.Match[str]) -> str:
-    if token["folders"]:
-        return "(?:.*/)?"
-    if token["all"]:
-        return ".*"
-    if token["some"]:
-        return "[^/]*"
     if token["one"]:
         return "[^/]"
     if token["class"]:
         # Escaped, so that a backslash is itself and nothing but `-` has a meaning; a class never crosses folders.
         characters = re.sub(r"([\\\[\]^&~|]|-(?=-))", r"\\\1", token["class"])
         return f"(?!/)[{'^' if token['not'] else ''}{characters}]"
-    if token["literal"] == "[":
+    if token["endless"]:
         raise re.error("the class that '[' begins has no end")
     return re.escape(token["literal"])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
-SENTENCE_END = re.compile(r"[.!?…]+[\"'»”’)\]]*(?=\s)|[。！？]+")
+# Full stops within a sentence match too, so that a row of them is not looked through from each of its dots.
+SENTENCE_END = re.compile(r"[.!?…]++[\"'»”’)\]]*+(?:(?=\s)|(?P<goes_on>))|[。！？]+")
 _PARAGRAPH_END = re.compile(r"\n\n")
 _LINE_END = re.compile(r"\n")
 _WORD_END = re.compile(r"(?<=\S)(?=\s)")
@@ -15,9 +17,7 @@ def best_break(text: str, low: int, high: int) -> int:
     """Return the best place to cut in (low, high]: the last of the strongest kind of break found there."""
     for kind in (_PARAGRAPH_END, _LINE_END, SENTENCE_END, _WORD_END):
         # One character more than the window, because a break is recognised by what follows it.
-        ends = [
-            end for match in kind.finditer(text, low, min(high + 1, len(text))) if low < (end := match.end()) <= high
-        ]
+        ends = [end for end in _ends(kind, text, low, min(high + 1, len(text))) if low < end <= high]
         if ends:
             return ends[-1]
     # Never between a letter and its accents.
@@ -31,12 +31,16 @@ def sentence_start(text: str, low: int, high: int) -> int:
     if low == 0:
         return 0
     for kind in (SENTENCE_END, _LINE_END, _WORD_END):
-        match = kind.search(text, low, high)
-        if match:
-            start = skip_space(text, match.end(), high)
+        end = next(_ends(kind, text, low, high), None)
+        if end is not None:
+            start = skip_space(text, end, high)
             if start < high:
                 return start
     return high
+
+
+def _ends(kind: re.Pattern[str], text: str, low: int, high: int) -> Iterator[int]:
+    return (match.end() for match in kind.finditer(text, low, high) if match.lastgroup != "goes_on")
 
 
 def skip_space(text: str, start: int, end: int) -> int:

@@ -18,7 +18,7 @@ _KEPT_BEFORE_HYPHEN = re.compile(
 )
 LINE_END_HYPHEN = "\x02"
 """What PDFium writes for a hyphen at the end of a line, the line break itself left out."""
-_BROKEN_WORD = re.compile(f"(\\w+)(?:{LINE_END_HYPHEN}|[-\u2010]\n)(\\w+)")
+_BROKEN_WORD = re.compile(f"(?<!\\w)(\\w++)(?:{LINE_END_HYPHEN}|[-\u2010]\n)(\\w+)")
 
 
 def squeeze_spaces(text: str) -> str:

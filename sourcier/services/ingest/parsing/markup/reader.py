@@ -26,12 +26,13 @@ _UNSEEN_TAGS = ("script", "style", "noscript", "template", "iframe", "object", "
 _UNSEEN_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(hidden|collapse)|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])", re.I
 )
-_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{2,40})", re.I)
+_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_:.-]{2,40})", re.I)
 _CHARSET_WITHIN_BYTES = 4096
 _NO_FETCHING = {"enable_remote_fetch": False, "enable_local_fetch": False, "fetch_images": False}
-_FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.S)
-_FRONT_MATTER_TITLE = re.compile(r"^title\s*:\s*[\"']?(.*?)[\"']?\s*$", re.M | re.I)
-_DATA_URI = re.compile(r"\(data:[^)\s]{200,}\)")
+_FRONT_MATTER = re.compile(r"\A---[^\S\n]*+\n(.*?)\n(?:---|\.\.\.)[^\S\n]*+(?:\n|\Z)", re.S)
+_FRONT_MATTER_TITLE = re.compile(r"^title\s*+:\s*+[\"']?(.*)$", re.M | re.I)
+# With what no parenthesis closes: it holds no other one, and is looked through once.
+_DATA_URI = re.compile(r"\(data:[^)\s]{200,}+(\))?")
 
 
 def parse_html(source: Source) -> ParsedDocument:
@@ -51,9 +52,9 @@ def parse_markdown(source: Source) -> ParsedDocument:
     title = ""
     if front_matter:
         found = _FRONT_MATTER_TITLE.search(front_matter.group(1))
-        title = found.group(1) if found else ""
+        title = _unquoted(found.group(1)) if found else ""
         text = text[front_matter.end() :]
-    text = _DATA_URI.sub("()", text)
+    text = _DATA_URI.sub(lambda match: "()" if match.group(1) else match.group(), text)
     document = convert(
         BytesIO(text.encode()),
         source,
@@ -65,6 +66,12 @@ def parse_markdown(source: Source) -> ParsedDocument:
     builder = DocumentBuilder(source.limits)
     DoclingWalk(document, builder, cells_max=source.limits.table_cells).run()
     return builder.build(format=Format.MARKDOWN, filename=source.filename, titles=(source.title, title))
+
+
+def _unquoted(title: str) -> str:
+    """Return a title without the quotation mark and the white space that end it."""
+    title = title.rstrip()
+    return title[:-1] if title.endswith(('"', "'")) else title
 
 
 def _append_html(body: bytes, source: Source, builder: DocumentBuilder) -> None:

@@ -12,7 +12,8 @@ from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 
 _ENCRYPTED_FLAG = 0x1
 _PROLOGUE_BYTES = 4096
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+# One without an end is none that a reader of XML would take: it goes with all that follows, and is looked at once.
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 # A small archive may be one well-compressed sheet; the ratio only tells a bomb once there is something to unpack.
 _RATIO_FROM_BYTES = 32 * MEBIBYTE
 

@@ -1,0 +1,129 @@
+"""No regular expression of the code takes more than linear time, whatever text it meets (documents and models write it).
+
+How it is measured: the steps of each pattern are counted (`steps`) over texts that are made to be hard for it
+(`attacks`), of n, 2n and 3n repetitions. Where the second n more cost more than the first n more, the growth is not
+linear, and the pattern would take seconds or minutes for 100,000 characters. No clock is read: a busy machine changes
+nothing, and a pattern is caught with some dozens of characters, before it can hang the test.
+
+`re` retries a search at each place of the text, so `\\s+$` is quadratic though it looks innocent; a pattern that is only
+ever used with `match` or `fullmatch` is tried like that alone (`uses`). What helps: begin only where a run begins,
+`(?<!\\s)\\s*+x`; possessive repeats; or let the pattern take what it failed on as well, so that no later place of it is
+tried again, and tell by a group which it was.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.patterns.attacks import Attack, attacks, largest_bound
+from tests.unit.patterns.steps import SteppedPattern, TooManySteps
+from tests.unit.patterns.uses import FULLMATCH, MATCH, SEARCH, Use, modules, uses
+
+RUN_TIME = {
+    "sourcier.services.chassis.models.processor": [{"names": "flags|Features"}],
+    "sourcier.services.generate.vllm.prompt": [{"marks": ["<|im_end|>", "</s>"]}],
+    # What scripts of tests search for is theirs.
+    "sourcier.services.generate.scripted.script": [{"number": 2, "pattern": "congés", "rule": SimpleNamespace(pattern="congés")}],
+    "sourcier.services.index.language.figures": [{"spelled": r"en[\W_]*374[\W_]*b"}],
+    "sourcier.services.ingest.buckets.rules": [
+        {"glob": glob} for glob in ("*.pdf", "**/*.pdf", "**/*a*b*.pdf", "**a**b*c", "a/**/b/**/*c", "[a-z]*[!x]?")
+    ],
+}
+"""Values for the names out of which a call makes its pattern at run time."""
+FEW = 8
+STEPS_MAX = 1_000_000
+"""Of a text of some thousands of characters; none of the code's patterns comes near."""
+
+
+@pytest.fixture(autouse=True)
+def _deep() -> Iterator[None]:
+    """Let a repeat call itself for each of its turns."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+def test_no_pattern_takes_more_than_linear_time() -> None:
+    found, unknown = uses(modules(), RUN_TIME)
+    assert not unknown, "say in RUN_TIME what these patterns are made of"
+    assert len(found) > 100
+    offenders = [f"{use.where} ({use.way}): {attack}" for use in found if (attack := offence(use)) is not None]
+    assert not offenders, "\n".join(offenders)
+
+
+def test_no_module_hides_its_patterns() -> None:
+    hidden = [
+        module.name for module in modules() for node in ast.walk(module.tree)
+        if (isinstance(node, ast.ImportFrom) and node.module in ("re", "regex"))
+        or (isinstance(node, ast.Import) and any(each.name == "regex" or (each.name == "re" and each.asname)
+                                                 for each in node.names))
+    ]
+    assert not hidden, "write `import re` and `re.compile`, which `uses` finds"
+
+
+@pytest.mark.parametrize(("source", "way"), [
+    (r"\s+$", SEARCH), (r"\s*x", SEARCH), (r"(a+)+b", MATCH), (r"\w+@", SEARCH), (r"a*a*b", FULLMATCH),
+    (r"<!--.*?-->", SEARCH), (r"\[[^\]]*\]", SEARCH), (r"x\s*\n\s*y", MATCH), (r"(?:a|ab|b)*c", FULLMATCH),
+    (r"(\w+)x\1", MATCH), (r"[\u4e00-\u9fff](?:z+|zz)+[\u4e00-\u9fff]", MATCH), (r"\(a[^)]{600,}\)", SEARCH),
+])
+def test_what_is_quadratic_is_caught(source: str, way: str) -> None:
+    assert offence(Use("", re.compile(source), way)) is not None
+
+
+@pytest.mark.parametrize(("source", "way"), [
+    (r"\s+$", MATCH), (r"(?<!\s)\s++x", SEARCH), (r"\w+", SEARCH), (r".*x", MATCH), (r"\w{1,40}@", SEARCH),
+    (r"(?<!\w)\w++@", SEARCH), (r"(?:a+b)*c", FULLMATCH), (r"<!--.*?(?:-->|\Z)", SEARCH), (r"(?>a*)b|c", MATCH),
+])
+def test_what_is_linear_is_not(source: str, way: str) -> None:
+    assert offence(Use("", re.compile(source, re.DOTALL), way)) is None
+
+
+SOURCES = (
+    r"(?<!\w)(\w++)(?:-|\n)(\w+)", r"a(?:b|bc)*?c", r"(?:a|ab)(?:c|bcd)?+(d*)", r"(?P<x>a+)-(?P=x)b?", r"(?=ab)a|(?!a)\w",
+    r"(?i:A)b|^c$", r"(?>a+)ab|b{2,3}", r"(?:a*)*b|\Z", r"(a|b)*?(?<=b)c", r"[^ab]?+c{,2}",
+)
+
+
+@given(source=st.sampled_from(SOURCES), text=st.text("abcd-A\n ", max_size=12))
+def test_steps_are_those_of_re(source: str, text: str) -> None:
+    pattern = re.compile(source)
+    stepped = SteppedPattern(pattern, steps_max=STEPS_MAX)
+    assert stepped.spans(text) == [match.span() for match in pattern.finditer(text)]
+    assert stepped.match(text) == (match.end() if (match := pattern.match(text)) else None)
+    assert stepped.fullmatch(text) == (match.end() if (match := pattern.fullmatch(text)) else None)
+
+
+def offence(use: Use) -> Attack | None:
+    """Return a text over which the steps of a pattern grow faster than the text, or None."""
+    stepped: SteppedPattern | None = None
+    # Repeats with an end, like `{1,40}`, cost more and more until a text is longer than they reach.
+    many = max(4 * FEW, 2 * largest_bound(use.pattern))
+    for attack in attacks(use.pattern):
+        stepped = stepped or SteppedPattern(use.pattern, steps_max=STEPS_MAX)
+        if growth(stepped, use.way, attack, FEW) > FEW // 2 and growth(stepped, use.way, attack, many) > many:
+            return attack
+    return None
+
+
+def growth(pattern: SteppedPattern, way: str, attack: Attack, times: int) -> int:
+    """Return how many steps more the third third of a text costs than the second."""
+    try:
+        first, second, third = (_steps(pattern, way, attack.text(count * times)) for count in (1, 2, 3))
+    except TooManySteps:
+        return STEPS_MAX
+    return (third - second) - (second - first)
+
+
+def _steps(pattern: SteppedPattern, way: str, text: str) -> int:
+    pattern.steps = 0
+    {MATCH: pattern.match, FULLMATCH: pattern.fullmatch, SEARCH: pattern.spans}[way](text)
+    return pattern.steps
