@@ -64,7 +64,9 @@ class SteppedPattern:
         while start <= len(text):
             self._text, self._groups = text, {}
             # An empty match may not stand where one was found already.
-            end = self._matcher(start, lambda end, start=start: None if end == start < filled_from else end)
+            end = self._matcher(
+                start, lambda end, start=start, before=filled_from: None if end == start < before else end
+            )
             if end is None:
                 start += 1
                 continue

@@ -1,12 +1,12 @@
-"""No regular expression of the code takes more than linear time, whatever text it meets (documents and models write it).
+"""No regular expression of the code takes more than linear time, whatever text of documents and models it meets.
 
 How it is measured: the steps of each pattern are counted (`steps`) over texts that are made to be hard for it
 (`attacks`), of n, 2n and 3n repetitions. Where the second n more cost more than the first n more, the growth is not
 linear, and the pattern would take seconds or minutes for 100,000 characters. No clock is read: a busy machine changes
 nothing, and a pattern is caught with some dozens of characters, before it can hang the test.
 
-`re` retries a search at each place of the text, so `\\s+$` is quadratic though it looks innocent; a pattern that is only
-ever used with `match` or `fullmatch` is tried like that alone (`uses`). What helps: begin only where a run begins,
+`re` retries a search at each place of the text, so `\\s+$` is quadratic though it looks innocent; a pattern that is
+only ever used with `match` or `fullmatch` is tried like that alone (`uses`). What helps: begin only where a run begins,
 `(?<!\\s)\\s*+x`; possessive repeats; or let the pattern take what it failed on as well, so that no later place of it is
 tried again, and tell by a group which it was.
 """
@@ -31,7 +31,9 @@ RUN_TIME = {
     "sourcier.services.chassis.models.processor": [{"names": "flags|Features"}],
     "sourcier.services.generate.vllm.prompt": [{"marks": ["<|im_end|>", "</s>"]}],
     # What scripts of tests search for is theirs.
-    "sourcier.services.generate.scripted.script": [{"number": 2, "pattern": "congés", "rule": SimpleNamespace(pattern="congés")}],
+    "sourcier.services.generate.scripted.script": [
+        {"number": 2, "pattern": "congés", "rule": SimpleNamespace(pattern="congés")},
+    ],
     "sourcier.services.index.language.figures": [{"spelled": r"en[\W_]*374[\W_]*b"}],
     "sourcier.services.ingest.buckets.rules": [
         {"glob": glob} for glob in ("*.pdf", "**/*.pdf", "**/*a*b*.pdf", "**a**b*c", "a/**/b/**/*c", "[a-z]*[!x]?")
@@ -88,8 +90,8 @@ def test_what_is_linear_is_not(source: str, way: str) -> None:
 
 
 SOURCES = (
-    r"(?<!\w)(\w++)(?:-|\n)(\w+)", r"a(?:b|bc)*?c", r"(?:a|ab)(?:c|bcd)?+(d*)", r"(?P<x>a+)-(?P=x)b?", r"(?=ab)a|(?!a)\w",
-    r"(?i:A)b|^c$", r"(?>a+)ab|b{2,3}", r"(?:a*)*b|\Z", r"(a|b)*?(?<=b)c", r"[^ab]?+c{,2}",
+    r"(?<!\w)(\w++)(?:-|\n)(\w+)", r"a(?:b|bc)*?c", r"(?:a|ab)(?:c|bcd)?+(d*)", r"(?P<x>a+)-(?P=x)b?",
+    r"(?=ab)a|(?!a)\w", r"(?i:A)b|^c$", r"(?>a+)ab|b{2,3}", r"(?:a*)*b|\Z", r"(a|b)*?(?<=b)c", r"[^ab]?+c{,2}",
 )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = ("services", "models", "sourcier")
+PACKAGES = ("sourcier",)
 MATCH, FULLMATCH, SEARCH = "match", "fullmatch", "search"
 _SEARCHES = frozenset({"search", "sub", "subn", "split", "findall", "finditer"})
 _FLAGS_PLACE = {"compile": 1, "sub": 4, "subn": 4, "split": 3}

@@ -49,7 +49,7 @@ _CONTROL = (
 _SIGN = re.compile(
     rf"(?P<token>{_CONTROL})|(?<!\w)(?:(?P<asking>{_any_of(_ASKING)})|(?P<answering>{_any_of(_ANSWERING)})){_BEHIND}{_COLON}"
 )
-_ANSWER = re.compile(rf"[{ORNAMENTS}]*(?:{_any_of(_ANSWERS)}){_BEHIND}{_COLON}")
+_ANSWER = re.compile(rf"(?:{_any_of(_ANSWERS)}){_BEHIND}{_COLON}")
 _ROLE = re.compile(rf"(?:(?:assistant|model)\b|{_CONTROL}|\s)*")
 """What may stand behind the first token of a text: the header of the model's own turn."""
 _OPEN_TOKEN = re.compile(
@@ -66,7 +66,7 @@ _ORNAMENT = re.compile(rf"[{ORNAMENTS}]*")
 _ORNAMENT_LINE = re.compile(r"\n[ \t]*[>*_#=~•–—-][\s>*_#=~•–—-]{0,40}\Z")
 _SPACE_BEFORE = re.compile(r"\s[*_«“\"(]{0,4}\Z")
 _SENTENCE_END = re.compile(r"[.!?…](?=\s)|\n")
-_LIST_NUMBER = re.compile(r"(?:\A|\n)\s*(?:\d{1,3}|[a-z])[.)]\Z")
+_LIST_NUMBER = re.compile(r"(?:\A|\n)[^\S\n]*+(?:\d{1,3}|[a-z])[.)]\Z")
 _MARKER = re.compile(r"\[[^\[\]\n]{0,40}(?:\]|\Z)")
 _MARKERS_BEHIND = re.compile(r"(?:\s?\[[^\[\]\n]{1,40}\]){1,10}\Z")
 _CLOSING = "\"»”)*_ \u00a0\u202f"
@@ -188,7 +188,7 @@ class TurnCutter:
             return _Sign(kept_to=found.end()) if final or too_long else None
         if not final and self._may_be_label(end):
             return None
-        answer = _ANSWER.match(self._text, end)
+        answer = _ANSWER.match(self._text, self._behind_ornaments(end))
         if answer is None:
             return _Sign(kept_to=end)
         return _Sign(dropped_to=answer.end()) if final or answer.end() < len(self._text) else None
