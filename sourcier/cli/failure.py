@@ -15,8 +15,16 @@ _LISTS = {
     "document": "sourcier documents list", "job": "sourcier jobs list",
     "failure": "sourcier failures list", "conversation": "sourcier conversations list",
     "agent": "sourcier agents list", "deployment": "sourcier deployments list",
-    "learned response": "sourcier faq list",
+    "FAQ entry": "sourcier faq list",
 }
+_OPTIONS = {
+    "chunking.method": "--method", "chunking.unit": "--unit", "chunking.target": "--target",
+    "chunking.overlap": "--overlap", "chunking.maximum": "--maximum", "retention_days": "--retention-days",
+    "tokens_max": "--tokens-max", "answerability_threshold": "--answerability-threshold", "sample_size": "--sample",
+}
+"""What a field of a request is called on the command line."""
+_COMMAND = "`sourcier "
+"""A message that names a command has its way out in itself."""
 
 
 class Failure(click.ClickException):
@@ -45,14 +53,18 @@ def explain(error: Exception) -> tuple[str, str]:
         usual = "sourcier status tells what is running, sourcier up starts it; or name another --gateway"
         return error.message, usual if error.hint == error.way_out else error.hint
     if isinstance(error, SourcierError):
-        hint = error.hint
-        if "NOT_FOUND" in {error.code, error.reason}:
+        message, hint = error.message, error.hint
+        if error.field in _OPTIONS:
+            message = message.replace(error.field, _OPTIONS[error.field])
+        if error.field == "answer_id" and error.code == "INVALID_ARGUMENT":
+            hint = "sourcier ask --json shows the id in each event"
+        if _COMMAND not in message and "NOT_FOUND" in {error.code, error.reason}:
             # The field names what is missing, unless it is a name within us; an answer that failed has but its message.
             hint = next((listing for about in (error.field, error.message) for thing, listing in _LISTS.items()
                          if thing in about), hint)
         if error.code in {"INTERNAL", "UNKNOWN"} and error.request_id:
             hint = f"the server's log tells more about request {error.request_id}"
-        return printable(error.message), hint
+        return printable(message), hint
     if isinstance(error, OSError) and error.strerror:
         return told(error), ""
     return f"{type(error).__name__}: {error}", "SOURCIER_DEBUG=1 shows where; please report it"

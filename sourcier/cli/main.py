@@ -8,16 +8,20 @@ import warnings
 from importlib import import_module
 from typing import NoReturn
 
-import click
-
-from sourcier.cli.failure import explain, root
-from sourcier.cli.groups import ClosableGroup
-from sourcier.cli.output import OutputClosed, closing, prepare
-from sourcier.cli.text import printable
-
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+
+try:
+    import click
+
+    from sourcier.cli.failure import explain, root
+    from sourcier.cli.groups import ClosableGroup
+    from sourcier.cli.output import OutputClosed, closing, prepare
+    from sourcier.cli.text import printable
+except KeyboardInterrupt:
+    # On a slow machine the modules take a second, in which a person may change their mind.
+    sys.exit(EXIT_INTERRUPTED)
 
 # Name, where it is, and its line in the help: the module is imported when the command is used.
 COMMANDS = {

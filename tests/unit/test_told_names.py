@@ -64,6 +64,19 @@ def test_no_text_names_a_method_of_the_api() -> None:
     assert told == []
 
 
+INNER = re.compile("learned response|dead letter|knowledge gap", re.IGNORECASE)
+"""Names within the services: people know FAQ entries and failures."""
+
+
+def test_no_error_uses_a_name_that_only_the_services_know() -> None:
+    told = [
+        f"{path.relative_to(REPOSITORY)}:{node.lineno}: {node.value}" for path in modules()
+        for raised in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(raised, ast.Raise)
+        for node in ast.walk(raised) if isinstance(node, ast.Constant) and INNER.search(str(node.value))
+    ]
+    assert told == []
+
+
 @pytest.mark.parametrize(("text", "found"), [
     ("make it by CreateCollection", ["CreateCollection"]), ("call `Ask` again", ["Ask"]),
     ("ended by Cancel", ["Cancel"]), ("It changed since. Ask again.", []),

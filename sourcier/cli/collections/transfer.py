@@ -41,7 +41,7 @@ def export_collection(collection: str, folder: Path, as_json: bool, connection: 
 
 
 @click.command("import")
-@click.argument("folder", type=GivenPath())
+@click.argument("folder", type=GivenPath(exists=True, file_okay=False))
 @click.option("-c", "--collection", default="", help="Where to; the name it was exported under by default.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
 @connects

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sourcier.services.chassis import errors
-from tests.integration.cli.conftest import Command
+from tests.integration.cli.conftest import REPOSITORY, Command
 from tests.unit.sdk.fake_gateway import FakeGateway
 
 
@@ -156,7 +156,7 @@ async def test_a_pipe_named_directly_is_refused(cli: Command, gateway: FakeGatew
 @pytest.mark.parametrize(("message", "field", "listing"), [
     ("There is no agent 'nope'.", "agent", "sourcier agents list"),
     ("There is no deployment 'nope'.", "deployment", "sourcier deployments list"),
-    ("There is no learned response 'nope'.", "entry_id", "sourcier faq list"),
+    ("There is no FAQ entry 'nope'.", "entry_id", "sourcier faq list"),
     ("There is no failure nope.", "dead_letter_id", "sourcier failures list"),
     ("There is no document 'nope'.", "document_id", "sourcier documents list"),
 ])
@@ -166,6 +166,38 @@ async def test_what_is_not_there_has_a_list(
     gateway.failures = [errors.NotFound(message, field=field)]
     done = await cli("search", "x")
     assert (done.code, done.err.splitlines()) == (1, [f"error: {message}", f"hint:  {listing}"])
+
+
+@pytest.mark.parametrize(("error", "lines"), [
+    (errors.NotFound("'lois' has no other space; build one first (`sourcier spaces build`).", field="collection"),
+     ["error: 'lois' has no other space; build one first (`sourcier spaces build`)."]),
+    (errors.InvalidArgument("chunking.target cannot be 10: use 16 to 100,000 tokens.", field="chunking.target"),
+     ["error: --target cannot be 10: use 16 to 100,000 tokens."]),
+    (errors.InvalidArgument("tokens_max is 99999; use 1 to 32,768", field="tokens_max"),
+     ["error: --tokens-max is 99999; use 1 to 32,768"]),
+    (errors.InvalidArgument("'x' is not an answer's id; each of its events carries it", field="answer_id"),
+     ["error: 'x' is not an answer's id; each of its events carries it",
+      "hint:  sourcier ask --json shows the id in each event"]),
+])
+async def test_an_error_speaks_of_commands_and_options(
+    cli: Command, gateway: FakeGateway, error: errors.ServiceError, lines: list[str]
+) -> None:
+    gateway.failures = [error]
+    done = await cli("search", "x")
+    assert (done.code, done.err.splitlines()) == (1, lines)
+
+
+async def test_a_folder_to_import_that_is_not_there_is_wrong_usage(cli: Command, gateway: FakeGateway) -> None:
+    done = await cli("import", "absent")
+    assert (done.code, done.err.splitlines()[0]) == (
+        2, "error: Invalid value for 'FOLDER': Directory 'absent' does not exist.")
+    assert gateway.requests == []
+
+
+async def test_an_interrupt_while_modules_are_imported_is_no_traceback(cli: Command, tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+    done = await cli("search", "x", PYTHONPATH=f"{tmp_path}:{REPOSITORY}")
+    assert (done.code, done.out, done.err) == (130, "", "")
 
 
 async def test_jobs(cli: Command, folder: Path) -> None:

@@ -259,8 +259,7 @@ class _Research:
 
     async def _search_for(self, call: ToolCall) -> AsyncGenerator[Event, None]:
         """Answer one call; what was found is then in `_result`, and among the sources."""
-        passages = [join(each).passage for each in self._passages]
-        codes = self._marking.markers(passages, tenant=self._query.tenant)
+        codes = self._marking.markers([join(each).passage for each in self._passages], tenant=self._query.tenant)
         asked = replace(call, arguments=without_codes(call.arguments, codes))
         wanted = search_tool.read_arguments(asked, limit=self._query.limit)
         if wanted is None:

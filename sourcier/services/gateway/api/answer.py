@@ -259,5 +259,5 @@ def _planned(query: Query, request: answer_pb2.SearchRequest, options: Retrieval
 
 def _checked_id(answer_id: str) -> str:
     require(is_id(answer_id) and len(answer_id) == 36,
-            f"answer_id is {answer_id[:80]!r}; send the id that the answer's events carry", field="answer_id")
+            f"{answer_id[:80]!r} is not an answer's id; each of its events carries it", field="answer_id")
     return answer_id.lower()

@@ -124,7 +124,7 @@ async def add_response(
     """
     if agent.response_count + agent.flagged_count >= responses_max:
         raise ResourceExhausted(
-            f"The agent {agent.name!r} has {responses_max:,} learned responses, which is the limit; retire some "
+            f"The agent {agent.name!r} has {responses_max:,} FAQ entries, which is the limit; retire some "
             "(`sourcier faq retire`).", field="agent",
         )
     response_id = new_id()
@@ -163,7 +163,7 @@ async def confirm_response(
     await connection.execute(LOCK_BOUND, values)
     cursor = await connection.execute(CONFIRM, values)
     if cursor.rowcount == 0:
-        raise FailedPrecondition("The learned response was retired; add it anew.", field="entry_id")
+        raise FailedPrecondition("The FAQ entry was retired; add it anew.", field="entry_id")
     await connection.execute(UNBIND_GONE, values)
     await connection.execute(BIND_AGAIN, values)
     await _write_vector(connection, tenant, response_id, vector=vector, space_id=space_id)
@@ -182,7 +182,7 @@ async def get_response(connection: Connection, *, tenant: str, response_id: str)
     """Return a response; raise `NotFound`."""
     found = await _select(connection, tenant=tenant, response_id=response_id) if is_id(response_id) else []
     if not found:
-        raise NotFound(f"There is no learned response {response_id[:80]!r}.", field="entry_id")
+        raise NotFound(f"There is no FAQ entry {response_id[:80]!r}.", field="entry_id")
     return found[0]
 
 

@@ -141,7 +141,10 @@ async def newest_build(connection: Connection, *, tenant: str, collection: str) 
         await cursor.execute(SELECT_NEWEST, {"tenant": tenant, "collection": collection})
         build = await cursor.fetchone()
     if build is None:
-        raise NotFound(f"The collection {collection!r} has no build of another space.", field="collection")
+        raise NotFound(
+            f"The collection {collection!r} has no build of another space; begin one first (`sourcier spaces "
+            "build`).", field="collection",
+        )
     return build
 
 
@@ -203,7 +206,7 @@ async def _change(
     lacking = await count_missing(connection, tenant=tenant, collection_id=locked.collection_id, space_id=target)
     if lacking and not force:
         raise FailedPrecondition(
-            f"{lacking} learned responses of the collection {locked.name!r} lack vectors in the space {target}; the "
+            f"{lacking} FAQ entries of the collection {locked.name!r} lack vectors in the space {target}; the "
             "gateway makes them while an embed service of that space is named in its SOURCIER_EMBED_URL. Try again in "
             "a moment, or force it and have these answer again once they have them.",
             field="collection", missing=lacking,

@@ -155,7 +155,7 @@ async def list_dead_letters(
 ) -> Page[DeadLetter]:
     """List dead letters in one state, newest first."""
     if state not in STATES:
-        raise InvalidArgument(f"A dead letter's state is one of {', '.join(STATES)}.", field="state")
+        raise InvalidArgument(f"A failure's state is one of {', '.join(STATES)}.", field="state")
     page_size = pagination.check_page_size(page_size)
     values = _values(tenant, selection) | {
         "state": state,

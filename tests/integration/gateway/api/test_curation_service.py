@@ -437,7 +437,7 @@ async def test_learned_responses_follow_their_collection_into_another_space(hand
         await built(handbook, other)
         assert await worker.make() == 0  # nobody serves that space yet
         async with handbook.transaction(tenant="acme") as connection:
-            with pytest.raises(FailedPrecondition, match="1 learned responses of the collection 'default' lack"):
+            with pytest.raises(FailedPrecondition, match="1 FAQ entries of the collection 'default' lack"):
                 await space_builds.switch(connection, tenant="acme", collection="default")
         async with handbook.transaction(tenant="acme") as connection:
             await space_builds.switch(connection, tenant="acme", collection="default", force=True)
