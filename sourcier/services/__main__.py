@@ -75,7 +75,7 @@ def usage_of(name: str) -> str:
     """Return the help of one service."""
     return (f"Usage: sourcier-service {name}\n\n{SERVICES[name][1]}\n\nIt takes no arguments. Its settings are the "
             f"variables SOURCIER_{name.upper()}_… and what services share (SOURCIER_POSTGRES_URL, SOURCIER_NATS_URL, "
-            "SOURCIER_S3_URL, SOURCIER_MODELS_DIR); docs/OPERATIONS.md says which it needs.\n")
+            "SOURCIER_S3_URL, SOURCIER_MODELS_DIR); docs/running/install.md says which it needs.\n")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,11 @@ def test_the_documentation_shows_commands() -> None:
 
 
 @pytest.mark.parametrize("command", commands())
-def test_the_command_is_understood(command: str) -> None:
+def test_the_command_is_understood(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A folder where what the pages name is there: the demo, and an export.
+    (tmp_path / "demo").symlink_to(ROOT / "demo")
+    (tmp_path / "export").mkdir()
+    monkeypatch.chdir(tmp_path)
     arguments = shlex.split(command)[1:]
     if arguments[0] == "--help":
         return
