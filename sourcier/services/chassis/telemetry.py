@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 import time
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -128,8 +129,17 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         timestamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(record.created))
-        line = f"{timestamp}:{record.levelname}|{redact(record.getMessage())}"
+        line = f"{timestamp}:{record.levelname}|{one_line(redact(record.getMessage()))}"
         return f"{line}\n{redact(self.formatException(record.exc_info))}" if record.exc_info else line
+
+
+def one_line(text: str) -> str:
+    """Return a text with its control, formatting and line-ending characters escaped: a file's name may hold any."""
+    return "".join(
+        character if unicodedata.category(character) not in {"Cc", "Cf", "Zl", "Zp"}
+        else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
 
 
 def redact(text: str) -> str:

@@ -115,3 +115,13 @@ def test_logging_is_configured_once_however_often(capsys: pytest.CaptureFixture[
         root.setLevel(level)
         for name, was in quiet.items():
             logging.getLogger(name).setLevel(was)
+
+
+@pytest.mark.parametrize("forged", ["\n", "\r", "\u2028", "\x85", "\x1b[2K", "\u202e"])
+def test_a_name_cannot_forge_a_line_of_the_log(forged: str) -> None:
+    name = f"a.pdf{forged}2026-11-28T03:00:00:ERROR|everything was deleted"
+    record = logging.LogRecord("sourcier.services.probe", logging.INFO, __file__, 1, "read %s", (name,), None)
+    line = LineFormatter().format(record)
+    assert len(line.splitlines()) == 1
+    assert forged[0] not in line
+    assert "everything was deleted" in line
