@@ -10,7 +10,7 @@ SERVICES = Path(__file__).parents[2] / "sourcier" / "services"
 ALLOWED = {
     ("ingest/parsing/zygote.py", "os.fork"),
     # It only asks which processes vLLM has started.
-    ("generate/vllm_engine.py", "multiprocessing"), ("generate/vllm_engine.py", "multiprocessing.active_children"),
+    ("generate/vllm/engine.py", "multiprocessing"), ("generate/vllm/engine.py", "multiprocessing.active_children"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import zipfile
 from pathlib import Path
 
@@ -110,6 +111,15 @@ def test_csv_with_semicolons(tmp_path: Path) -> None:
     document = read(tmp_path / "tarifs.csv", 'Ville;Prix\nParis;"1,5\n€"\nLyon;2\n'.encode("cp1252"))
     assert document.text == "| Ville | Prix |\n|---|---|\n| Paris | 1,5 € |\n| Lyon | 2 |"
     assert document.title == "tarifs"
+
+
+def test_a_small_table_leaves_larger_ones_readable(tmp_path: Path) -> None:
+    """Python has one limit on fields for the whole process: a table of 20 characters made it 20 for everybody."""
+    before = csv.field_size_limit()
+    read(tmp_path / "petit.csv", b"Ville;Prix\nParis;1\n")
+    assert csv.field_size_limit() >= before
+    large = "x" * (before + 1)
+    assert large in read(tmp_path / "grand.csv", f"Ville;Note\nParis;{large}\n".encode()).text
 
 
 def test_text_has_its_first_line_as_title_and_says_what_it_could_not_read(tmp_path: Path) -> None:

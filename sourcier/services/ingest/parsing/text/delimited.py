@@ -28,7 +28,6 @@ def parse_csv(source: Source) -> ParsedDocument:
 
 
 def _bounded_rows(text: str, cells_max: int) -> list[list[str]]:
-    csv.field_size_limit(max(len(text), 1))
     rows, cells = [], 0
     for row in read_rows(text):
         cells += len(row)

@@ -20,6 +20,9 @@ _SAMPLE_LINES = 50
 
 def read_rows(text: str) -> Iterator[list[str]]:
     """Yield the rows of a text; raise csv.Error where it has none."""
+    # The library has one limit on a field for the whole process. It is raised to what this text may need and never
+    # lowered: other readers of the process, pip's and importlib's among them, have longer fields.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     return csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
 
 

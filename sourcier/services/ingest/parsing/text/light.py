@@ -57,8 +57,6 @@ def read_light(body: bytes, *, filename: str, limits: ParsingLimits) -> ParsedDo
 
 
 def _light_table(text: str, builder: DocumentBuilder, *, filename: str) -> ParsedDocument | None:
-    # The library has one limit for the whole process: none of these texts is longer.
-    csv.field_size_limit(LIGHT_BYTES_MAX)
     rows: list[list[str]] = []
     widest = 0
     try:
