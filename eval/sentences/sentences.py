@@ -236,12 +236,16 @@ def defaults() -> Thresholds:
 
 
 def best_threshold(checked: Sequence[Checked]) -> float:
-    """Return the threshold that keeps 95 % of each supported kind on the articles that set it."""
+    """Return the threshold that keeps 95 % of each supported kind on the articles that set it.
+
+    A small set has no sentence of some kind there; those written by hand are in any.
+    """
     floors = []
     for kind in SETTERS:
         scores = sorted(-1.0 if each.finding == "FIGURE_ABSENT" else each.topic for each in checked
                         if each.kind == kind and not is_reported(each.article))
-        floors.append(scores[int((1 - KEPT_MIN) * len(scores))])
+        if scores:
+            floors.append(scores[int((1 - KEPT_MIN) * len(scores))])
     return min(floors)
 
 
@@ -267,9 +271,10 @@ def reported(checked: Sequence[Checked]) -> dict[str, list[Checked]]:
 def table(checked: Sequence[Checked]) -> str:
     """Return the figures as Markdown; precision is that of one supported sentence for each unsupported one."""
     kinds = reported(checked)
-    supported = [each for kind in SETTERS for each in kinds[kind]]
-    lost = sum(withheld(kinds[kind]) for kind in SETTERS) / len(SETTERS)
-    lost_or_marked = sum(marked(kinds[kind]) for kind in SETTERS) / len(SETTERS)
+    setters = [kinds[kind] for kind in SETTERS if kind in kinds]
+    supported = [each for kind in setters for each in kind]
+    lost = sum(map(withheld, setters)) / len(setters)
+    lost_or_marked = sum(map(marked, setters)) / len(setters)
     rows = [["sentence", "count", "word for word", "withheld", "withheld or marked", "precision", "AUROC", "gate"]]
     for kind, each in kinds.items():
         keeps = kind in (*sentence_sets.SUPPORTED, handwritten.HAND_WRITTEN, handwritten.IN_ENGLISH)

@@ -47,8 +47,8 @@ def read_standard_input() -> str:
 class GivenPath(click.Path):
     """A path that is not empty: an empty one, of a variable that is not set, would mean the folder one stands in."""
 
-    def __init__(self, *, exists: bool = False, file_okay: bool = True) -> None:
-        super().__init__(exists=exists, file_okay=file_okay, path_type=Path)
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""

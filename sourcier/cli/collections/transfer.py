@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.inputs import GivenPath
 from sourcier.cli.text import counted, json_line, printable
@@ -41,7 +42,7 @@ def export_collection(collection: str, folder: Path, as_json: bool, connection: 
 
 
 @click.command("import")
-@click.argument("folder", type=GivenPath(exists=True, file_okay=False))
+@click.argument("folder", type=GivenPath())
 @click.option("-c", "--collection", default="", help="Where to; the name it was exported under by default.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
 @connects
@@ -50,6 +51,9 @@ def import_collection(folder: Path, collection: str, as_json: bool, connection: 
 
     The collection is created, or empty, or from the same export: an import that was cut off goes on from there.
     """
+    if not folder.is_dir():
+        raise Failure(f"there is no folder {folder}", hint="sourcier export makes one", exit_code=2)
+
     async def use(client: Client) -> transfer_pb2.ImportCollectionResponse:
         with _progress("importing") as shown:
             return await client.import_collection(

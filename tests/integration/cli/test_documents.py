@@ -189,8 +189,8 @@ async def test_an_error_speaks_of_commands_and_options(
 
 async def test_a_folder_to_import_that_is_not_there_is_wrong_usage(cli: Command, gateway: FakeGateway) -> None:
     done = await cli("import", "absent")
-    assert (done.code, done.err.splitlines()[0]) == (
-        2, "error: Invalid value for 'FOLDER': Directory 'absent' does not exist.")
+    assert (done.code, done.err.splitlines()) == (
+        2, ["error: there is no folder absent", "hint:  sourcier export makes one"])
     assert gateway.requests == []
 
 

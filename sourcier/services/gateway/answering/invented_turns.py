@@ -63,7 +63,7 @@ _LABEL_CHARACTERS_MAX = max(map(len, _LABEL_BEGINNINGS)) + 12
 _WORD_CHARACTER = re.compile(r"[^\W_]")
 _CAPITAL = re.compile(r"(?<!\w)[A-ZÀ-Ý]")
 _ORNAMENT = re.compile(rf"[{ORNAMENTS}]*")
-_ORNAMENT_LINE = re.compile(r"\n[ \t]*[>*_#=~•–—-][\s>*_#=~•–—-]{0,40}\Z")
+_ORNAMENT_LINE = re.compile(r"\n[ \t]{0,20}[>*_#=~•–—-][\s>*_#=~•–—-]{0,40}\Z")
 _SPACE_BEFORE = re.compile(r"\s[*_«“\"(]{0,4}\Z")
 _SENTENCE_END = re.compile(r"[.!?…](?=\s)|\n")
 _LIST_NUMBER = re.compile(r"(?:\A|\n)[^\S\n]*+(?:\d{1,3}|[a-z])[.)]\Z")

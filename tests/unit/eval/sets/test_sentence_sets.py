@@ -92,3 +92,7 @@ def test_figures_are_of_the_half_that_set_no_threshold() -> None:
     assert best_threshold(rows) == pytest.approx(0.2)
     row = "| number absent from the passage | 1 | 0.0% | 100.0% | 100.0% | 0.800 | 1.000 | withheld ≥ 95% |"
     assert row in table(rows)
+    # A set so small that none of its sentences could be reworded.
+    rows = [each for each in rows if each.kind != sentence_sets.REWORDED]
+    assert best_threshold(rows) == pytest.approx(0.2)
+    assert row in table(rows)
