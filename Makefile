@@ -22,15 +22,19 @@ demo: ## Set up all it needs and answer questions about a small company handbook
 	@$(RUN) -m sourcier.models fetch $$($(RUN) -m sourcier.services.stack models)
 	@$(RUN) demo/run.py $(if $(value DOCS),--documents "$${DEMO_DOCS}") $(if $(value QUESTION),--question "$${DEMO_QUESTION}")
 
+# The suite starts hundreds of processes, and each would compile the services anew.
+unexport PYTHONDONTWRITEBYTECODE
 test: ## Set up and run every test, real servers and real models included.
 	@$(INSTALL) services dev export generate
 	@$(RUN) -m sourcier.models fetch multilingual-e5-small smollm2-135m-instruct
 	@# A lost worker ends the run: its files handed out anew can keep pytest-xdist 3.8 waiting for ever (its issue 1378).
-	@$(RUN) -m pytest -n 2 --dist loadfile --max-worker-restart=0 $(TESTS)
+	@# In the order of their names the long files come first (chaos, e2e) and the short ones last (unit): no worker waits.
+	@$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 $(TESTS)
 
 unit: ## Run the unit tests alone: seconds.
 	@$(INSTALL) services dev
-	@$(RUN) -m pytest -n 2 tests/unit
+	@# Whole files: what they import is imported by one worker, and not by both.
+	@$(RUN) -m pytest -n 2 --dist loadfile tests/unit
 
 lint: ## Check style, types, the direction of imports and the contracts.
 	@$(INSTALL) services dev

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import pytest_asyncio
 from sourcier import errors
 from sourcier.client import Client
 from sourcier.services.chassis.models.store import root_of
+from tests.sharing import shared
 
 REPOSITORY = Path(__file__).parents[1]
 EMBEDDING_MODEL, LANGUAGE_MODEL = "multilingual-e5-small", "smollm2-135m-instruct"
@@ -119,13 +121,25 @@ def stack() -> Iterator[RunningStack]:
     require_model(LANGUAGE_MODEL)
     if not (REPOSITORY / ".venv" / "generate" / "bin" / "python").exists():
         pytest.skip("the environment of vLLM is not there; run `make test`")
-    yield from _stack(SOURCIER_GENERATE_MODEL=LANGUAGE_MODEL, SOURCIER_GENERATE_CONTEXT_TOKENS_MAX="4096")
+    yield from _stack(
+        SOURCIER_GENERATE_MODEL=LANGUAGE_MODEL, SOURCIER_GENERATE_CONTEXT_TOKENS_MAX="4096",
+        # So small a model fills what it is given, and nobody needs all of it.
+        SOURCIER_GATEWAY_ANSWER_TOKENS_MAX="60",
+    )
 
 
 @pytest.fixture(scope="module")
-def scripted_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    """Yield a stack whose language model is a script: it quotes the first passage, slowly enough to be interrupted."""
+def scripted_stack(tmp_path_factory: pytest.TempPathFactory) -> RunningStack:
+    """Return a stack whose language model is a script: it quotes the first passage, slowly enough to be interrupted.
+
+    The files that share it are in `tests.sharing`.
+    """
     require_model(EMBEDDING_MODEL)
+    return shared.get("scripted", _scripted_stack(tmp_path_factory))
+
+
+@contextmanager
+def _scripted_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     script = tmp_path_factory.mktemp("script") / "script.json"
     script.write_text(json.dumps({
         "tokens_per_second": 40, "first_token_seconds": 0.05,

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ import pytest
 from eval import shared_sets
 from eval.sets import datasets
 from eval.sets.near_misses import NearMiss, near_misses, rewritten
-from eval.system import running_system
+from eval.system import System
 from sourcier import Client
 from sourcier.errors import AnswerFailed
 from sourcier.results import Answer
@@ -47,13 +47,9 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def gateway() -> Iterator[str]:
-    """Run the services, without a language model; yield the gateway's address."""
-    with pytest.MonkeyPatch.context() as patch:
-        # Near misses would be sources of the language model that there is none of.
-        patch.setenv("SOURCIER_GATEWAY_FAQ_SOURCES", "0")
-        with running_system(gateway="", data_dir=None, engine="auto") as system:
-            yield system.gateway
+def gateway(search_system: System) -> str:
+    """Return the address of a gateway that has no language model."""
+    return search_system.gateway
 
 
 async def test_an_answer_is_gone_once_its_document_has_changed(gateway: str) -> None:

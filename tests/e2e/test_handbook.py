@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sourcier.client import Client
@@ -114,3 +115,12 @@ def test_ask_on_the_command_line_names_the_source(handbook: RunningStack) -> Non
     named = [line for line in sources.splitlines() if line.startswith("  [")]
     assert named, asked.stdout
     assert all(any(passage["title"] in line for passage in passages) for line in named)
+
+
+def test_a_generate_service_that_is_killed_leaves_no_core_behind(handbook: RunningStack) -> None:
+    # The last one: what starts in its place takes most of a minute, and nobody waits for it.
+    service = psutil.Process(handbook.pid("generate"))
+    children = service.children(recursive=True)
+    assert any("EngineCore" in " ".join(child.cmdline()) for child in children)
+    service.kill()
+    assert psutil.wait_procs(children, timeout=10)[1] == []

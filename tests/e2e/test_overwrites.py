@@ -49,6 +49,8 @@ async def ask(client: Client) -> tuple[set[str], set[int], set[int]]:
 async def test_every_answer_is_of_one_whole_version_and_the_last_one_wins(
     scripted_stack: RunningStack, scripted_client: Client
 ) -> None:
+    # What other files have left in it is no revision of the register.
+    scripted_stack.run("collections", "delete", "default", "--yes")
     changed = scripted_stack.run(
         "collections", "create", "default", "--method", "lines", "--target", "200", "--overlap", "0", "--if-missing"
     )

@@ -19,7 +19,7 @@ from eval.retrieval.searching import Ranking
 from eval.sets import datasets
 from eval.sets.corpus import ingest
 from eval.sets.datasets import Dataset
-from eval.system import System, running_system
+from eval.system import System
 from sourcier import Client
 from sourcier.services.chassis.models.store import root_of
 from tests.needed_sets import needs
@@ -41,10 +41,9 @@ GAIN_MIN = 0.015
 """Of re-ranking over fusion; 0.030 was measured."""
 
 
-def test_no_stage_of_search_gets_worse(tmp_path: Path) -> None:
+def test_no_stage_of_search_gets_worse(search_system: System, tmp_path: Path) -> None:
     dataset = datasets.load(DATA).part(passages=PASSAGES, questions=QUESTIONS)
-    with running_system(gateway="", data_dir=None, engine="auto") as system:
-        rankings = asyncio.run(_rank(system, dataset, tmp_path / "raw.jsonl"))
+    rankings = asyncio.run(_rank(search_system, dataset, tmp_path / "raw.jsonl"))
     figures = report.figures(dataset, rankings)
     measured = {mode: figures.modes[mode]["ndcg@10"].mean for mode in LIMITS}
     assert all(measured[mode] >= limit for mode, limit in LIMITS.items()), report.table(figures)

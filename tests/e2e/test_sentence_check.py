@@ -17,7 +17,7 @@ import pytest
 from eval import shared_sets
 from eval.sentences.sentences import GATES, MARKED, check_sample, marked, reported, withheld
 from eval.sets import datasets, handwritten, sentence_sets
-from eval.system import running_system
+from eval.system import System
 from sourcier.services.chassis.models.store import root_of
 from tests.needed_sets import needs
 
@@ -34,10 +34,8 @@ pytestmark = [
 ]
 
 
-def test_no_gate_of_the_sentence_check_falls_by_more_than_its_noise() -> None:
-    dataset = datasets.load(DATA)
-    with running_system(gateway="", data_dir=None, engine="auto") as system:
-        run = asyncio.run(check_sample(dataset, system, per_kind=PER_KIND, timed=50))
+def test_no_gate_of_the_sentence_check_falls_by_more_than_its_noise(search_system: System) -> None:
+    run = asyncio.run(check_sample(datasets.load(DATA), search_system, per_kind=PER_KIND, timed=50))
     kinds = reported(run.checked)
     for kind, gate in GATES.items():
         each = kinds[kind]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
 
-from bench.scale.corpus import DOCUMENT, GrownCorpus
+from bench.scale.corpus import DOCUMENT, Block, GrownCorpus
 from bench.scale.passages import RealPassage, RealTexts
 from bench.scale.searching import nearest
 from bench.texts import passages
@@ -29,44 +31,49 @@ def corpus() -> GrownCorpus:
     return GrownCorpus(RealTexts(real, vectors, codes, (), vectors[:0], "space"))
 
 
-def test_a_grown_chunk_is_analysed_as_its_text_is(corpus: GrownCorpus) -> None:
-    for chunk in corpus.block(0).chunks[:300]:
+@pytest.fixture(scope="module")
+def block(corpus: GrownCorpus) -> Callable[[int], Block]:
+    """Return what gives a block, made once: that takes a second or two."""
+    return cache(corpus.block)
+
+
+def test_a_grown_chunk_is_analysed_as_its_text_is(block: Callable[[int], Block]) -> None:
+    for chunk in block(0).chunks[:300]:
         assert analyse_passage(chunk.text, language=chunk.language) == chunk.analysis
 
 
-def test_the_vocabulary_grows_with_the_corpus(corpus: GrownCorpus) -> None:
+def test_the_vocabulary_grows_with_the_corpus(block: Callable[[int], Block]) -> None:
     seen: set[str] = set()
     sizes = []
     for number in range(4):
-        block = corpus.block(number)
-        seen.update(stem for chunk in block.chunks for stem in chunk.analysis.frequencies)
+        seen.update(stem for chunk in block(number).chunks for stem in chunk.analysis.frequencies)
         sizes.append(len(seen))
     grown = [after - before for before, after in itertools.pairwise(sizes)]
     assert min(grown) > 0.02 * sizes[0], "every block brings new words"
     assert grown == sorted(grown, reverse=True), "each fewer than the one before"
 
 
-def test_a_copy_lies_as_far_off_as_a_neighbour(corpus: GrownCorpus) -> None:
-    block = corpus.block(1)
-    vectors = block.vectors.astype(np.float32)
+def test_a_copy_lies_as_far_off_as_a_neighbour(corpus: GrownCorpus, block: Callable[[int], Block]) -> None:
+    vectors = block(1).vectors.astype(np.float32)
     closest = (vectors @ corpus.real.vectors.T).max(axis=1)
     assert abs(float(np.median(closest)) - corpus.nearest_cosine) < 0.03
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=2e-3)
-    assert len(block.origins) * DOCUMENT == len(vectors)
+    assert len(block(1).origins) * DOCUMENT == len(vectors)
 
 
-def test_a_block_is_the_same_each_time(corpus: GrownCorpus) -> None:
-    one, other = corpus.block(2), corpus.block(2)
+def test_a_block_is_the_same_each_time(corpus: GrownCorpus, block: Callable[[int], Block]) -> None:
+    one, other = block(2), corpus.block(2)
     assert np.array_equal(one.vectors, other.vectors)
     assert [chunk.text for chunk in one.chunks] == [chunk.text for chunk in other.chunks]
     assert one.token_codes == other.token_codes
 
 
-def test_a_copy_has_the_token_codes_of_the_passage_it_is_of(corpus: GrownCorpus) -> None:
-    block = corpus.block(0)
-    closest = (block.vectors.astype(np.float32) @ corpus.real.vectors.T).argmax(axis=1)
+def test_a_copy_has_the_token_codes_of_the_passage_it_is_of(
+    corpus: GrownCorpus, block: Callable[[int], Block]
+) -> None:
+    closest = (block(0).vectors.astype(np.float32) @ corpus.real.vectors.T).argmax(axis=1)
     own = [codes == corpus.real.codes.of(int(place)).tobytes()
-           for codes, place in zip(block.token_codes, closest, strict=True)]
+           for codes, place in zip(block(0).token_codes, closest, strict=True)]
     assert np.mean(own) > 0.4, "of two near neighbours, a copy may lie closer to the other one"
 
 

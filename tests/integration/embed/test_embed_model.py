@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ import pytest
 from sourcier.services.chassis.errors import ModelInvalid
 from sourcier.services.chassis.models.store import Model, ModelStore, root_of
 from sourcier.services.embed import lengths
-from sourcier.services.embed.encoder import Encoder
+from sourcier.services.embed.encoder import Encoder, InferenceEngine
 from sourcier.services.embed.engines import open_engine
 from sourcier.services.embed.openvino_engine import OpenVinoEngine
 
@@ -44,6 +45,25 @@ def model() -> Model:
 @pytest.fixture(scope="module")
 def encoder(model: Model) -> Encoder:
     return Encoder(model, open_engine(model, name="onnxruntime-fp32", threads=2, streams=1))
+
+
+@pytest.fixture(scope="module")
+def int8(model: Model) -> Path:
+    if "int8" not in model.manifest.variants:
+        pytest.skip(f"the model store has {NAME} in {', '.join(model.manifest.variants)} alone")
+    return model.variant("int8")
+
+
+@pytest.fixture(scope="module")
+def automatic(int8: Path, model: Model) -> InferenceEngine:
+    """The engine that a service takes on this processor, with one stream."""
+    return open_engine(model, name="auto", threads=2, streams=1)
+
+
+@pytest.fixture(scope="module")
+def any_length(int8: Path) -> OpenVinoEngine:
+    """OpenVINO with two streams, which is never compiled for the lengths that a load comes in."""
+    return OpenVinoEngine(int8, name="openvino-int8", threads=2, streams=2, fixed_lengths_max=0)
 
 
 def vectors(encoder: Encoder, texts: tuple[str, ...], *, prefix: str) -> npt.NDArray[np.float32]:
@@ -78,10 +98,8 @@ def test_prefix_and_special_tokens_have_no_codes(encoder: Encoder) -> None:
     assert len(encoded.token_codes) == len(encoded.weights) * encoder.dimension // 8
 
 
-def test_int8_agrees_with_fp32(model: Model, encoder: Encoder) -> None:
-    if "int8" not in model.manifest.variants:
-        pytest.skip(f"the model store has {NAME} in {', '.join(model.manifest.variants)} alone")
-    quantised = Encoder(model, open_engine(model, name="auto", threads=2, streams=1))
+def test_int8_agrees_with_fp32(model: Model, encoder: Encoder, automatic: InferenceEngine) -> None:
+    quantised = Encoder(model, automatic)
     texts = PASSAGES + QUESTIONS
     agreement = (
         vectors(encoder, texts, prefix="passage: ") * vectors(quantised, texts, prefix="passage: ")
@@ -89,12 +107,14 @@ def test_int8_agrees_with_fp32(model: Model, encoder: Encoder) -> None:
     assert agreement.min() > 0.98
 
 
-def test_a_question_that_is_alone_gets_the_vector_of_one_in_a_stream(model: Model) -> None:
-    if "int8" not in model.manifest.variants:
-        pytest.skip(f"the model store has {NAME} in {', '.join(model.manifest.variants)} alone")
+def test_a_question_that_is_alone_gets_the_vector_of_one_in_a_stream(
+    model: Model, int8: Path, automatic: InferenceEngine, any_length: OpenVinoEngine
+) -> None:
     # With one stream there is one compiled model; with two, another one for a short text alone, made at the first.
-    engines = [OpenVinoEngine(model.variant("int8"), name="openvino-int8", threads=2, streams=streams)
-               for streams in (1, 2)]
+    engines = [
+        automatic if isinstance(automatic, OpenVinoEngine)
+        else OpenVinoEngine(int8, name="openvino-int8", threads=2, streams=1), any_length,
+    ]
     one, two = (Encoder(model, engine) for engine in engines)
     two.encode(two.tokenize(QUESTIONS[:1], prefix="query: ", field="texts"))
     engines[1].wait_until_compiled()
@@ -109,20 +129,15 @@ def test_a_question_that_is_alone_gets_the_vector_of_one_in_a_stream(model: Mode
 
 
 def test_a_load_runs_in_a_model_compiled_for_its_lengths_until_it_is_over(
-    model: Model, monkeypatch: pytest.MonkeyPatch
+    model: Model, int8: Path, any_length: OpenVinoEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "int8" not in model.manifest.variants:
-        pytest.skip(f"the model store has {NAME} in {', '.join(model.manifest.variants)} alone")
     monkeypatch.setattr(lengths, "WORTH_TOKENS", 4 * 64)
-    never, engine = (
-        OpenVinoEngine(model.variant("int8"), name="openvino-int8", threads=2, streams=2, fixed_lengths_max=most)
-        for most in (0, 2)
-    )
-    any_length, fixed = Encoder(model, never), Encoder(model, engine)
+    engine = OpenVinoEngine(int8, name="openvino-int8", threads=2, streams=2, fixed_lengths_max=2)
+    never, fixed = Encoder(model, any_length), Encoder(model, engine)
     of_any_length = engine._for_streams
     long = tuple(" ".join(PASSAGES[number:] + PASSAGES[:number]) for number in range(3))
     short = tuple(" ".join((*PASSAGES[number:], *PASSAGES[:number])[: len(PASSAGES) // 2 + 1]) for number in range(3))
-    expected = {texts: vectors(any_length, texts, prefix="passage: ") for texts in (long, short)}
+    expected = {texts: vectors(never, texts, prefix="passage: ") for texts in (long, short)}
     padded = sorted({fixed.padded_length(max(item.count for item in fixed.tokenize(
         texts, prefix="passage: ", field="texts"))) for texts in (long, short)})
     for _ in range(4):
@@ -131,11 +146,11 @@ def test_a_load_runs_in_a_model_compiled_for_its_lengths_until_it_is_over(
             engine.wait_until_compiled()
     assert list(engine._lengths_compiled) == padded
     assert engine._for_streams is not of_any_length
-    assert not never._lengths_compiled
+    assert not any_length._lengths_compiled
     # Other lengths and numbers of texts, several at once, go through the same model.
     with ThreadPoolExecutor(2) as both:
         for texts in (PASSAGES, long[:1], (*long, *short)):
-            right = vectors(any_length, texts, prefix="passage: ")
+            right = vectors(never, texts, prefix="passage: ")
             found = list(both.map(lambda _, texts=texts: vectors(fixed, texts, prefix="passage: "), range(4)))
             assert min((each * right).sum(axis=1).min() for each in found) > 0.999
 
@@ -151,12 +166,10 @@ def test_a_load_runs_in_a_model_compiled_for_its_lengths_until_it_is_over(
 
 
 def test_a_length_that_cannot_be_compiled_for_costs_speed_alone(
-    model: Model, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    model: Model, int8: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    if "int8" not in model.manifest.variants:
-        pytest.skip(f"the model store has {NAME} in {', '.join(model.manifest.variants)} alone")
     monkeypatch.setattr(lengths, "WORTH_TOKENS", 1)
-    engine = OpenVinoEngine(model.variant("int8"), name="openvino-int8", threads=2, streams=2)
+    engine = OpenVinoEngine(int8, name="openvino-int8", threads=2, streams=2)
 
     def refused(*_: object) -> object:
         raise RuntimeError("no memory")
@@ -173,7 +186,9 @@ def test_a_length_that_cannot_be_compiled_for_costs_speed_alone(
     assert not caplog.text
 
 
-def test_the_first_inference_is_over_before_streams_begin(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_inference_is_over_before_streams_begin(
+    model: Model, int8: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Two first calls at once may wait for each other for ever, inside the engine's bindings.
     asked = []
     infer = openvino.InferRequest.infer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,21 +29,20 @@ pytestmark = [
 Fetch = Callable[..., Model]
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> Callable[[str], Path]:
-    """Return a function that makes a tiny model of a kind and gives its folder."""
-    def make(kind: str) -> Path:
-        run_export("tests.integration.models.tiny", kind, str(tmp_path / "tiny"))
-        return tmp_path / "tiny"
-
-    return make
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a tiny model of each kind; return the folder that has one for each."""
+    folder = tmp_path_factory.mktemp("tiny")
+    run_export("tests.integration.models.tiny", str(folder))
+    return folder
 
 
-@pytest.fixture
-def fetch(tmp_path: Path) -> Fetch:
+@pytest.fixture(scope="module")
+def fetch(tmp_path_factory: pytest.TempPathFactory) -> Fetch:
     """Return a function that fetches from a folder by the command and loads the model."""
+    root = tmp_path_factory.mktemp("store")
+
     def run(*arguments: str, name: str) -> Model:
-        root = tmp_path / "store"
         done = subprocess.run([sys.executable, "-m", "sourcier.models", "--root", str(root), "fetch", *arguments],
                               cwd=REPOSITORY,
                               capture_output=True, text=True)
@@ -50,6 +50,12 @@ def fetch(tmp_path: Path) -> Fetch:
         return ModelStore(root).load(name)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def e5_base(tiny: Path, fetch: Fetch) -> Model:
+    """Return another size of E5, fetched in both forms."""
+    return fetch("--from", str(tiny / "embedding"), "intfloat/multilingual-e5-base", name="multilingual-e5-base")
 
 
 def run_export(module: str, *arguments: str) -> None:
@@ -79,8 +85,8 @@ def operations(graph: Path, ids: np.ndarray) -> set[str]:
     return {event["args"]["op_name"] for event in events if "op_name" in event.get("args", {})}
 
 
-def test_a_cross_encoder_gives_the_scores_of_pytorch(tiny: Callable[[str], Path], fetch: Fetch) -> None:
-    folder = tiny("cross-encoder")
+def test_a_cross_encoder_gives_the_scores_of_pytorch(tiny: Path, fetch: Fetch) -> None:
+    folder = tiny / "cross-encoder"
     model = fetch("--kind", "cross-encoder", "--from", str(folder), "test/tiny-ranker", name="tiny-ranker")
     expected = np.load(folder / "expected.npz")
     tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
@@ -92,8 +98,8 @@ def test_a_cross_encoder_gives_the_scores_of_pytorch(tiny: Callable[[str], Path]
     assert model.manifest.token_limit == 128
 
 
-def test_an_entailment_model_gives_the_relations_of_pytorch(tiny: Callable[[str], Path], fetch: Fetch) -> None:
-    folder = tiny("entailment")
+def test_an_entailment_model_gives_the_relations_of_pytorch(tiny: Path, fetch: Fetch) -> None:
+    folder = tiny / "entailment"
     model = fetch("--kind", "entailment", "--from", str(folder), "test/tiny-nli", name="tiny-nli")
     expected = np.exp(np.load(folder / "expected.npz")["outputs"][0])
     loaded = EntailmentModel(model, threads=1, batch_texts_max=8)
@@ -105,8 +111,8 @@ def test_an_entailment_model_gives_the_relations_of_pytorch(tiny: Callable[[str]
     assert model.manifest.token_limit == 128
 
 
-def test_a_model_without_such_labels_is_not_taken_for_one(tiny: Callable[[str], Path], tmp_path: Path) -> None:
-    arguments = ["--kind", "entailment", "--from", str(tiny("cross-encoder")), "test/tiny-nli"]
+def test_a_model_without_such_labels_is_not_taken_for_one(tiny: Path, tmp_path: Path) -> None:
+    arguments = ["--kind", "entailment", "--from", str(tiny / "cross-encoder"), "test/tiny-nli"]
     done = subprocess.run([sys.executable, "-m", "sourcier.models", "--root", str(tmp_path / "store"), "fetch",
                            *arguments],
                           cwd=REPOSITORY, capture_output=True, text=True)
@@ -115,10 +121,8 @@ def test_a_model_without_such_labels_is_not_taken_for_one(tiny: Callable[[str], 
     assert not (tmp_path / "store" / "tiny-nli").exists()
 
 
-def test_another_size_of_e5_has_its_own_dimension_and_int8_form(tiny: Callable[[str], Path], fetch: Fetch) -> None:
-    folder = tiny("embedding")
-    model = fetch("--from", str(folder), "intfloat/multilingual-e5-base", name="multilingual-e5-base")
-    manifest, expected = model.manifest, np.load(folder / "expected.npz")
+def test_another_size_of_e5_has_its_own_dimension_and_int8_form(tiny: Path, e5_base: Model, tmp_path: Path) -> None:
+    model, manifest, expected = e5_base, e5_base.manifest, np.load(tiny / "embedding" / "expected.npz")
     assert (manifest.dimension, manifest.token_limit, manifest.pooling) == (64, 128, "mean")
     assert np.load(model.file(manifest.token_mean)).shape == (64,)
     np.testing.assert_allclose(onnx_outputs(model.variant("fp32"), expected["ids"]), expected["outputs"], atol=1e-5)
@@ -128,36 +132,38 @@ def test_another_size_of_e5_has_its_own_dimension_and_int8_form(tiny: Callable[[
     assert not operations(model.variant("int8"), expected["ids"]) & {"MatMul", "Gemm", "DequantizeLinear"}
 
     # In both layers the scale is in the weights, and the outputs are the same; sums of eight bits are nearly so.
-    folded = folder / "folded.onnx"
+    folded = tmp_path / "folded.onnx"
     run_export("tests.integration.models.folding", str(model.variant("fp32")), str(folded), "2")
     np.testing.assert_allclose(onnx_outputs(folded, expected["ids"]), expected["outputs"], atol=1e-5)
     sums = onnx_outputs(Path(f"{folded}.int8"), expected["ids"])
     assert cosine(sums, expected["outputs"]) > 0.99
     assert not np.allclose(sums, expected["outputs"], atol=1e-5)
 
-    # Weights beside the graph stand for a model too large for one ONNX file.
-    (folder / "large").mkdir()
-    run_export("sourcier.models.exports.embedding", str(folder), "--target", str(folder / "large"))
-    (folder / "large" / "model.onnx_data").touch()
-    run_export("sourcier.models.exports.quantisation", str(folder / "large"))
-    assert (folder / "large" / "model.int8.bin").stat().st_size < (folder / "large" / "model.onnx").stat().st_size
+
+def test_the_int8_form_of_a_model_too_large_for_one_file_is_made_by_openvino(e5_base: Model, tmp_path: Path) -> None:
+    for name in ("model.onnx", "tokenizer.json"):
+        shutil.copy(e5_base.file(name), tmp_path)
+    # Weights beside the graph stand for such a model.
+    (tmp_path / "model.onnx_data").touch()
+    description = {"token_limit": 128, "variants": {}, "facts": {"inputs": e5_base.manifest.facts["inputs"]}}
+    (tmp_path / "export.json").write_text(json.dumps(description), "utf-8")
+    run_export("sourcier.models.exports.quantisation", str(tmp_path))
+    made = json.loads((tmp_path / "export.json").read_text("utf-8"))["variants"]["int8"]
+    assert made == "model.int8.xml"
+    assert (tmp_path / "model.int8.bin").stat().st_size < (tmp_path / "model.onnx").stat().st_size
 
 
-def test_token_weights_are_the_surprise_of_each_token(tiny: Callable[[str], Path], fetch: Fetch) -> None:
-    model = fetch("--no-int8", "--from", str(tiny("embedding")), "intfloat/multilingual-e5-base",
-                  name="multilingual-e5-base")
-    weights = np.load(model.file(model.manifest.token_weights))
-    tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
+def test_token_weights_are_the_surprise_of_each_token(e5_base: Model) -> None:
+    weights = np.load(e5_base.file(e5_base.manifest.token_weights))
+    tokenizer = Tokenizer.from_file(str(e5_base.file("tokenizer.json")))
     assert (weights.dtype, weights.shape) == (np.float32, (tokenizer.get_vocab_size(),))
     assert weights[:4].tolist() == [0.0] * 4
     assert weights.min() >= 0.0
     assert weights[4:].max() > 1.0
 
 
-def test_int8_weights_of_a_language_model_come_back_within_their_step(
-    tiny: Callable[[str], Path], fetch: Fetch
-) -> None:
-    folder = tiny("language")
+def test_int8_weights_of_a_language_model_come_back_within_their_step(tiny: Path, fetch: Fetch) -> None:
+    folder = tiny / "language"
     model = fetch("--kind", "language", "--int8", "--from", str(folder), "test/tiny-language", name="tiny-language")
     script = (
         "import sys; from safetensors.torch import load_file\n"

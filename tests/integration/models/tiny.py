@@ -1,12 +1,13 @@
-"""Write tiny models with random weights in Hugging Face form: `python -m tests.integration.models.tiny KIND DIR`.
+"""Write tiny models with random weights in Hugging Face form: `python -m tests.integration.models.tiny DIR`.
 
-Run by the tests of the recipes in the export environment, which has PyTorch. Beside the model lies `expected.npz`: an
-input and what PyTorch makes of it.
+Run by the tests of the recipes in the export environment, which has PyTorch. Each kind has a folder, where
+`expected.npz` lies beside the model: an input and what PyTorch makes of it.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,21 @@ LAYERS: dict[str, Any] = {
 }
 
 
-def main(kind: str, folder: Path) -> None:
+def main(parent: Path) -> None:
+    builders = {
+        "cross-encoder": cross_encoder, "entailment": entailment, "embedding": embedding, "language": language,
+    }
+    # In one process: PyTorch and transformers take longer to import than all of the models to make.
+    for kind, build in builders.items():
+        save_model(build, parent / kind)
+
+
+def save_model(build: Callable[[dict[str, Any]], Any], folder: Path) -> None:
     import torch
 
     torch.manual_seed(7)
     tokenizer = save_tokenizer(folder)
-    settings = {**LAYERS, "vocab_size": tokenizer.get_vocab_size()}
-    builders = {
-        "cross-encoder": cross_encoder, "entailment": entailment, "embedding": embedding, "language": language,
-    }
-    build = builders[kind]
-    model = build(settings).eval()
+    model = build({**LAYERS, "vocab_size": tokenizer.get_vocab_size()}).eval()
     model.save_pretrained(folder)
     encoding = tokenizer.encode("Le pont fut ouvert", "en automne")
     with torch.no_grad():
@@ -90,4 +95,4 @@ def language(settings: dict[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(Path(sys.argv[1]))

@@ -95,6 +95,19 @@ def test_a_folder_becomes_a_verified_model_and_is_not_made_twice(tmp_path: Path)
     assert fetcher.fetch(RECIPE, folder=folder) == made
 
 
+def test_an_embedding_model_is_made_without_its_int8_form_where_that_is_asked(tmp_path: Path) -> None:
+    folder = hugging_face_folder(tmp_path / "weights")
+    recipe = recipe_for("intfloat/multilingual-e5-base", kind=None, int8=False)
+    # What stands for the exporters is no quantiser: it is given a folder, and no target.
+    Fetcher(root=tmp_path / "store", environment=OFFLINE, progress=quiet(), export=exporter(tmp_path)).fetch(
+        recipe, folder=folder
+    )
+    with pytest.raises(FetchFailed, match="quantisation"):
+        Fetcher(root=tmp_path / "other", environment=OFFLINE, progress=quiet(), export=exporter(tmp_path)).fetch(
+            recipe_for("intfloat/multilingual-e5-base", kind=None), folder=folder
+        )
+
+
 def test_a_damaged_model_is_made_again(tmp_path: Path) -> None:
     folder = hugging_face_folder(tmp_path / "weights")
     fetcher = Fetcher(root=tmp_path / "store", environment=OFFLINE, progress=quiet(), export=exporter(tmp_path))

@@ -36,15 +36,15 @@ def real_or_small() -> Tokenizer:
     return tokenizer
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return real_or_small()
-
-
 @cache
 def shared() -> tuple[Tokenizer, WordTokens]:
     tokenizer = real_or_small()
     return tokenizer, WordTokens(tokenizer)
+
+
+@pytest.fixture
+def tokenizer() -> Tokenizer:
+    return shared()[0]
 
 
 def assert_same(tokenizer: Tokenizer, words: WordTokens, text: str) -> None:

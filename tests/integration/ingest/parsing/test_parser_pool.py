@@ -16,11 +16,13 @@ from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed, D
 from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 from sourcier.services.ingest.stages import sandbox
 from sourcier.services.ingest.stages.sandbox import ParserPool
+from sourcier.services.ingest.stages.slots import Places
 from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
 async def pool() -> AsyncIterator[ParserPool]:
+    """One for all tests that can: its start takes seconds. A test may change its limits, or kill its zygote."""
     async with ParserPool(concurrency=2) as opened:
         yield opened
 
@@ -59,83 +61,84 @@ async def test_a_rejection_keeps_its_class_and_words(pool: ParserPool, tmp_path:
         await pool.parse(path, filename="vide.pdf")
 
 
-async def test_a_document_that_takes_too_long_is_stopped(slow: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with ParserPool(limits=ParsingLimits(wall_seconds=0.3)) as pool:
-        assert pool._zygote is not None
-        # A busy machine keeps it waiting indeed, which is another story.
-        monkeypatch.setattr(pool._zygote, "waited", lambda identifier: 0.0)
-        with pytest.raises(DocumentTooCostly, match=r"more than the 0\.3 s allowed"):
-            await pool.parse(slow, filename="slow.csv")
+async def test_a_document_that_takes_too_long_is_stopped(
+    pool: ParserPool, slow: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "limits", ParsingLimits(wall_seconds=0.3))
+    assert pool._zygote is not None
+    # A busy machine keeps it waiting indeed, which is another story.
+    monkeypatch.setattr(pool._zygote, "waited", lambda identifier: 0.0)
+    with pytest.raises(DocumentTooCostly, match=r"more than the 0\.3 s allowed"):
+        await pool.parse(slow, filename="slow.csv")
 
 
 async def test_a_document_that_takes_long_gives_way_to_its_neighbours(
-    slow: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ParserPool, slow: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "GIVE_WAY", (((0.1, 7), (0.2, 19)),))
-    async with ParserPool() as pool:
-        parsing = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
-        child = await child_of_zygote(pool)
-        seen = set()
-        async with asyncio.timeout(20):
-            while 19 not in seen:
-                assert not parsing.done()
-                seen.add(os.getpriority(os.PRIO_PROCESS, child))
-                await asyncio.sleep(0.01)
-        assert seen <= {0, 7, 19}
-        parsing.cancel()
-        await asyncio.gather(parsing, return_exceptions=True)
+    parsing = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
+    child = await child_of_zygote(pool)
+    seen = set()
+    async with asyncio.timeout(20):
+        while 19 not in seen:
+            assert not parsing.done()
+            seen.add(os.getpriority(os.PRIO_PROCESS, child))
+            await asyncio.sleep(0.01)
+    assert seen <= {0, 7, 19}
+    parsing.cancel()
+    await asyncio.gather(parsing, return_exceptions=True)
 
 
 async def test_a_document_that_takes_long_leaves_its_slot_to_the_next_and_a_second_one_does_not(
-    slow: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ParserPool, slow: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "GIVE_WAY", (((0.05, 19),), ((0.05, 19),)))
-    async with ParserPool(concurrency=1) as pool:
-        first = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
-        await child_of_zygote(pool)
-        async with asyncio.timeout(20):
-            assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
-        assert not first.done()
-        second = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
-        third = asyncio.create_task(pool.parse(small, filename="small.txt"))
-        await asyncio.wait((first, second, third), timeout=0.5)
-        assert not third.done()  # the second has the only slot, and the only place for long ones is taken
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        second.cancel()
-        await asyncio.gather(second, return_exceptions=True)
-        async with asyncio.timeout(20):
-            assert (await third).text == "Un petit texte."
+    monkeypatch.setattr(pool, "_places", Places(1))
+    first = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
+    await child_of_zygote(pool)
+    async with asyncio.timeout(20):
+        assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
+    assert not first.done()
+    second = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
+    third = asyncio.create_task(pool.parse(small, filename="small.txt"))
+    await asyncio.wait((first, second, third), timeout=0.5)
+    assert not third.done()  # the second has the only slot, and the only place for long ones is taken
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    async with asyncio.timeout(20):
+        assert (await third).text == "Un petit texte."
 
 
 async def test_what_a_document_was_kept_waiting_is_added_to_its_time(
-    slow: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ParserPool, slow: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "GIVE_WAY", (((0.05, 19),), ((0.05, 19),)))
-    async with ParserPool(limits=ParsingLimits(wall_seconds=0.3)) as pool:
-        assert pool._zygote is not None
-        monkeypatch.setattr(pool._zygote, "waited", lambda identifier: 0.2)
-        began = time.monotonic()
-        with pytest.raises(DocumentTooCostly, match=r"more than the 0\.3 s allowed"):
-            await pool.parse(slow, filename="slow.csv")
+    monkeypatch.setattr(pool, "limits", ParsingLimits(wall_seconds=0.3))
+    assert pool._zygote is not None
+    monkeypatch.setattr(pool._zygote, "waited", lambda identifier: 0.2)
+    began = time.monotonic()
+    with pytest.raises(DocumentTooCostly, match=r"more than the 0\.3 s allowed"):
+        await pool.parse(slow, filename="slow.csv")
     assert time.monotonic() - began >= 0.5
 
 
 async def test_a_document_that_never_had_a_processor_is_tried_again(
-    slow: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ParserPool, slow: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "GIVE_WAY", (((0.05, 19),), ((0.05, 19),)))
-    async with ParserPool(limits=ParsingLimits(wall_seconds=0.2)) as pool:
-        assert pool._zygote is not None
-        monkeypatch.setattr(pool._zygote, "waited", lambda identifier: 60.0)
-        for attempt, (error, said) in enumerate(
-            ((Unavailable, r"stopped after 0\.4 s, 60 s of which it was kept waiting"),
-             (DocumentTooCostly, r"more than the 0\.2 s allowed")), start=1
-        ):
-            began = time.monotonic()
-            with pytest.raises(error, match=said):
-                await pool.parse_artefact(slow, filename="slow.csv", attempt=attempt)
-            assert time.monotonic() - began >= 0.4
+    monkeypatch.setattr(pool, "limits", ParsingLimits(wall_seconds=0.2))
+    assert pool._zygote is not None
+    monkeypatch.setattr(pool._zygote, "waited", lambda identifier: 60.0)
+    for attempt, (error, said) in enumerate(
+        ((Unavailable, r"stopped after 0\.4 s, 60 s of which it was kept waiting"),
+         (DocumentTooCostly, r"more than the 0\.2 s allowed")), start=1
+    ):
+        began = time.monotonic()
+        with pytest.raises(error, match=said):
+            await pool.parse_artefact(slow, filename="slow.csv", attempt=attempt)
+        assert time.monotonic() - began >= 0.4
 
 
 async def test_a_document_that_takes_too_much_memory_or_room_is_refused(
@@ -181,34 +184,32 @@ async def test_when_the_zygote_dies_its_documents_can_be_tried_again(pool: Parse
 
 
 async def test_a_zygote_that_does_not_answer_is_ended_and_the_next_document_is_read(
-    small: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ParserPool, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "KILLED_SECONDS", 0.5)
     silent = telemetry.degradations_total.labels("parse", "PROCESS_SILENT")
     before = silent._value.get()
-    async with ParserPool(limits=ParsingLimits(wall_seconds=5)) as pool:
-        os.kill(zygote_pid(pool), signal.SIGSTOP)
-        async with asyncio.timeout(15):
-            with pytest.raises(Unavailable, match="tried again"):
-                await pool.parse(small, filename="small.txt")
-        assert silent._value.get() - before == 1
-        assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
+    monkeypatch.setattr(pool, "limits", ParsingLimits(wall_seconds=5))
+    os.kill(zygote_pid(pool), signal.SIGSTOP)
+    async with asyncio.timeout(15):
+        with pytest.raises(Unavailable, match="tried again"):
+            await pool.parse(small, filename="small.txt")
+    assert silent._value.get() - before == 1
+    assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
 
 
 async def test_cancelling_does_not_wait_for_a_zygote_that_does_not_answer(
-    small: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ParserPool, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "KILLED_SECONDS", 0.5)
-    async with ParserPool() as pool:
-        assert pool._zygote is not None
-        os.kill(zygote_pid(pool), signal.SIGSTOP)
-        parsing = asyncio.create_task(pool.parse(small, filename="small.txt"))
-        await until(lambda: pool._zygote and pool._zygote._waiting)
-        parsing.cancel()
-        async with asyncio.timeout(10):
-            with pytest.raises(asyncio.CancelledError):
-                await parsing
-        assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
+    os.kill(zygote_pid(pool), signal.SIGSTOP)
+    parsing = asyncio.create_task(pool.parse(small, filename="small.txt"))
+    await until(lambda: pool._zygote and pool._zygote._waiting)
+    parsing.cancel()
+    async with asyncio.timeout(10):
+        with pytest.raises(asyncio.CancelledError):
+            await parsing
+    assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
 
 
 async def test_cancelling_kills_the_process(pool: ParserPool, slow: Path) -> None:

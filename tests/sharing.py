@@ -1,0 +1,92 @@
+"""Files whose tests share a stack: it starts with the first of them and ends with the last, on one worker.
+
+A stack of five processes takes ten seconds of processor to start, and a few in a hundred while it idles: so it is
+neither started for each file nor kept for the whole session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, TypeVar
+
+import pytest
+
+Opened = TypeVar("Opened")
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    # The last one kills its services.
+    "the stack with a scripted model": (
+        "tests/e2e/test_conversation.py", "tests/e2e/test_documentation.py", "tests/e2e/test_overwrites.py",
+        "tests/e2e/test_refusing.py", "tests/e2e/test_resilience.py",
+    ),
+    "the stack without a language model": (
+        "tests/e2e/test_faq.py", "tests/e2e/test_retrieval_quality.py", "tests/e2e/test_sentence_check.py",
+    ),
+}
+"""Files in the order in which they run."""
+GROUP_OF = {file: name for name, files in GROUPS.items() for file in files}
+
+
+class Shared:
+    """What the tests of a group have in common, opened when one first asks for it."""
+
+    def __init__(self) -> None:
+        """Begin with nothing open."""
+        self._opened: dict[str, Any] = {}
+        self._closing = ExitStack()
+
+    def get(self, name: str, opening: AbstractContextManager[Opened]) -> Opened:
+        """Return what was opened under this name, and open it the first time."""
+        if name not in self._opened:
+            self._opened[name] = self._closing.enter_context(opening)
+        opened: Opened = self._opened[name]
+        return opened
+
+    def close(self) -> None:
+        """Close everything."""
+        self._opened.clear()
+        self._closing.close()
+
+
+shared = Shared()
+
+
+def group(nodeid: str) -> str:
+    """Return the group of a test: its file, unless that shares with others."""
+    file = nodeid.partition("::")[0]
+    return GROUP_OF.get(file, file)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of a group behind the first of them."""
+    first: dict[str, int] = {}
+    for place, item in enumerate(items):
+        first.setdefault(group(item.nodeid), place)
+    items.sort(key=lambda item: first[group(item.nodeid)])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """End what a group shared, after the last of its tests."""
+    try:
+        yield
+    finally:
+        if nextitem is None or group(nextitem.nodeid) != group(item.nodeid):
+            shared.close()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give a worker whole files, as `--dist loadfile` does, and those that share a stack all to one."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler.loadfile import LoadFileScheduling
+
+    class Groups(LoadFileScheduling):
+        """Gives each worker whole groups, in the order in which they were collected."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return group(nodeid)
+
+    return Groups(config, log)
