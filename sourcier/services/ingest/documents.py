@@ -15,8 +15,10 @@ from pathlib import PurePath
 
 from sourcier.services.chassis.cleaning import clean_line
 from sourcier.services.chassis.errors import DocumentMalformed
+from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCode
 
-ARTEFACT_VERSION = 2
+ARTEFACT_VERSION = 3
+"""Version 2 had sentences for warnings, and is read."""
 TITLE_CHARACTERS_MAX = 250
 
 
@@ -56,7 +58,7 @@ class ParsedDocument:
     page_count: int
     """Pages, slides or sheets; 0 where the format has none."""
     format: str
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[ReadingWarning, ...] = field(default=())
     titled: bool = True
     """Whether the title is the document's own; otherwise it is its file's name, and not that of a copy's."""
 
@@ -80,7 +82,7 @@ class ParsedDocument:
             "text": self.text,
             "format": self.format,
             "page_count": self.page_count,
-            "warnings": self.warnings,
+            "warnings": [[w.code, w.count, w.places, w.detail] for w in self.warnings],
             "blocks": [[b.kind, b.start, b.end, b.page, b.level, b.heading_path] for b in self.blocks],
         }
         encoded = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
@@ -92,7 +94,7 @@ class ParsedDocument:
         """Read what `to_bytes` wrote; raise DocumentMalformed for anything else."""
         try:
             body = json.loads(gzip.decompress(artefact))
-            if body["version"] != ARTEFACT_VERSION:
+            if body["version"] not in (2, ARTEFACT_VERSION):
                 raise DocumentMalformed(
                     f"The parsed artefact has version {body['version']}, this release reads {ARTEFACT_VERSION}: "
                     "parse the document again."
@@ -108,7 +110,16 @@ class ParsedDocument:
                 blocks=blocks,
                 page_count=body["page_count"],
                 format=body["format"],
-                warnings=tuple(body["warnings"]),
+                warnings=tuple(_warning(item) for item in body["warnings"]),
             )
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
             raise DocumentMalformed("The parsed artefact cannot be read: parse the document again.") from error
+
+
+def _warning(item: str | list[object]) -> ReadingWarning:
+    if isinstance(item, str):
+        return ReadingWarning(WarningCode.NOT_READ, detail=item)
+    code, count, places, detail = item
+    if not (isinstance(count, int) and isinstance(places, list)):
+        raise TypeError(f"no warning: {item!r}")
+    return ReadingWarning(WarningCode(str(code)), count, tuple(map(str, places)), str(detail))

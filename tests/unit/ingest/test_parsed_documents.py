@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import json
+from dataclasses import replace
 
 import pytest
 
 from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.ingest.documents import Block, BlockKind, ParsedDocument
+from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCode
 
 DOCUMENT = ParsedDocument(
     title="Congés",
@@ -18,7 +21,7 @@ DOCUMENT = ParsedDocument(
     ),
     page_count=1,
     format="pdf",
-    warnings=("une page illisible",),
+    warnings=(ReadingWarning(WarningCode.PAGES_UNREADABLE, 2, ("3", "7")),),
 )
 
 
@@ -26,6 +29,14 @@ def test_round_trip_is_exact_and_deterministic() -> None:
     assert ParsedDocument.from_bytes(DOCUMENT.to_bytes()) == DOCUMENT
     assert DOCUMENT.to_bytes() == DOCUMENT.to_bytes()
     assert DOCUMENT.block_text(DOCUMENT.blocks[1]) == "été 😀"
+
+
+def test_an_artefact_of_the_last_version_is_read() -> None:
+    body = json.loads(gzip.decompress(DOCUMENT.to_bytes())) | {"version": 2, "warnings": ["une page illisible"]}
+    document = ParsedDocument.from_bytes(gzip.compress(json.dumps(body).encode()))
+    assert document == replace(
+        DOCUMENT, warnings=(ReadingWarning(WarningCode.NOT_READ, detail="une page illisible"),)
+    )
 
 
 @pytest.mark.parametrize("artefact", [

@@ -10,6 +10,7 @@ from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooLarge
 from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.rejoining import squeeze_spaces
+from sourcier.services.ingest.reading_warnings import ReadingWarnings
 
 _INDENTED_LEVELS_MAX = 6
 _TIGHT = frozenset({BlockKind.LIST_ITEM})
@@ -24,7 +25,7 @@ class DocumentBuilder:
         self._blocks: list[Block] = []
         self._length = 0
         self._headings: list[tuple[int, str]] = []
-        self.warnings: list[str] = []
+        self.warnings = ReadingWarnings()
 
     @property
     def first_heading(self) -> str:
@@ -68,7 +69,7 @@ class DocumentBuilder:
             blocks=tuple(self._blocks),
             page_count=page_count,
             format=format,
-            warnings=tuple(self.warnings),
+            warnings=self.warnings.all(),
             titled=bool(own),
         )
 

@@ -12,6 +12,7 @@ from sourcier.services.chassis.errors import DocumentEmpty, DocumentEncrypted, D
 from sourcier.services.ingest.parsing.text.delimited_rows import CSV_SUFFIXES
 from sourcier.services.ingest.parsing.text.encodings import decode, looks_binary
 from sourcier.services.ingest.parsing.text.light import TEXT_SUFFIXES, suffix_of
+from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCode
 
 HEAD_BYTES = 64 * 1024
 
@@ -114,7 +115,7 @@ class Recognition:
     """A file's format, and what a person should know about how it was found."""
 
     format: Format
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ReadingWarning, ...] = ()
 
 
 def recognise(path: Path, *, filename: str, content_type: str = "") -> Recognition:
@@ -202,11 +203,11 @@ def _text_format(head: bytes, filename: str, content_type: str) -> Format:
     return _MEDIA_TYPES.get(content_type.partition(";")[0].strip().lower(), Format.TEXT)
 
 
-def _warnings(found: Format, filename: str) -> tuple[str, ...]:
+def _warnings(found: Format, filename: str) -> tuple[ReadingWarning, ...]:
     named = _EXTENSIONS.get(suffix_of(filename))
     if named is None or named is found or {named, found} <= {Format.TEXT, Format.MARKDOWN}:
         return ()
-    return (f"“{filename}” is named like {LABELS[named]}, but its content is {LABELS[found]} and was read as that.",)
+    return (ReadingWarning(WarningCode.TYPE_DIFFERS, detail=f"named like {LABELS[named]}, read as {LABELS[found]}"),)
 
 
 def _unsupported(filename: str, kind: str) -> DocumentUnsupported:

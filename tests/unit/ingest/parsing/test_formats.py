@@ -16,6 +16,7 @@ from sourcier.services.chassis.errors import (
     DocumentUnsupported,
 )
 from sourcier.services.ingest.parsing.formats import Format, recognise
+from sourcier.services.ingest.reading_warnings import WarningCode
 
 
 def archive(*names: str, mimetype: str = "") -> bytes:
@@ -70,8 +71,9 @@ def test_a_wrong_extension_is_said(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"%PDF-1.7")
     (warning,) = recognise(path, filename="rapport.docx").warnings
-    assert "Word (DOCX)" in warning
-    assert "PDF" in warning
+    assert warning.code is WarningCode.TYPE_DIFFERS
+    assert "Word (DOCX)" in warning.detail
+    assert "PDF" in warning.detail
 
 
 @pytest.mark.parametrize(

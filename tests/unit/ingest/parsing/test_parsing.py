@@ -12,6 +12,7 @@ from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed, D
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCode
 from tests.unit.ingest.fix_files import make_docx, make_pdf, make_pptx, make_xlsx
 from tests.unit.ingest.fix_parsing import parse
 
@@ -128,7 +129,7 @@ def test_text_has_its_first_line_as_title_and_says_what_it_could_not_read(tmp_pa
     )
     assert document.title == "Congés payés"
     assert document.block_text(document.blocks[0]) == "Congés payés"
-    assert "not valid utf-8" in document.warnings[0]
+    assert document.warnings == (ReadingWarning(WarningCode.INVALID_BYTES, detail="not valid utf-8"),)
 
 
 def test_blank_text_is_empty(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from sourcier.services.ingest.parsing.pdf.lines import Line, read_lines
 from sourcier.services.ingest.parsing.rejoining import join_hyphenation
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.titles import usable_title
+from sourcier.services.ingest.reading_warnings import WarningCode
 
 _WORDS = re.compile(r"\w+(?:-\w+)*")
 _EDGE_LINES = 2
@@ -80,7 +81,7 @@ def _read_pages(document: pypdfium2.PdfDocument, builder: DocumentBuilder) -> li
             pages.append([])
             damaged.append(str(index + 1))
     if damaged:
-        builder.warnings.append(f"Pages that could not be read: {', '.join(damaged[:20])}.")
+        builder.warnings.add(WarningCode.PAGES_UNREADABLE, count=len(damaged), places=damaged)
     return pages
 
 

@@ -1,0 +1,78 @@
+"""What a reader could not read of a document, or left out of it: a code, how often, and where.
+
+A code decides what people are told, in their language; the detail quotes what the code alone does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+PLACES_MAX = 20
+DETAIL_CHARACTERS_MAX = 300
+
+
+class WarningCode(StrEnum):
+    """What happened while a document was read."""
+
+    PAGES_UNREADABLE = "pages_unreadable"
+    """Damaged pages."""
+    PAGES_WITHOUT_TEXT = "pages_without_text"
+    """Pages that are pictures alone: scans."""
+    RUNNING_LINES = "running_lines"
+    """Running headers and footers, left out after their first time."""
+    HIDDEN_TEXT = "hidden_text"
+    """Text that nobody sees on the page, left out."""
+    UNMAPPED_CHARACTERS = "unmapped_characters"
+    """Characters whose font does not say which letter they are."""
+    UNREADABLE_TEXT = "unreadable_text"
+    """Text that no person reads: long runs of one character, piles of combining marks."""
+    PICTURES = "pictures"
+    """Pictures that were not described."""
+    FORMULAS_WITHOUT_VALUE = "formulas_without_value"
+    """Cells whose file stores a formula and no value for it."""
+    HIDDEN_CELLS = "hidden_cells"
+    """Hidden sheets, rows and columns, left out."""
+    ENCODING_GUESSED = "encoding_guessed"
+    """The encoding was told from the text itself, and another was nearly as likely."""
+    INVALID_BYTES = "invalid_bytes"
+    """Bytes that are no character of the encoding."""
+    TYPE_DIFFERS = "type_differs"
+    """The content is of another type than the name says."""
+    NOT_READ = "not_read"
+    """Something else that was not read; the detail says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingWarning:
+    """One kind of thing that was not read, with its places."""
+
+    code: WarningCode
+    count: int = 1
+    places: tuple[str, ...] = ()
+    """Page numbers, cells or slides, at most 20 of them, as a person would name them."""
+    detail: str = ""
+
+
+class ReadingWarnings:
+    """Collects warnings: those of one code and detail are one, with their counts added and their places joined."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._collected: dict[tuple[WarningCode, str], ReadingWarning] = {}
+
+    def add(self, code: WarningCode, *, count: int = 1, places: Iterable[str] = (), detail: str = "") -> None:
+        """Count what was not read; `places` beyond the first 20 are counted alone."""
+        if count < 1:
+            return
+        detail = detail[:DETAIL_CHARACTERS_MAX]
+        before = self._collected.get((code, detail))
+        joined = dict.fromkeys((*(before.places if before else ()), *places))
+        self._collected[code, detail] = ReadingWarning(
+            code, count + (before.count if before else 0), tuple(joined)[:PLACES_MAX], detail
+        )
+
+    def all(self) -> tuple[ReadingWarning, ...]:
+        """Return them in the order in which each was first met."""
+        return tuple(self._collected.values())
