@@ -42,6 +42,8 @@ RANGE_MAX = 20
 """Of numbers in one `[Source 1-20]`."""
 SENTENCE_CHARACTERS_MAX = 1_000
 """A text that goes on without an end is cut: whoever waits for the end of a sentence must not wait for ever."""
+PUNCTUATION_CHARACTERS_MAX = 40
+"""Of full stops in a row, as those of a table of contents, that wait for what follows them."""
 CLOSING_GUILLEMET = "»"
 _BRACKETS = "[【"
 _PLAIN = re.compile(r"[^\[【.!?…。！？\n]+")
@@ -218,7 +220,7 @@ class MarkerReader:
         if punctuation is None:
             return self._pending[0]
         end = punctuation.end()
-        if end == len(self._pending) and not final:
+        if end == len(self._pending) <= PUNCTUATION_CHARACTERS_MAX and not final:
             # Whether it ends a sentence shows with the next character: `3.5` does not.
             return None
         following = self._pending[end : end + 1]
