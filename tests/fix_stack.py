@@ -124,7 +124,7 @@ def stack() -> Iterator[RunningStack]:
     yield from _stack(
         SOURCIER_GENERATE_MODEL=LANGUAGE_MODEL, SOURCIER_GENERATE_CONTEXT_TOKENS_MAX="4096",
         # So small a model fills what it is given, and nobody needs all of it.
-        SOURCIER_GATEWAY_ANSWER_TOKENS_MAX="60",
+        SOURCIER_GATEWAY_ANSWER_TOKENS_MAX="60", SOURCIER_GATEWAY_PASSAGES="2",
     )
 
 

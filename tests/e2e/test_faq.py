@@ -31,7 +31,9 @@ from tests.needed_sets import needs
 DATA = shared_sets.ROOT / shared_sets.PIAF
 ROOT = root_of(os.environ)
 SIMILARITY_MIN = 0.95
-CLOSE_MIN = 200
+QUESTIONS_EVERY = 5
+"""One question in five; `make eval` asks all of them."""
+CLOSE_MIN = 40
 """So many near misses are as close as a direct answer has to be: their numbers and names alone tell them apart."""
 CONCURRENCY = 4
 RECALL_MIN = 0.97
@@ -75,7 +77,7 @@ def test_a_question_with_another_number_or_name_is_never_answered_directly(gatew
     questions = list({
         question_key(question.text): question.text for question in datasets.load(DATA).questions
     }.values())
-    misses = closest(near_misses(questions))
+    misses = closest(near_misses(questions[::QUESTIONS_EVERY]))
     assert len(misses) >= CLOSE_MIN
     known = sorted({miss.known for miss in misses})
     again = [text for question in known[::4] for text in rewritten(question)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +16,7 @@ REPOSITORY = Path(__file__).parents[2]
 PROTO = REPOSITORY / "proto"
 
 
+@cache
 def methods() -> frozenset[str]:
     """Return the names of all methods of all services, from their descriptors."""
     names = set[str]()
@@ -37,19 +39,22 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+@cache
+def pattern_of(names: frozenset[str]) -> re.Pattern[str]:
+    """Return what finds a name; `Ask` and the like are words, too, where a sentence begins."""
+    either = "|".join(sorted(names, key=len, reverse=True))
+    several = "|".join(name for name in sorted(names) if re.search("[a-z][A-Z]", name))
+    return re.compile(rf"\b(?:{several})\b|(?:`|(?<=[\w,;] ))(?:{either})\b")
+
+
 def named(text: str, names: frozenset[str]) -> list[str]:
-    """Return the methods that a text names; `Ask` and the like are words, too, where a sentence begins."""
-    found = []
-    for name in names:
-        word = rf"\b{name}\b" if re.search("[a-z][A-Z]", name) else rf"`{name}\b|(?<=[\w,;] ){name}\b"
-        if re.search(word, text):
-            found.append(name)
-    return found
+    """Return the methods that a text names."""
+    return sorted({found.strip("`") for found in pattern_of(names).findall(text)})
 
 
 def modules() -> list[Path]:
     return [
-        path for folder in ("services", "sourcier") for path in sorted((REPOSITORY / folder).rglob("*.py"))
+        path for path in sorted((REPOSITORY / "sourcier").rglob("*.py"))
         if not path.stem.endswith(("_pb2", "_pb2_grpc"))
     ]
 

@@ -41,7 +41,7 @@ RUN_TIME = {
 }
 """Values for the names out of which a call makes its pattern at run time."""
 FEW = 8
-STEPS_MAX = 1_000_000
+STEPS_MAX = 200_000
 """Of a text of some thousands of characters; none of the code's patterns comes near."""
 
 
