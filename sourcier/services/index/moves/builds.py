@@ -20,7 +20,8 @@ from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.curation.response_vectors import count_missing, forget_space
 from sourcier.services.index.spaces.held import OPEN_STATES
-from sourcier.services.index.spaces.spaces import ensure_partition, get_space, take_up
+from sourcier.services.index.spaces.partitions import ensure_partition
+from sourcier.services.index.spaces.spaces import get_space, take_up
 from sourcier.services.index.units import vectors as unit_points
 
 
