@@ -325,7 +325,7 @@ where tenant = %(tenant)s and collection_id = %(collection_id)s and current_vers
   )
 order by document_id
 for key share of document
-on conflict (document_id) do nothing
+on conflict (document_id, tenant) do nothing
 """
 
 # A vector goes in one transaction with its chunk, so the counts tell whether any is missing.

@@ -261,7 +261,7 @@ where version.version_id = %(version_id)s
       select from space_builds as build
       where build.collection_id = version.collection_id and build.state in {OPEN_STATES}
   ))
-on conflict (document_id) do update set noted_at = clock_timestamp()
+on conflict (document_id, tenant) do update set noted_at = clock_timestamp()
 """
 
 OF_STAGED = (DELETE_STAGED_CHUNKS, DELETE_STAGED_BATCHES)
