@@ -25,7 +25,8 @@ from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database, DatabaseSettings, migrate
 from sourcier.services.index.collections import collections
 from sourcier.services.index.collections.collections import Chunking, Collection
-from sourcier.services.index.spaces import spaces
+from sourcier.services.index.spaces import partitions, spaces
+from sourcier.services.index.spaces.partitions import partition_name
 from sourcier.services.index.spaces.spaces import EmbeddingSpace, StoredSpace
 from sourcier.services.stack.servers.postgres import PostgresServer
 
@@ -65,7 +66,7 @@ class LoadedIndex:
     @property
     def partition(self) -> str:
         """The table of the tenant's vectors."""
-        return f"{self.space.vectors_table}_{TENANT}"
+        return partition_name(self.space.vectors_table, TENANT)
 
 
 @asynccontextmanager
@@ -94,7 +95,7 @@ async def _prepare(database: Database, real: RealTexts) -> tuple[StoredSpace, Co
     async with database.transaction(tenant=ALL_TENANTS) as connection:
         stored = await spaces.ensure_space(connection, space)
     async with database.transaction(tenant=TENANT) as connection:
-        await spaces.ensure_partition(connection, vectors_table=stored.vectors_table, tenant=TENANT)
+        await partitions.ensure_partition(connection, vectors_table=stored.vectors_table, tenant=TENANT)
         collection = await collections.ensure_collection(
             connection, tenant=TENANT, name=COLLECTION, space_id=space.space_id, chunking=CHUNKING
         )
@@ -213,7 +214,7 @@ async def _insert(connection: Connection, rows: scale_rows.Rows, space: StoredSp
 async def _sizes(database: Database, space: StoredSpace) -> dict[str, int]:
     sizes: dict[str, int] = {}
     async with database.transaction(tenant=TENANT) as connection:
-        for table in ("chunks", "lexical_entries", f"{space.vectors_table}_{TENANT}", "documents",
+        for table in ("chunks", "lexical_entries", partition_name(space.vectors_table, TENANT), "documents",
                       "lexeme_frequencies"):
             cursor = await connection.execute(SELECT_SIZES, {"table": table})
             name = "vectors" if table.startswith(space.vectors_table) else table

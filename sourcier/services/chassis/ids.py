@@ -8,6 +8,7 @@ import time
 import uuid
 
 CHUNK_NAMESPACE = uuid.UUID("5f0c6a52-7d1e-5b0e-9c7a-2f6b8a1d4e90")
+IMPORT_NAMESPACE = uuid.UUID("7c1f0b8e-94d3-5a6c-8e21-3d5b9a7f6c10")
 
 
 def new_id() -> str:
@@ -38,6 +39,11 @@ def chunk_id(
     """
     named = "\n".join((tenant, collection, source, content_sha256.hex(), configuration_digest, str(position)))
     return str(uuid.uuid5(CHUNK_NAMESPACE, named))
+
+
+def imported_id(*, collection_id: str, exported_id: str) -> str:
+    """Return the UUIDv5 of an imported document whose own id its tenant has already, in another collection."""
+    return str(uuid.uuid5(IMPORT_NAMESPACE, f"{collection_id}\n{uuid.UUID(exported_id)}"))
 
 
 def age_seconds(identifier: str) -> float:

@@ -287,7 +287,7 @@ limit %(limit)s
 INSERT_RATING = """
 insert into ratings (message_id, tenant, rating, comment)
 values (%(message_id)s, %(tenant)s, %(rating)s, %(comment)s)
-on conflict (message_id) do update set rating = excluded.rating, comment = excluded.comment, rated_at = now()
+on conflict (message_id, tenant) do update set rating = excluded.rating, comment = excluded.comment, rated_at = now()
 """
 
 DELETE_RATING = "delete from ratings where tenant = %(tenant)s and message_id = %(message_id)s"

@@ -146,7 +146,7 @@ from changed
 join collections as collection using (collection_id)
 join embedding_spaces as space on space.space_id = collection.space_id
 cross join lateral ({CORPUS.format(unsaid="%(parser_version)s")}) as corpus
-on conflict (collection_id) do update
+on conflict (collection_id, tenant) do update
 set built_at = now(), parser_version = excluded.parser_version, chunking_method = excluded.chunking_method,
     chunking_unit = excluded.chunking_unit, chunking_target = excluded.chunking_target,
     chunking_overlap = excluded.chunking_overlap, chunking_maximum = excluded.chunking_maximum,

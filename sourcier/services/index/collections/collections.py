@@ -17,7 +17,8 @@ from sourcier.services.chassis.tenants import TENANT_PATTERN
 from sourcier.services.index import pagination
 from sourcier.services.index.pagination import Page
 from sourcier.services.index.search.settings import RetrievalSettings
-from sourcier.services.index.spaces.spaces import ensure_partition, get_space, take_up
+from sourcier.services.index.spaces.partitions import ensure_partition
+from sourcier.services.index.spaces.spaces import get_space, take_up
 
 DEFAULT_COLLECTION = "default"
 NAME_CHARACTERS_MAX = 200

@@ -275,7 +275,7 @@ insert into learned_responses (response_id, tenant, agent_id, question, question
                                heading_path, origin, answer_id, validated_by)
 values (%(response_id)s, %(tenant)s, %(agent_id)s, %(question)s, %(question_key)s, %(answer)s, %(category)s, %(source)s,
         %(heading_path)s, %(origin)s, %(answer_id)s, %(validated_by)s)
-on conflict (agent_id, question_key) where state <> 'retired' do nothing
+on conflict (agent_id, question_key, tenant) where state <> 'retired' do nothing
 """
 
 LOCK_DOCUMENT = """

@@ -135,7 +135,7 @@ insert into learned_response_vectors (agent_id, space_id, response_id, tenant, e
 select agent_id, %(space_id)s, response_id, %(tenant)s, vector.embedding
 from unnest(%(response_ids)s::uuid[], %(vectors)b::halfvec[]) as vector (response_id, embedding)
 join active using (response_id)
-on conflict (agent_id, space_id, response_id) do nothing
+on conflict (agent_id, space_id, response_id, tenant) do nothing
 """
 
 DELETE_OF_RESPONSE = """

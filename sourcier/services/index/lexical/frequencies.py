@@ -57,7 +57,7 @@ counted as (
     from changed
     group by collection_id, tenant
     order by collection_id
-    on conflict (collection_id) do update
+    on conflict (collection_id, tenant) do update
         set passages = statistics.passages + excluded.passages, refreshed_at = now()
 ),
 added as (
@@ -68,7 +68,7 @@ added as (
     group by collection_id, lexeme, tenant
     having sum(count) <> 0
     order by collection_id, lexeme
-    on conflict (collection_id, lexeme) do update set passages = frequency.passages + excluded.passages
+    on conflict (collection_id, lexeme, tenant) do update set passages = frequency.passages + excluded.passages
 )
 select count(*)::int, array_agg(distinct collection_id) from taken
 """

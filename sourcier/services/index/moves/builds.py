@@ -20,7 +20,8 @@ from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.curation.response_vectors import count_missing, forget_space
 from sourcier.services.index.spaces.held import OPEN_STATES
-from sourcier.services.index.spaces.spaces import ensure_partition, get_space, take_up
+from sourcier.services.index.spaces.partitions import ensure_partition
+from sourcier.services.index.spaces.spaces import get_space, take_up
 from sourcier.services.index.units import vectors as unit_points
 
 
@@ -324,7 +325,7 @@ where tenant = %(tenant)s and collection_id = %(collection_id)s and current_vers
   )
 order by document_id
 for key share of document
-on conflict (document_id) do nothing
+on conflict (document_id, tenant) do nothing
 """
 
 # A vector goes in one transaction with its chunk, so the counts tell whether any is missing.

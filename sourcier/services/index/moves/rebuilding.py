@@ -23,7 +23,8 @@ from sourcier.services.index.collections.versions import SELECT_DOCUMENTS, Versi
 from sourcier.services.index.moves.stored_chunks import StoredChunk
 from sourcier.services.index.pipeline.commit_statements import LOCK_DOCUMENT
 from sourcier.services.index.spaces.held import HELD
-from sourcier.services.index.spaces.spaces import ensure_partition, get_space
+from sourcier.services.index.spaces.partitions import ensure_partition
+from sourcier.services.index.spaces.spaces import get_space
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from psycopg.rows import class_row
 
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.spaces.held import OPEN_STATES
+from sourcier.services.index.spaces.partitions import find_partition
 from sourcier.services.index.spaces.spaces import TRY_TRANSACTION_LOCK
 
 CLEARED_AGAIN_SECONDS = 60.0
@@ -127,10 +128,13 @@ async def lacks_index(connection: Connection, *, vectors_table: str, tenant: str
 
     Its size is told to the planner, by which indexes are built, unless somebody analyses it or builds its index.
     """
-    partition = sql.Identifier(f"{vectors_table}_{tenant}")
+    name = await find_partition(connection, vectors_table=vectors_table, tenant=tenant)
+    if name is None:
+        return False
+    partition = sql.Identifier(name)
     await connection.execute(sql.SQL("analyze (skip_locked) {partition}").format(partition=partition))
     lacks_index = sql.SQL(LACKS_INDEX).format(
-        partition=partition, name=sql.Literal(f"{vectors_table}_{tenant}"), rows_min=sql.Literal(rows_min)
+        partition=partition, name=sql.Literal(name), rows_min=sql.Literal(rows_min)
     )
     cursor = await connection.execute(lacks_index)
     row = await cursor.fetchone()

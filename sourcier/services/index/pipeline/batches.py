@@ -25,7 +25,7 @@ from sourcier.services.index.collections.versions import VersionReference
 from sourcier.services.index.language.analyser import analyse_passage
 from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES, LexicalEntry, lexeme, lexical_entry
 from sourcier.services.index.pipeline import commit_statements as statements
-from sourcier.services.index.spaces.spaces import ensure_partition
+from sourcier.services.index.spaces.partitions import ensure_partition
 from sourcier.services.index.units.commits import ADD_UNITS
 
 VECTOR_BYTES_PER_DIMENSION = 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sourcier.services.index.curation.learned_responses import FORGET_OVERTAKEN, OVERTAKE
 from sourcier.services.index.spaces.held import HELD, OPEN_STATES
+from sourcier.services.index.spaces.partitions import PARTITION
 from sourcier.services.index.units.commits import DROP_UNITS, KEEP_UNITS
 
 COMMIT_STATEMENT_MINUTES = 15
@@ -23,7 +24,7 @@ SELECT_VERSION = f"""
 select version.state, version.batch_count, version.staged, document.current_generation, version.space_id,
        space.dimension, space.vectors_table, {HELD.format(space="version.space_id")},
        array(select vectors_table from embedding_spaces where state <> 'retired' order by space_id),
-       to_regclass(quote_ident(space.vectors_table || '_' || version.tenant)) is not null,
+       exists ({PARTITION.format(table="space.vectors_table", tenant="version.tenant")}),
        exists (select from dead_letters as letter where letter.document_id = version.document_id
                                                     and letter.state = 'open'),
        version.cut, version.cut_at
@@ -260,7 +261,7 @@ where version.version_id = %(version_id)s
       select from space_builds as build
       where build.collection_id = version.collection_id and build.state in {OPEN_STATES}
   ))
-on conflict (document_id) do update set noted_at = clock_timestamp()
+on conflict (document_id, tenant) do update set noted_at = clock_timestamp()
 """
 
 OF_STAGED = (DELETE_STAGED_CHUNKS, DELETE_STAGED_BATCHES)

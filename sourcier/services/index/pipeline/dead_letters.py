@@ -285,7 +285,7 @@ insert into dead_letters (dead_letter_id, tenant, collection_id, document_id, ve
                           reason, message, attempts, subject, payload)
 values (%(dead_letter_id)s, %(tenant)s, %(collection_id)s, %(document_id)s, %(version_id)s, %(generation)s, %(job_id)s,
         %(stage)s, %(reason)s, %(message)s, %(attempts)s, %(subject)s, %(payload)b)
-on conflict (version_id, stage, sha256(payload)) where state = 'open' do nothing
+on conflict (version_id, stage, sha256(payload), tenant) where state = 'open' do nothing
 """
 
 SELECT_REFUSED = """

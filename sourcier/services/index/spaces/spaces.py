@@ -17,6 +17,7 @@ from psycopg.rows import class_row
 from sourcier.services.chassis.errors import FailedPrecondition, NotFound, SpaceMismatch
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
 from sourcier.services.index.spaces.hnsw import build_index
+from sourcier.services.index.spaces.partitions import LOCK, PARTITION_NAMES, force_row_security
 
 EXACT_ROWS_MAX = 20_000
 """Up to so many rows a scan takes 10 to 20 ms and misses nothing."""
@@ -94,7 +95,7 @@ async def ensure_space(connection: Connection, space: EmbeddingSpace) -> StoredS
     )
     if not await _exists(connection, table):
         await connection.execute(create)
-        await _force_row_security(connection, table)
+        await force_row_security(connection, table)
     return stored
 
 
@@ -155,22 +156,6 @@ async def vectors_tables(connection: Connection) -> tuple[str, ...]:
         "select vectors_table from embedding_spaces where state <> 'retired' order by space_id"
     )
     return tuple(table for (table,) in await cursor.fetchall())
-
-
-async def ensure_partition(connection: Connection, *, vectors_table: str, tenant: str) -> None:
-    """Make the tenant's part of a vectors table unless it exists."""
-    partition = f"{vectors_table}_{tenant}"
-    if await _exists(connection, partition):
-        return
-    await connection.execute(LOCK, (f"sourcier.partition.{partition}",))
-    if await _exists(connection, partition):
-        return
-    # Created apart and then attached: `partition of` would lock out every search of every tenant.
-    statements = sql.SQL(CREATE_PARTITION).format(
-        table=sql.Identifier(vectors_table), partition=sql.Identifier(partition), tenant=sql.Literal(tenant)
-    )
-    await connection.execute(statements)
-    await _force_row_security(connection, partition)
 
 
 async def build_indexes(
@@ -257,11 +242,6 @@ async def _exists(connection: Connection, table: str) -> bool:
     return bool(row and row[0])
 
 
-async def _force_row_security(connection: Connection, table: str) -> None:
-    await connection.execute(sql.SQL(FORCE_ROW_SECURITY).format(table=sql.Identifier(table)))
-
-
-LOCK = "select pg_advisory_xact_lock(hashtext(current_schema() || %s))"
 SHARE_LOCK = "select pg_advisory_xact_lock_shared(hashtext(current_schema() || %s))"
 TRY_TRANSACTION_LOCK = "select pg_try_advisory_xact_lock(hashtext(current_schema() || %s))"
 TRY_LOCK = "select pg_try_advisory_lock(hashtext(current_schema() || %s))"
@@ -321,19 +301,13 @@ alter table {table} alter column embedding set storage plain, alter column token
 create index {by_document} on {table} (collection_id, document_id);
 """
 
-CREATE_PARTITION = """
-create table {partition} (like {table} including storage);
-alter table {table} attach partition {partition} for values in ({tenant});
-"""
 
-FORCE_ROW_SECURITY = """
-alter table {table} enable row level security;
-alter table {table} force row level security;
-create policy tenant_rows on {table} using (tenant = (select current_setting('sourcier.tenant', true)));
-"""
+def _names(tenant: str) -> str:
+    return PARTITION_NAMES.format(table="space.vectors_table", tenant=tenant)
+
 
 # The planner's estimate of rows is enough: it decides when to build, never what a search finds.
-PARTITIONS_WITHOUT_INDEX = """
+PARTITIONS_WITHOUT_INDEX = f"""
 select partition.relname, partition.reltuples, space.dimension
 from embedding_spaces as space
 join pg_inherits on inhparent = to_regclass(quote_ident(space.vectors_table))
@@ -349,7 +323,7 @@ where partition.reltuples > %(rows_min)s
   and (partition.reltuples > %(deferred_rows_max)s or not exists (
       select from space_builds as build
       where build.state = 'building' and build.space_id = space.space_id
-        and partition.relname = space.vectors_table || '_' || build.tenant
+        and partition.relname in {_names("build.tenant")}
   ) and not exists (
       select
       from tenants
@@ -363,10 +337,11 @@ where partition.reltuples > %(rows_min)s
               limit %(load_documents_min)s
           ) as under_way
       ) as load
-      where partition.relname = space.vectors_table || '_' || tenants.tenant
+      where partition.relname in {_names("tenants.tenant")}
         and load.documents >= %(load_documents_min)s
   ))
-"""
+"""  # noqa: S608
+
 CREATE_INDEX = f"""
 create index concurrently {{index}} on {{partition}}
 using hnsw (embedding halfvec_cosine_ops) with (m = {HNSW_LINKS}, ef_construction = {HNSW_BUILD_CANDIDATES})

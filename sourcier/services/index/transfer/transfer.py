@@ -1,4 +1,4 @@
-"""Collections taken out of the index whole, and taken in: documents, chunks, vectors, ids as they are.
+"""Collections taken out of the index whole, and taken in: documents, chunks, vectors.
 
 What is taken in goes through the one commit path (`batches`). Its versions have no original, and bear the export's id
 in place of a request's, which is how a cut-off import knows what is there already.
@@ -16,7 +16,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound, SpaceMismatch, Unavailable
-from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.ids import imported_id, new_id
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.collections import collections
 from sourcier.services.index.collections.collections import Chunking, Collection
@@ -155,11 +155,9 @@ async def _checked(
     values = {"tenant": tenant, "collection_id": found.collection_id, "mark": _mark(export_id)}
     cursor = await connection.execute(HOLDS_OTHERS, values)
     if await cursor.fetchone() is not None:
-        # Another name is no way out where they are the export's own: ids are unique in an installation.
         raise AlreadyExists(
-            f"The collection {name!r} holds documents already; delete it first (`sourcier collections delete`). "
-            "An export of another installation can be imported under another name (`--collection`).",
-            field="collection",
+            f"The collection {name!r} holds documents already; delete it first (`sourcier collections delete`), or "
+            "import under another name (`--collection`).", field="collection",
         )
     if (found.space_id, found.chunking) != (space_id, chunking):
         differing = "space" if found.space_id != space_id else "chunking"
@@ -205,42 +203,36 @@ async def begin_document(
 ) -> VersionReference | None:
     """Record a document with its first version, to be staged and committed in the same transaction.
 
-    Returns None where the same import brought it before; raises `AlreadyExists` where its id or its source is another
-    document's.
+    It keeps its id, by which answers and links name it, unless the tenant has it in another collection. Returns None
+    where an import brought it before; raises `AlreadyExists` where its source is another document's.
     """
+    copied_id = imported_id(collection_id=collection.collection_id, exported_id=document.document_id)
     values = {
-        "tenant": collection.tenant, "collection_id": collection.collection_id, "document_id": document.document_id,
-        "source": document.source, "title": document.title, "given_title": document.given_title,
-        "filename": document.filename, "content_type": document.content_type, "size_bytes": document.size_bytes,
-        "content_sha256": document.content_sha256, "configuration_digest": document.configuration_digest,
-        "metadata": Jsonb(dict(document.metadata)), "category": document.category, "version_id": new_id(),
-        "job_id": new_id(), "space_id": collection.space_id, "mark": _mark(export_id),
-        "lane": "bulk",
+        "tenant": collection.tenant, "collection_id": collection.collection_id,
+        "document_ids": [document.document_id, copied_id], "source": document.source, "title": document.title,
+        "given_title": document.given_title, "filename": document.filename, "content_type": document.content_type,
+        "size_bytes": document.size_bytes, "content_sha256": document.content_sha256,
+        "configuration_digest": document.configuration_digest, "metadata": Jsonb(dict(document.metadata)),
+        "category": document.category, "version_id": new_id(), "job_id": new_id(), "space_id": collection.space_id,
+        "mark": _mark(export_id), "lane": "bulk",
     }
     values["original_key"] = f"{NO_ORIGINAL}{values['version_id']}"
     cursor = await connection.execute(SELECT_KNOWN, values)
-    known = await cursor.fetchall()
-    here = (document.document_id, collection.collection_id, document.source)
-    if [tuple(row[:3]) for row in known] == [here]:
+    known = [(str(found), str(source), bool(here)) for found, source, here in await cursor.fetchall()]
+    if any(here and found in values["document_ids"] and source == document.source for found, source, here in known):
         return None
-    elsewhere = [name for document_id, collection_id, _, name in known
-                 if document_id == document.document_id and collection_id != collection.collection_id]
-    if elsewhere:
+    if any(here for _, _, here in known):
         raise AlreadyExists(
-            f"The document {document.document_id} (“{document.source}”) is in the collection {elsewhere[0]!r}; an "
-            "installation holds an export once: delete that collection first, or import into another installation.",
-            field="document_id",
+            f"The document {document.document_id} (“{document.source}”) is in the collection already, under another "
+            "source or with another id; delete it first.", field="document_id",
         )
-    if known:
-        raise AlreadyExists(
-            f"The document {document.document_id} (“{document.source}”) is in the index already, under another source "
-            "or with another id; delete it first.", field="document_id",
-        )
+    document_id = copied_id if known else document.document_id
+    values["document_id"] = document_id
     # Accepted here and committed before anybody else sees it: the pipeline never takes it up.
     for statement in (INSERT_DOCUMENT, INSERT_VERSION, INSERT_JOB):
         await connection.execute(statement, values)
     return VersionReference(
-        tenant=collection.tenant, collection_id=collection.collection_id, document_id=document.document_id,
+        tenant=collection.tenant, collection_id=collection.collection_id, document_id=document_id,
         version_id=str(values["version_id"]), generation=1, job_id=str(values["job_id"]), lane="bulk",
     )
 
@@ -297,12 +289,11 @@ limit 1
 """
 
 SELECT_KNOWN = """
-select document.document_id, document.collection_id, document.source, collection.name
-from documents as document
-join collections as collection using (collection_id)
-where document.tenant = %(tenant)s
-  and (document.document_id = %(document_id)s
-       or (document.collection_id = %(collection_id)s and document.source = %(source)s))
+select document_id, source, collection_id = %(collection_id)s
+from documents
+where tenant = %(tenant)s
+  and (document_id = any(%(document_ids)s::uuid[])
+       or (collection_id = %(collection_id)s and source = %(source)s))
 """
 
 SELECT_TAKEN = """

@@ -224,7 +224,7 @@ select unit.unit_id, %(space_id)s, unit.tenant
 from units as unit
 join unit_builds as build using (build_id)
 where build.collection_id = %(collection_id)s and build.state <> 'retired' and unit.state in ('enriched', 'no_pairs')
-on conflict (unit_id, space_id) do update set noted_at = clock_timestamp()
+on conflict (unit_id, space_id, tenant) do update set noted_at = clock_timestamp()
 """
 
 COUNT_GAPS = """

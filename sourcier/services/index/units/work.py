@@ -222,7 +222,7 @@ from units as unit
 join collections as collection using (collection_id)
 join embedding_spaces as space on {HELD.format(space="space.space_id")}
 where unit.tenant = %(tenant)s and {{chosen}}
-on conflict (unit_id, space_id) do update set noted_at = clock_timestamp()
+on conflict (unit_id, space_id, tenant) do update set noted_at = clock_timestamp()
 """
 NOTE_GAPS_OF_UNIT = INSERT_GAPS.format(chosen="unit.unit_id = %(unit_id)s")
 

@@ -17,6 +17,7 @@ import grpc.aio
 import numpy as np
 
 from sourcier.ingest.v1 import transfer_pb2, transfer_pb2_grpc
+from sourcier.services.chassis import ids
 from sourcier.services.chassis.errors import AlreadyExists, DeadlineExceeded, InvalidArgument, ResourceExhausted
 from sourcier.services.chassis.grpc.serving import received, require, tenant_of
 from sourcier.services.chassis.ids import is_id
@@ -61,6 +62,24 @@ class _Target:
         return self.collection or await transfer.make_target(
             connection, tenant=self.tenant, name=self.name, space_id=self.space_id, chunking=self.chunking,
             export_id=self.export_id,
+        )
+
+
+@dataclass(frozen=True)
+class _Passages:
+    """The ids of a document's passages, as they would be had it been ingested here: an export chooses none."""
+
+    document: TransferredDocument
+    tenant: str
+    collection: str
+
+    def id_of(self, chunk: transfer_pb2.TransferChunk) -> str:
+        """Return the id of a passage."""
+        document = self.document
+        return ids.chunk_id(
+            tenant=self.tenant, collection=self.collection, source=document.source,
+            content_sha256=document.content_sha256, configuration_digest=document.configuration_digest,
+            position=chunk.index,
         )
 
 
@@ -154,10 +173,9 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
         except AlreadyExists as error:
             if error.field is not None:
                 raise
-            # The collision names nothing, and must not: it may be another tenant's.
             raise AlreadyExists(
-                f"Ids of “{document.source}” are in use by another tenant of this installation, or come twice in the "
-                "export; ingest the originals instead.", field="document_id",
+                f"“{document.source}” holds a passage twice, or is being imported by somebody else, too; export it "
+                "anew, or try again.", field="document_id",
             ) from error
 
     async def _taken(
@@ -172,11 +190,12 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
             )
             if version is None:
                 return target, None
+            passages = _Passages(document, tenant=collection.tenant, collection=collection.name)
             batch_no, has_units = 0, False
             async with aclosing(_read(spool)) as kept_batches:
                 async for kept in kept_batches:
                     has_units = has_units or any(chunk.HasField("unit") for chunk in kept.chunks)
-                    chunks = await asyncio.to_thread(_chunks, kept, target.dimension)
+                    chunks = await asyncio.to_thread(_chunks, kept, passages, target.dimension)
                     await transfer.require_new_chunks(
                         connection, tenant=collection.tenant, chunk_ids=[chunk.chunk_id for chunk in chunks]
                     )
@@ -189,10 +208,10 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
                     batch_no += 1
             if not has_units:
                 return target, 0
-            async with aclosing(_units(spool)) as units:
+            async with aclosing(_units(spool, passages)) as units:
                 return target, await unit_transfer.take_in(
                     connection, tenant=collection.tenant, collection_id=collection.collection_id,
-                    document_id=document.document_id, methods=target.unit_methods, units=units,
+                    document_id=version.document_id, methods=target.unit_methods, units=units,
                 )
 
 
@@ -243,11 +262,11 @@ async def _read(spool: Spool) -> AsyncGenerator[transfer_pb2.TransferChunks, Non
             yield transfer_pb2.TransferChunks.FromString(piece)
 
 
-async def _units(spool: Spool) -> AsyncGenerator[list[TransferredUnit], None]:
+async def _units(spool: Spool, passages: _Passages) -> AsyncGenerator[list[TransferredUnit], None]:
     """Yield what is known of a document's chunks, batch by batch."""
     async with aclosing(_read(spool)) as kept_batches:
         async for kept in kept_batches:
-            yield [_unit(chunk) for chunk in kept.chunks if chunk.HasField("unit")]
+            yield [_unit(chunk, passages.id_of(chunk)) for chunk in kept.chunks if chunk.HasField("unit")]
 
 
 def _document(message: transfer_pb2.TransferDocument, *, tenant: str) -> TransferredDocument:
@@ -268,11 +287,13 @@ def _document(message: transfer_pb2.TransferDocument, *, tenant: str) -> Transfe
     )
 
 
-def _chunks(batch: transfer_pb2.TransferChunks, dimension: int) -> tuple[IndexedChunk, ...]:
-    return tuple(_chunk(chunk, dimension) for chunk in batch.chunks)
+def _chunks(
+    batch: transfer_pb2.TransferChunks, passages: _Passages, dimension: int
+) -> tuple[IndexedChunk, ...]:
+    return tuple(_chunk(chunk, passages, dimension) for chunk in batch.chunks)
 
 
-def _chunk(message: transfer_pb2.TransferChunk, dimension: int) -> IndexedChunk:
+def _chunk(message: transfer_pb2.TransferChunk, passages: _Passages, dimension: int) -> IndexedChunk:
     name = f"the chunk {message.chunk_id!r}"
     require(is_id(message.chunk_id), f"{name} has no id", field="chunk_id")
     for field in ("index", "start_character", "end_character", "token_count", "page"):
@@ -287,21 +308,22 @@ def _chunk(message: transfer_pb2.TransferChunk, dimension: int) -> IndexedChunk:
         vector = np.frombuffer(message.vector, "<f4").astype("<f2")
     require(bool(np.isfinite(vector).all()), f"{name} has a vector that is not finite", field="vector")
     return IndexedChunk(
-        chunk_id=message.chunk_id, index=message.index, text=message.text, start_character=message.start_character,
-        end_character=message.end_character, token_count=message.token_count, vector=vector.tobytes(),
+        chunk_id=passages.id_of(message), index=message.index, text=message.text,
+        start_character=message.start_character, end_character=message.end_character,
+        token_count=message.token_count, vector=vector.tobytes(),
         token_codes=message.token_codes, page=message.page, heading_path=tuple(message.heading_path),
         language=message.language, kind=message.kind or "text",
     )
 
 
-def _unit(chunk: transfer_pb2.TransferChunk) -> TransferredUnit:
+def _unit(chunk: transfer_pb2.TransferChunk, chunk_id: str) -> TransferredUnit:
     unit = chunk.unit
     texts = [unit.reason, unit.edited_by, unit.model, *(pair.edited_by for pair in unit.pairs)]
     require(all(len(text) <= NAME_CHARACTERS_MAX and "\x00" not in text for text in texts),
             f"what is known of the chunk {chunk.chunk_id!r} holds NUL or a name of more than {NAME_CHARACTERS_MAX} "
             "characters", field="unit")
     return TransferredUnit(
-        chunk_id=chunk.chunk_id, category=unit.category, summary=unit.summary, keywords=tuple(unit.keywords),
+        chunk_id=chunk_id, category=unit.category, summary=unit.summary, keywords=tuple(unit.keywords),
         usefulness=unit.usefulness, reason=unit.reason, edited_by=unit.edited_by,
         edited_at=unit.edited_at.ToDatetime(tzinfo=UTC) if unit.HasField("edited_at") else None, model=unit.model,
         prompt_tokens=unit.prompt_tokens, completion_tokens=unit.completion_tokens,

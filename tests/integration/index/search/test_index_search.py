@@ -212,7 +212,7 @@ async def test_no_row_crosses_a_tenant(database: Database, writer: Writer) -> No
     assert await search.dense(database, elsewhere, vector=question_vector("secret d'Acme")) == []
     async with database.transaction(tenant=ALL_TENANTS) as connection:
         (table,) = await spaces.vectors_tables(connection)
-    for name in ("documents", "chunks", "lexical_entries", "jobs", "document_versions", table, f"{table}_acme"):
+    for name in ("documents", "chunks", "lexical_entries", "jobs", "document_versions", table, f"{table}__acme"):
         assert await writer.count(name) == 1, name
         assert await writer.count(name, tenant="other") == 0, name
 

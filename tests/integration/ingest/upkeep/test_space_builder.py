@@ -300,7 +300,7 @@ async def test_a_large_space_has_its_index_before_it_is_ready(serve: Serve, monk
         )
         assert await pipeline.rows(
             f"select indisvalid from pg_index join pg_class on pg_class.oid = indexrelid "
-            f"join pg_am on pg_am.oid = relam where indrelid = '{table}_acme'::regclass and amname = 'hnsw'"
+            f"join pg_am on pg_am.oid = relam where indrelid = '{table}__acme'::regclass and amname = 'hnsw'"
         ) == [(True,)]
 
 
