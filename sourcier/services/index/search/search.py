@@ -5,7 +5,7 @@ Each search is one read-only transaction, so one snapshot: what was found is sti
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sourcier.services.chassis.errors import InvalidArgument, SettingsChanged
@@ -58,6 +58,20 @@ ComingVector = Callable[[], Awaitable[QuestionVector | None]]
 """Waits for a question's vector; None where it does not come soon."""
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a passage stands in each list, from 1; 0 where it is not in it."""
+
+    dense: int = 0
+    lexical: int = 0
+    units: int = 0
+    merged: int = 0
+    """Among all that was found, by `SearchResult.score` alone."""
+
+
+NO_PLACES = Places()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """A passage, and why it is here."""
@@ -77,6 +91,8 @@ class SearchResult:
     """What it holds of the question's identifiers: what holds more comes first, whatever the scores."""
     missing: tuple[Missing, ...] = ()
     """The question's identifiers that no passage holds; the same in all results."""
+    places: Places = NO_PLACES
+    """Why it is here: its place in each list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,6 +306,12 @@ async def _results(
     similarities = {hit.chunk_id: hit.score for hit in dense_hits}
     lexical_scores = {**holding.scores, **{hit.chunk_id: hit.score for hit in lexical_hits}}
     incomplete = any(hit.incomplete for hit in dense_hits)
+    places = [
+        _numbered(ids) for ids in (
+            similarities, (hit.chunk_id for hit in lexical_hits), (match.chunk_id for match in matches),
+            sorted(scores, key=lambda each: -scores[each]),
+        )
+    ]
     if holding.asked:
         scores = holding.dominate(scores, limit=request.limit)
     if not scores:
@@ -312,9 +334,14 @@ async def _results(
             incomplete=incomplete,
             standing=holding.of(passage.chunk_id),
             missing=holding.missing,
+            places=Places(*(numbered.get(passage.chunk_id, 0) for numbered in places)),
         )
         for passage in found
     ]
+
+
+def _numbered(chunk_ids: Iterable[str]) -> dict[str, int]:
+    return {chunk_id: place for place, chunk_id in enumerate(chunk_ids, start=1)}
 
 
 def described(passage: Passage, unit: UnitMatch | None) -> Passage:
