@@ -137,9 +137,10 @@ class AnswerCalls(Calls):
 
     async def search(
         self, question: str, *, limit: int = 0, mode: SearchModeName | None = None, candidates: int = 0,
-        exact: bool | None = None, timeout_seconds: float | None = None, **how: Unpack[RetrievalOptions],
+        exact: bool | None = None, explain: bool = False, timeout_seconds: float | None = None,
+        **how: Unpack[RetrievalOptions],
     ) -> answer_pb2.SearchResponse:
-        """Find the passages that a question is closest to, best first.
+        """Find the passages that a question is closest to, best first; `explain` has each say why it is there.
 
         What is left out is the collection's setting, else the service's: 5 passages, re-ranked among 20 candidates.
 
@@ -154,6 +155,6 @@ class AnswerCalls(Calls):
             mode=chosen(answer_pb2.SearchMode, mode, SearchModeName, field="mode"),
             result_threshold=how.get("result_threshold"), suppress_duplicates=how.get("suppress_duplicates"),
             neighbours=how.get("neighbours"), neighbour_tokens=how.get("neighbour_tokens"),
-            detect_categories=how.get("detect_categories"),
+            detect_categories=how.get("detect_categories"), explain=explain,
         )
         return await self._unary(self._answers.Search, request, timeout_seconds)

@@ -35,6 +35,7 @@ DUPLICATES_SHOWN = 5
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(["text", "qa_pair", "source_material", "classic"]),
               help="By what passages are found: `text` by default; may be repeated.")
 @how_to_search
+@click.option("--explain", is_flag=True, help="Say of each passage why it is where it is.")
 @click.option("--full", is_flag=True, help="Show whole passages.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
 @connects
@@ -67,7 +68,8 @@ def record(passage: answer_pb2.Passage) -> dict[str, Any]:
     """Return what a program gets of a passage; page is 0 where the format has none."""
     from sourcier.gateway.v1.answer_pb2 import PassageKind
 
-    return {
+    explained = {"explanation": _explanation(passage.explanation)} if passage.HasField("explanation") else {}
+    return explained | {
         "rank": passage.rank, "score": passage.score, "document_id": passage.document_id, "title": passage.title,
         "source": passage.source, "page": passage.page, "chunk_id": passage.chunk_id,
         "chunk_index": passage.chunk_index, "text": passage.text, "category": passage.category,
@@ -78,6 +80,20 @@ def record(passage: answer_pb2.Passage) -> dict[str, Any]:
                                 for each in passage.duplicate_documents],
         "neighbours": [{"chunk_id": each.chunk_id, "chunk_index": each.chunk_index, "page": each.page,
                         "text": each.text} for each in passage.neighbours],
+    }
+
+
+def _explanation(explanation: answer_pb2.Explanation) -> dict[str, Any]:
+    from sourcier.gateway.v1.answer_pb2 import IdentifierPlace
+
+    place = IdentifierPlace.Name(explanation.identifier_place).removeprefix("IDENTIFIER_PLACE_").lower()
+    return {
+        "dense_place": explanation.dense_place, "lexical_place": explanation.lexical_place,
+        "unit_place": explanation.unit_place, "merged_place": explanation.merged_place,
+        "reranked_place": explanation.reranked_place, "lexical_share": explanation.lexical_share,
+        "words": list(explanation.words), "missing_words": list(explanation.missing_words),
+        "identifiers": list(explanation.identifiers), "identifier_place": place.replace("unspecified", ""),
+        "score_behind": explanation.score_behind, "sentences": list(explanation.sentences),
     }
 
 
@@ -95,6 +111,8 @@ def write(passage: answer_pb2.Passage, *, full: bool) -> None:
     if passage.heading_path:
         click.secho("   " + one_line(" > ".join(passage.heading_path)), dim=True)
     click.echo("   " + (printable(passage.text).replace("\n", "\n   ") if full else one_line(passage.text)))
+    for sentence in passage.explanation.sentences:
+        click.secho("   · " + printable(sentence), fg="cyan")
     for near in passage.neighbours:
         side = "after" if near.chunk_index > passage.chunk_index else "before"
         click.secho(f"   {side}: " + (printable(near.text) if full else one_line(near.text)), dim=True)

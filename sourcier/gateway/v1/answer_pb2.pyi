@@ -93,6 +93,34 @@ INVALID_ARGUMENT; where a filter names kinds or narrows the documents, there are
 """
 Global___PassageKind: _TypeAlias = PassageKind  # noqa: Y015
 
+class _IdentifierPlace:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _IdentifierPlaceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_IdentifierPlace.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    IDENTIFIER_PLACE_UNSPECIFIED: _IdentifierPlace.ValueType  # 0
+    """It holds none, or the question has none."""
+    IDENTIFIER_PLACE_BEGINNING: _IdentifierPlace.ValueType  # 1
+    """It holds a longer one that begins like one that no passage holds."""
+    IDENTIFIER_PLACE_TEXT: _IdentifierPlace.ValueType  # 2
+    """In its text."""
+    IDENTIFIER_PLACE_TITLE: _IdentifierPlace.ValueType  # 3
+    """In the document's title, or in a heading."""
+
+class IdentifierPlace(_IdentifierPlace, metaclass=_IdentifierPlaceEnumTypeWrapper):
+    """Where a passage holds an identifier of the question, such as the number of an article."""
+
+IDENTIFIER_PLACE_UNSPECIFIED: IdentifierPlace.ValueType  # 0
+"""It holds none, or the question has none."""
+IDENTIFIER_PLACE_BEGINNING: IdentifierPlace.ValueType  # 1
+"""It holds a longer one that begins like one that no passage holds."""
+IDENTIFIER_PLACE_TEXT: IdentifierPlace.ValueType  # 2
+"""In its text."""
+IDENTIFIER_PLACE_TITLE: IdentifierPlace.ValueType  # 3
+"""In the document's title, or in a heading."""
+Global___IdentifierPlace: _TypeAlias = IdentifierPlace  # noqa: Y015
+
 class _AnswerMode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -360,6 +388,7 @@ class SearchRequest(_message.Message):
     NEIGHBOURS_FIELD_NUMBER: _builtins.int
     DETECT_CATEGORIES_FIELD_NUMBER: _builtins.int
     NEIGHBOUR_TOKENS_FIELD_NUMBER: _builtins.int
+    EXPLAIN_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     limit: _builtins.int
@@ -380,6 +409,8 @@ class SearchRequest(_message.Message):
     """Whether categories that the question names narrow the search."""
     neighbour_tokens: _builtins.int
     """Most tokens of all neighbours together, 1 to 8,000."""
+    explain: _builtins.bool
+    """Whether each passage comes with why it is where it is."""
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
@@ -398,10 +429,11 @@ class SearchRequest(_message.Message):
         neighbours: _builtins.int | None = ...,
         detect_categories: _builtins.bool | None = ...,
         neighbour_tokens: _builtins.int | None = ...,
+        explain: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories", "_exact", b"_exact", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_result_threshold", b"_result_threshold", "_suppress_duplicates", b"_suppress_duplicates", "detect_categories", b"detect_categories", "exact", b"exact", "filter", b"filter", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "result_threshold", b"result_threshold", "suppress_duplicates", b"suppress_duplicates"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories", "_exact", b"_exact", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_result_threshold", b"_result_threshold", "_suppress_duplicates", b"_suppress_duplicates", "candidates", b"candidates", "detect_categories", b"detect_categories", "exact", b"exact", "filter", b"filter", "limit", b"limit", "mode", b"mode", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "question", b"question", "result_threshold", b"result_threshold", "suppress_duplicates", b"suppress_duplicates"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories", "_exact", b"_exact", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_result_threshold", b"_result_threshold", "_suppress_duplicates", b"_suppress_duplicates", "candidates", b"candidates", "detect_categories", b"detect_categories", "exact", b"exact", "explain", b"explain", "filter", b"filter", "limit", b"limit", "mode", b"mode", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "question", b"question", "result_threshold", b"result_threshold", "suppress_duplicates", b"suppress_duplicates"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__detect_categories: _TypeAlias = _typing.Literal["detect_categories"]  # noqa: Y015
     _WhichOneofArgType__detect_categories: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories"]  # noqa: Y015
@@ -608,6 +640,7 @@ class Passage(_message.Message):
     FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
     DOCUMENTS_FIELD_NUMBER: _builtins.int
     DUPLICATE_DOCUMENTS_FIELD_NUMBER: _builtins.int
+    EXPLANATION_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """Place in the result, from 1."""
     chunk_id: _builtins.str
@@ -627,7 +660,9 @@ class Passage(_message.Message):
     text: _builtins.str
     """The whole passage."""
     score: _builtins.float
-    """The value it was ranked by: that of the last stage that ran."""
+    """The value it was ranked by: that of the last stage that ran. Passages that hold an identifier of the question (the
+    number of an article, a reference, a phone) come before all others, whatever their scores.
+    """
     similarity: _builtins.float
     """Cosine similarity of question and passage, −1 to 1; unset where the passage was found by full text alone."""
     lexical_score: _builtins.float
@@ -692,6 +727,10 @@ class Passage(_message.Message):
     def duplicate_documents(self) -> _containers.RepeatedCompositeFieldContainer[Global___DuplicateDocument]:
         """The documents of `duplicates` with their names, in the same order."""
 
+    @_builtins.property
+    def explanation(self) -> Global___Explanation:
+        """Why it is where it is; absent where that was not asked for."""
+
     def __init__(
         self,
         *,
@@ -727,10 +766,11 @@ class Passage(_message.Message):
         faq_entry_id: _builtins.str = ...,
         documents: _abc.Iterable[Global___SourceDocument] | None = ...,
         duplicate_documents: _abc.Iterable[Global___DuplicateDocument] | None = ...,
+        explanation: Global___Explanation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "rerank_score", b"rerank_score", "similarity", b"similarity"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "explanation", b"explanation", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "rerank_score", b"rerank_score", "similarity", b"similarity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "document_id", b"document_id", "documents", b"documents", "duplicate_documents", b"duplicate_documents", "duplicates", b"duplicates", "end_character", b"end_character", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "document_id", b"document_id", "documents", b"documents", "duplicate_documents", b"duplicate_documents", "duplicates", b"duplicates", "end_character", b"end_character", "explanation", b"explanation", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lexical_score: _TypeAlias = _typing.Literal["lexical_score"]  # noqa: Y015
     _WhichOneofArgType__lexical_score: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score"]  # noqa: Y015
@@ -750,6 +790,82 @@ class Passage(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__similarity) -> _WhichOneofReturnType__similarity | None: ...
 
 Global___Passage: _TypeAlias = Passage  # noqa: Y015
+
+@_typing.final
+class Explanation(_message.Message):
+    """Why a passage is where it is in the result of a search."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DENSE_PLACE_FIELD_NUMBER: _builtins.int
+    LEXICAL_PLACE_FIELD_NUMBER: _builtins.int
+    UNIT_PLACE_FIELD_NUMBER: _builtins.int
+    MERGED_PLACE_FIELD_NUMBER: _builtins.int
+    RERANKED_PLACE_FIELD_NUMBER: _builtins.int
+    LEXICAL_SHARE_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    MISSING_WORDS_FIELD_NUMBER: _builtins.int
+    IDENTIFIERS_FIELD_NUMBER: _builtins.int
+    IDENTIFIER_PLACE_FIELD_NUMBER: _builtins.int
+    SCORE_BEHIND_FIELD_NUMBER: _builtins.int
+    SENTENCES_FIELD_NUMBER: _builtins.int
+    dense_place: _builtins.int
+    """Its place by the vectors, from 1; 0 where it is not among those looked at."""
+    lexical_place: _builtins.int
+    """Its place by full text, from 1; 0 where it is not among those looked at."""
+    unit_place: _builtins.int
+    """Its place by what the language model made of it, from 1; 0 where that did not find it."""
+    merged_place: _builtins.int
+    """Its place when these lists were merged, from 1; 0 for an FAQ entry."""
+    reranked_place: _builtins.int
+    """Its place by the re-ranker's score and the share of full text alone, from 1; 0 where nothing was re-ranked."""
+    lexical_share: _builtins.float
+    """What its full-text score added to the re-ranker's."""
+    identifier_place: Global___IdentifierPlace.ValueType
+    """Where it holds them."""
+    score_behind: _builtins.float
+    """How much its score is below that of the passage in front of it, where both hold the same identifiers; 0 for the
+    first, and where the order is not the score's.
+    """
+    @_builtins.property
+    def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The question's words that it holds, in some form, function words left out."""
+
+    @_builtins.property
+    def missing_words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The question's words that it lacks."""
+
+    @_builtins.property
+    def identifiers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The question's identifiers that it holds, as the question has them: they come before every score."""
+
+    @_builtins.property
+    def sentences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The same in sentences, in the question's language."""
+
+    def __init__(
+        self,
+        *,
+        dense_place: _builtins.int = ...,
+        lexical_place: _builtins.int = ...,
+        unit_place: _builtins.int = ...,
+        merged_place: _builtins.int = ...,
+        reranked_place: _builtins.int = ...,
+        lexical_share: _builtins.float = ...,
+        words: _abc.Iterable[_builtins.str] | None = ...,
+        missing_words: _abc.Iterable[_builtins.str] | None = ...,
+        identifiers: _abc.Iterable[_builtins.str] | None = ...,
+        identifier_place: Global___IdentifierPlace.ValueType = ...,
+        score_behind: _builtins.float = ...,
+        sentences: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Explanation: _TypeAlias = Explanation  # noqa: Y015
 
 @_typing.final
 class DuplicateDocument(_message.Message):
@@ -820,8 +936,9 @@ class Degradation(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """The stage: `dense`, `faq`, `rerank`, `categories`, `neighbours`, `citation`, `rewrite`, `conversation`, `resume`,
-    `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `generate`. Others may come.
+    """The stage: `dense`, `faq`, `rerank`, `identifiers`, `categories`, `neighbours`, `citation`, `rewrite`,
+    `conversation`, `resume`, `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `generate`.
+    Others may come.
     """
     reason: _builtins.str
     """What happened and what was done instead."""

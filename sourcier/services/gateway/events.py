@@ -45,6 +45,11 @@ class RankedPassage:
         """The value the passage was ranked by: that of the last stage that ran."""
         return self.found.score if self.rerank_score is None else self.rerank_score + self.lexical_share
 
+    @property
+    def order(self) -> tuple[tuple[int, int], float]:
+        """What passages are ordered by, the greatest first: the question's identifiers, then the score."""
+        return self.found.standing.order, self.score
+
 
 def best_late_interaction(passages: Iterable[RankedPassage]) -> float | None:
     """Return the best score of late interaction; None where nothing was re-ranked by it."""

@@ -340,7 +340,7 @@ class _Research:
             replace(each, found=replace(each.found, similarity=None, lexical_score=None), lexical_share=0.0)
             for each in judged if each.passage.chunk_id not in known
         ]
-        ranked = sorted((*self._own.looked_at, *further), key=lambda each: -each.score)
+        ranked = sorted((*self._own.looked_at, *further), key=lambda each: each.order, reverse=True)
         with self._stopwatch.measure("assess"):
             likely, degradation = await self._assessor.assess(
                 self._query, self._own.embedding, ranked, deadline=self._deadline

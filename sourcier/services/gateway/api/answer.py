@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
@@ -36,6 +37,7 @@ from sourcier.services.gateway.history import language_of
 from sourcier.services.gateway.live.answers import Answers
 from sourcier.services.gateway.modes import AnswerMode
 from sourcier.services.gateway.peers.services import SamplingOptions
+from sourcier.services.gateway.retrieval.explaining import explain
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
 from sourcier.services.gateway.retrieval.retriever import Found, Mode, Query, Retriever
 from sourcier.services.gateway.settings import GatewaySettings
@@ -77,8 +79,11 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         query = self._query(request, context)
         async with self._retriever.embedding_of(query, deadline=deadline) as coming:
             found = await self._found(request, query, coming, deadline=deadline)
+        explanations = await asyncio.to_thread(
+            explain, found.passages, looked_at=found.looked_at, question=query.question, language=query.language
+        ) if request.explain else ()
         return answer_pb2.SearchResponse(
-            passages=passage_messages(found.passages),
+            passages=passage_messages(found.passages, explanations),
             degradations=[answer_pb2.Degradation(stage=entry.stage, reason=entry.reason)
                           for entry in found.degradations],
             durations=duration_messages(found.durations | {"total": time.perf_counter() - started_at}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
@@ -15,6 +15,8 @@ from sourcier.services.gateway.contract.knowledge import timestamp
 from sourcier.services.gateway.contract.units import unit_fields
 from sourcier.services.gateway.events import Event, Outcome, RankedPassage
 from sourcier.services.gateway.findings import Basis, Finding
+from sourcier.services.gateway.retrieval.explaining import Explanation
+from sourcier.services.index.search.holding import Place
 from sourcier.services.index.search.passages import Passage
 
 _OUTCOMES = {
@@ -37,6 +39,12 @@ _SUPPORTS = {
     Finding.OFF_TOPIC: answer_pb2.SUPPORT_OFF_TOPIC,
 }
 _CONFIRMED = {Basis.JUDGED: answer_pb2.SUPPORT_JUDGED, Basis.ENTAILED: answer_pb2.SUPPORT_ENTAILED}
+_IDENTIFIER_PLACES = {
+    Place.NONE: answer_pb2.IDENTIFIER_PLACE_UNSPECIFIED,
+    Place.BEGINNING: answer_pb2.IDENTIFIER_PLACE_BEGINNING,
+    Place.TEXT: answer_pb2.IDENTIFIER_PLACE_TEXT,
+    Place.TITLE: answer_pb2.IDENTIFIER_PLACE_TITLE,
+}
 
 TERMINAL = frozenset({"finished", "failed"})
 
@@ -172,9 +180,25 @@ def _support(finding: Finding, basis: Basis) -> answer_pb2.Support.ValueType:
     return _CONFIRMED.get(basis, _SUPPORTS[finding]) if finding is Finding.SUPPORTED else _SUPPORTS[finding]
 
 
-def passage_messages(passages: tuple[RankedPassage, ...]) -> list[answer_pb2.Passage]:
-    """Return ranked passages, best first, numbered from 1."""
-    return [_passage(rank, ranked) for rank, ranked in enumerate(passages, start=1)]
+def passage_messages(
+    passages: tuple[RankedPassage, ...], explanations: Sequence[Explanation] = ()
+) -> list[answer_pb2.Passage]:
+    """Return ranked passages, best first, numbered from 1; with why each is there, where that is given."""
+    messages = [_passage(rank, ranked) for rank, ranked in enumerate(passages, start=1)]
+    for message, explanation in zip(messages, explanations, strict=False):
+        message.explanation.CopyFrom(_explanation(explanation))
+    return messages
+
+
+def _explanation(explained: Explanation) -> answer_pb2.Explanation:
+    ranked, found = explained.ranked, explained.ranked.found
+    return answer_pb2.Explanation(
+        dense_place=found.places.dense, lexical_place=found.places.lexical, unit_place=found.places.units,
+        merged_place=found.places.merged, reranked_place=explained.reranked_place, lexical_share=ranked.lexical_share,
+        words=explained.words, missing_words=explained.missing_words, identifiers=found.standing.held,
+        identifier_place=_IDENTIFIER_PLACES[found.standing.place], score_behind=explained.score_behind,
+        sentences=explained.sentences,
+    )
 
 
 def _passage(rank: int, ranked: RankedPassage) -> answer_pb2.Passage:

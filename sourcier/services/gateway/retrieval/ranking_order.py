@@ -18,13 +18,13 @@ ones, which late interaction tells better. With codes of one bit this takes back
 def ordered(
     results: Sequence[SearchResult], scores: Mapping[str, float], *, by_late_interaction: bool = True
 ) -> tuple[RankedPassage, ...]:
-    """Return the candidates by the re-ranker's score and what their BM25 adds to it."""
+    """Return the candidates that hold the question's identifiers first; by the re-ranker's score and what BM25 adds."""
     shares = lexical_shares([result.lexical_score or 0.0 for result in results])
     ranked = (
         RankedPassage(result, scores[result.passage.chunk_id], share, by_late_interaction)
         for result, share in zip(results, shares, strict=True)
     )
-    return tuple(sorted(ranked, key=lambda entry: -entry.score))
+    return tuple(sorted(ranked, key=lambda entry: entry.order, reverse=True))
 
 
 def lexical_shares(

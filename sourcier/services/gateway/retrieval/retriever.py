@@ -22,6 +22,7 @@ from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.peers.reranking import RerankCandidate
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.gateway.retrieval.categories import named_categories
+from sourcier.services.gateway.retrieval.missing_identifiers import not_found
 from sourcier.services.gateway.retrieval.narrowing import Closeness, left_out, narrowed, undetected
 from sourcier.services.gateway.retrieval.near_duplicates import distinct
 from sourcier.services.gateway.retrieval.neighbours import with_neighbours
@@ -118,8 +119,8 @@ class Candidates:
     results: list[SearchResult]
     embedding: QueryEmbedding | None
     """None where the question was not embedded."""
-    bounded: Degradation | None
-    """Why closer passages may be missing, if they may."""
+    degradations: tuple[Degradation, ...]
+    """Why closer passages may be missing, if they may; and which identifiers are in none."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ class Retriever:
     ) -> Found:
         retrieved = await self.retrieve(query, coming, stopwatch=stopwatch, deadline=deadline)
         embedding, results, found = retrieved.embedding, retrieved.results, len(retrieved.results)
-        degradations = () if retrieved.bounded is None else (retrieved.bounded,)
+        degradations = retrieved.degradations
         if query.validated and embedding is not None:
             with stopwatch.measure("embed"):
                 validated, unread = await read_validated(
@@ -297,10 +298,11 @@ class Retriever:
         )
         threshold = self._result_threshold if query.result_threshold is None else query.result_threshold
         embedding, found = await self._embed_and_search(query, request, coming, stopwatch=stopwatch, deadline=deadline)
+        # Told of the search, whatever the threshold leaves of it: nothing close enough may be what it missed.
+        degradations = (left_out(found), not_found(found, language=query.language))
         return Candidates(
             [result for result in found if result.similarity is None or result.similarity >= threshold], embedding,
-            # Told of the search, whatever the threshold leaves of it: nothing close enough may be what it missed.
-            left_out(found),
+            tuple(each for each in degradations if each is not None),
         )
 
     async def _embed_and_search(

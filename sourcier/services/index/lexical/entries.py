@@ -26,10 +26,14 @@ class LexicalEntry:
     terms: SparseVector
 
 
-def lexical_entry(analysis: Analysis, *, collection_number: int) -> LexicalEntry:
-    """Return what is stored for a passage."""
+def lexical_entry(
+    analysis: Analysis, *, collection_number: int, identifier_terms: Sequence[str] = ()
+) -> LexicalEntry:
+    """Return what is stored for a passage; its identifiers are found like stems, and weigh nothing in its score."""
     return LexicalEntry(
-        text_search_vector([lexeme(stem, collection_number=collection_number) for stem in analysis.frequencies]),
+        text_search_vector([
+            lexeme(stem, collection_number=collection_number) for stem in (*analysis.frequencies, *identifier_terms)
+        ]),
         sparse_vector(passage_weights(analysis), dimension=DIMENSION),
     )
 
@@ -45,6 +49,16 @@ def candidates_query(groups: Iterable[Sequence[str]], *, collection_numbers: Ite
     return "|".join(
         "&".join(_quoted(lexeme(stem, collection_number=number)) for stem in group)
         for group in groups for number in numbers
+    )
+
+
+def holding_query(
+    terms: Iterable[str], *, collection_numbers: Iterable[int], beginnings: bool = False
+) -> str:
+    """Return the `tsquery` of the passages that hold any of the terms, or any term that begins so."""
+    numbers, ending = tuple(collection_numbers), ":*" if beginnings else ""
+    return "|".join(
+        _quoted(lexeme(term, collection_number=number)) + ending for term in terms for number in numbers
     )
 
 

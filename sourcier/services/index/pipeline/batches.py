@@ -22,6 +22,7 @@ from sourcier.services.chassis.errors import InvalidArgument, SpaceMismatch, Sup
 from sourcier.services.chassis.postgres.database import PLAN_EACH, Connection
 from sourcier.services.chassis.postgres.types import HalfVector, half_vector, integer_array, text_array
 from sourcier.services.index.collections.versions import VersionReference
+from sourcier.services.index.identifiers.terms import passage_terms
 from sourcier.services.index.language.analyser import analyse_passage
 from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES, LexicalEntry, lexeme, lexical_entry
 from sourcier.services.index.pipeline import commit_statements as statements
@@ -132,9 +133,10 @@ def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
     passages_with: Counter[str] = Counter()
     for chunk in batch.chunks:
         analysis = analyse_passage(batch.title, *chunk.heading_path, chunk.text, language=chunk.language)
-        entries.append(lexical_entry(analysis, collection_number=collection_number))
+        terms = passage_terms(batch.title, chunk.heading_path, chunk.text)
+        entries.append(lexical_entry(analysis, collection_number=collection_number, identifier_terms=terms))
         if batch.batch_count == 1:
-            passages_with.update(analysis.frequencies.keys())
+            passages_with.update((*analysis.frequencies, *terms))
     return PreparedBatch(
         batch, tuple(entries), tuple(half_vector(chunk.vector) for chunk in batch.chunks),
         {lexeme(stem, collection_number=collection_number): count for stem, count in passages_with.items()},

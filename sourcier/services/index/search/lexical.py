@@ -10,7 +10,7 @@ from psycopg import sql
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.chassis.postgres.types import sparse_vector
 from sourcier.services.index.lexical.bm25 import DIMENSION, question_weights
-from sourcier.services.index.lexical.entries import SHOW_CANDIDATES, candidates_query
+from sourcier.services.index.lexical.entries import SHOW_CANDIDATES, candidates_query, holding_query
 from sourcier.services.index.search.dense import Hit
 from sourcier.services.index.search.scope import Scope
 
@@ -53,12 +53,32 @@ async def search_lexical(connection: Connection, scope: Scope, *, stems: Sequenc
     return hits
 
 
+async def search_holding(
+    connection: Connection, scope: Scope, *, terms: Sequence[str], stems: Sequence[str], limit: int,
+    beginnings: bool = False,
+) -> list[Hit]:
+    """Return the passages that hold any of the terms of identifiers, those of the highest BM25 first.
+
+    `beginnings`: the terms that they hold need only begin so.
+    """
+    candidates = holding_query(terms, collection_numbers=scope.collection_numbers, beginnings=beginnings)
+    return await _best(connection, scope, stems[:QUESTION_STEMS_MAX], candidates, limit=limit)
+
+
 async def _fetch(
     connection: Connection, scope: Scope, stems: Sequence[str], groups: Sequence[tuple[str, ...]], *, limit: int
 ) -> list[Hit]:
     """Return the best of the passages that hold all stems of any group."""
     if not groups:
         return []
+    candidates = candidates_query(groups, collection_numbers=scope.collection_numbers)
+    return await _best(connection, scope, stems, candidates, limit=limit)
+
+
+async def _best(
+    connection: Connection, scope: Scope, stems: Sequence[str], candidates: str, *, limit: int
+) -> list[Hit]:
+    """Return the best of the passages that a `tsquery` finds."""
     weights = question_weights(stems, passages=scope.passages, frequencies=scope.frequencies)
     values = {
         "tenant": scope.tenant,
@@ -68,7 +88,6 @@ async def _fetch(
     } | scope.parameters
     named = scope.filters.empty or scope.matching_documents is not None
     query = sql.SQL(SEARCH if named else SEARCH_AMONG).format(condition=sql.SQL(scope.condition))
-    candidates = candidates_query(groups, collection_numbers=scope.collection_numbers)
     async with connection.pipeline():
         await connection.execute(SHOW_CANDIDATES, (candidates,))
         cursor = await connection.execute(query, values)

@@ -5,16 +5,28 @@ Each search is one read-only transaction, so one snapshot: what was found is sti
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sourcier.services.chassis.errors import InvalidArgument, SettingsChanged
 from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.index.identifiers.identifier import Identifier
+from sourcier.services.index.identifiers.terms import READ
 from sourcier.services.index.language.analyser import analyse_question
 from sourcier.services.index.search.categories import list_categories
 from sourcier.services.index.search.dense import Hit, search_dense
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.fusion import fuse
+from sourcier.services.index.search.holding import (
+    NO_STANDING,
+    NOTHING_ASKED,
+    Holding,
+    Missing,
+    Standing,
+    asked_identifiers,
+    find_holding,
+    read_unread,
+)
 from sourcier.services.index.search.lexical import search_lexical
 from sourcier.services.index.search.neighbours import neighbours_of
 from sourcier.services.index.search.passages import Passage, get_passages
@@ -46,6 +58,20 @@ ComingVector = Callable[[], Awaitable[QuestionVector | None]]
 """Waits for a question's vector; None where it does not come soon."""
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a passage stands in each list, from 1; 0 where it is not in it."""
+
+    dense: int = 0
+    lexical: int = 0
+    units: int = 0
+    merged: int = 0
+    """Among all that was found, by `SearchResult.score` alone."""
+
+
+NO_PLACES = Places()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """A passage, and why it is here."""
@@ -61,6 +87,12 @@ class SearchResult:
     """What is known of the passage, and by which of it it was found; None where nothing is known."""
     incomplete: bool = False
     """Whether dense search may have left out closer passages than it found (`Hit.incomplete`)."""
+    standing: Standing = NO_STANDING
+    """What it holds of the question's identifiers: what holds more comes first, whatever the scores."""
+    missing: tuple[Missing, ...] = ()
+    """The question's identifiers that no passage holds; the same in all results."""
+    places: Places = NO_PLACES
+    """Why it is here: its place in each list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +158,12 @@ async def lexical(database: Database, request: SearchRequest, *, question: str) 
     """Return the passages that share the question's rare words; raise `NotFound`."""
     stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
     async with database.transaction(tenant=request.tenant, read_only=True, ends_later=True) as connection:
-        scope = await _scope(connection, request, stems=stems)
+        asked = asked_identifiers(question) if request.by_text else ()
+        scope = await _scope(connection, request, stems=_counted(stems, asked))
         hits = await search_lexical(connection, scope, stems=stems, limit=request.limit)
-        scores = {hit.chunk_id: hit.score for hit in hits}
-        return await _results(connection, request, scope, scores, lexical_hits=hits)
+        holding = await find_holding(connection, scope, asked=asked, stems=stems, limit=request.limit)
+        scores = {**holding.scores, **{hit.chunk_id: hit.score for hit in hits}}
+        return await _results(connection, request, scope, scores, lexical_hits=hits, holding=holding)
 
 
 async def fused(
@@ -159,8 +193,10 @@ async def fused_while(
     depth = max(depth, request.limit)
     stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
     async with database.transaction(tenant=request.tenant, read_only=True, ends_later=True) as connection:
-        scope = await _scope(connection, request, stems=stems)
+        asked = asked_identifiers(question) if request.by_text else ()
+        scope = await _scope(connection, request, stems=_counted(stems, asked))
         lexical_hits = await search_lexical(connection, scope, stems=stems, limit=depth) if request.by_text else []
+        holding = await find_holding(connection, scope, asked=asked, stems=stems, limit=request.limit)
         vector = await coming()
         if vector is None:
             return None
@@ -169,13 +205,16 @@ async def fused_while(
         matches = await _unit_matches(connection, request, scope, vector, limit=depth)
         found = [hits for hits in (dense_hits, lexical_hits, matches) if hits]
         if len(found) > 1:
-            scores = dict(fuse(
-                [[hit.chunk_id for hit in hits] for hits in found], limit=request.limit, heads=request.heads
-            ))
+            rankings = [[hit.chunk_id for hit in hits] for hits in found]
+            # Of what holds an identifier the score counts however deep it lies.
+            scores = dict(fuse(rankings, limit=request.limit, heads=request.heads))
+            everywhere = dict(fuse(rankings, limit=sum(map(len, rankings)))) if holding.standings else {}
+            scores |= {each: everywhere.get(each, 0.0) for each in holding.standings}
         else:
             scores = {hit.chunk_id: _score(hit) for hits in found for hit in hits[: request.limit]}
         return await _results(
-            connection, request, scope, scores, dense_hits=dense_hits, lexical_hits=lexical_hits, matches=matches
+            connection, request, scope, scores, dense_hits=dense_hits, lexical_hits=lexical_hits, matches=matches,
+            holding=holding,
         )
 
 
@@ -223,6 +262,11 @@ async def _scope(
     return scope
 
 
+def _counted(stems: Sequence[str], asked: Sequence[Identifier]) -> Sequence[str]:
+    """Return what is counted in the collections: with identifiers, the passages that were read for them, too."""
+    return (*stems, READ) if asked else stems
+
+
 async def _dense_hits(
     connection: Connection, request: SearchRequest, scope: Scope, vector: QuestionVector, *, limit: int
 ) -> list[Hit]:
@@ -255,11 +299,21 @@ async def _results(
     dense_hits: Sequence[Hit] = (),
     lexical_hits: Sequence[Hit] = (),
     matches: Sequence[UnitMatch] = (),
+    holding: Holding = NOTHING_ASKED,
 ) -> list[SearchResult]:
-    """Return the passages in the order of `scores`, each with what found it."""
+    """Return the passages in the order of `scores`, those with the question's identifiers first; each with what found
+    it."""
     similarities = {hit.chunk_id: hit.score for hit in dense_hits}
-    lexical_scores = {hit.chunk_id: hit.score for hit in lexical_hits}
+    lexical_scores = {**holding.scores, **{hit.chunk_id: hit.score for hit in lexical_hits}}
     incomplete = any(hit.incomplete for hit in dense_hits)
+    places = [
+        _numbered(ids) for ids in (
+            similarities, (hit.chunk_id for hit in lexical_hits), (match.chunk_id for match in matches),
+            sorted(scores, key=lambda each: -scores[each]),
+        )
+    ]
+    if holding.asked:
+        scores = holding.dominate(scores, limit=request.limit)
     if not scores:
         return []
     tenant, chunk_ids = request.tenant, list(scores)
@@ -267,6 +321,9 @@ async def _results(
     found = await get_passages(connection, tenant=tenant, chunk_ids=chunk_ids, vectors_table=vectors_table)
     units = await units_of(connection, tenant=tenant, chunk_ids=chunk_ids) if scope.has_units else {}
     units |= {match.chunk_id: match for match in matches}
+    if holding.unread:
+        holding = await read_unread(holding, found)
+        found = sorted(found, key=lambda passage: holding.of(passage.chunk_id).order, reverse=True)
     return [
         SearchResult(
             passage=described(passage, units.get(passage.chunk_id)),
@@ -275,9 +332,16 @@ async def _results(
             lexical_score=lexical_scores.get(passage.chunk_id),
             unit=units.get(passage.chunk_id),
             incomplete=incomplete,
+            standing=holding.of(passage.chunk_id),
+            missing=holding.missing,
+            places=Places(*(numbered.get(passage.chunk_id, 0) for numbered in places)),
         )
         for passage in found
     ]
+
+
+def _numbered(chunk_ids: Iterable[str]) -> dict[str, int]:
+    return {chunk_id: place for place, chunk_id in enumerate(chunk_ids, start=1)}
 
 
 def described(passage: Passage, unit: UnitMatch | None) -> Passage:

@@ -1,0 +1,148 @@
+"""Why each passage of a search is where it is, in figures and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.gateway.history import Language
+from sourcier.services.index.language.analyser import analyse_passage, question_stems
+from sourcier.services.index.language.recognition import detect_words
+from sourcier.services.index.language.words import split_words
+from sourcier.services.index.search.holding import Place
+
+WORDS_MAX = 40
+"""Words of a question that are told of."""
+_IN_LISTS = ("dense", "lexical", "units")
+_TEXTS: Mapping[Language, Mapping[str, str]] = {
+    "fr": {
+        "title": "Porte {names} dans son titre : passe avant tout passage qui ne le porte pas.",
+        "text": "Contient {names} : passe avant tout passage qui ne le contient pas.",
+        "beginning": "Contient un identifiant plus long qui commence comme {names}, introuvable tel quel.",
+        "dense": "Par le sens : {place} (similarité {score}).", "lexical": "Par les mots : {place} (BM25 {score}).",
+        "units": "Par les questions et résumés : {place} (similarité {score}).",
+        "merged": "Listes réunies : {place}.",
+        "not_dense": "Par le sens : pas parmi les passages regardés.",
+        "not_lexical": "Par les mots : pas parmi les passages regardés.",
+        "reranked": "Reclassement : {place} (score {score}, dont {share} pour les mots).",
+        "words": "Mots de la question présents : {words}.", "missing": "Absents : {words}.",
+        "behind": "Pour gagner une place, il lui manque {score} de score.",
+        "identifier_before": "Le passage devant contient {names}, que celui-ci n'a pas ou a moins en vue.",
+    },
+    "en": {
+        "title": "Has {names} in its title: comes before every passage without it.",
+        "text": "Holds {names}: comes before every passage without it.",
+        "beginning": "Holds a longer identifier that begins like {names}, which is nowhere as it is.",
+        "dense": "By meaning: {place} (similarity {score}).", "lexical": "By words: {place} (BM25 {score}).",
+        "units": "By questions and summaries: {place} (similarity {score}).",
+        "merged": "Lists merged: {place}.",
+        "not_dense": "By meaning: not among the passages looked at.",
+        "not_lexical": "By words: not among the passages looked at.",
+        "reranked": "Re-ranked: {place} (score {score}, of which {share} for words).",
+        "words": "Words of the question that it holds: {words}.", "missing": "It lacks: {words}.",
+        "behind": "To gain a place it would need {score} more of score.",
+        "identifier_before": "The passage in front holds {names}, which this one lacks or shows less prominently.",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a passage is where it is."""
+
+    ranked: RankedPassage
+    reranked_place: int
+    """By its score alone, from 1; 0 where nothing was re-ranked."""
+    words: tuple[str, ...]
+    """Of the question, that it holds in some form."""
+    missing_words: tuple[str, ...]
+    score_behind: float
+    """How much its score is below the passage in front; 0 where another thing than the score put that there."""
+    sentences: tuple[str, ...]
+
+
+def explain(
+    passages: Sequence[RankedPassage], *, looked_at: Sequence[RankedPassage], question: str, language: Language
+) -> tuple[Explanation, ...]:
+    """Return an explanation for each passage; half a millisecond each, for an executor. `looked_at`: all candidates."""
+    by_score = sorted((each for each in looked_at if each.rerank_score is not None), key=lambda each: -each.score)
+    places = {each.passage.chunk_id: place for place, each in enumerate(by_score, start=1)}
+    words = _question_words(question)
+    searched = frozenset(
+        name for name in _IN_LISTS if any(getattr(each.found.places, name) for each in (*looked_at, *passages))
+    )
+    before: Sequence[RankedPassage | None] = (None, *passages)
+    return tuple(
+        _explained(ranked, ahead, places.get(ranked.passage.chunk_id, 0), words, searched, language)
+        for ranked, ahead in zip(passages, before, strict=False)
+    )
+
+
+def _explained(
+    ranked: RankedPassage, ahead: RankedPassage | None, place: int, words: Mapping[str, frozenset[str]],
+    searched: frozenset[str], language: Language,
+) -> Explanation:
+    passage = ranked.passage
+    stems = analyse_passage(
+        passage.title, *passage.heading_path, passage.text, language=passage.language
+    ).frequencies.keys()
+    held = tuple(word for word, forms in words.items() if forms & stems)
+    missing = tuple(word for word in words if word not in held)
+    by_identifier = ahead is not None and ahead.found.standing.order != ranked.found.standing.order
+    behind = 0.0 if ahead is None or by_identifier else max(ahead.score - ranked.score, 0.0)
+    front = ahead.found.standing.held if ahead is not None and by_identifier else ()
+    bare = Explanation(ranked, place, held, missing, behind, ())
+    return replace(bare, sentences=tuple(_sentences(bare, front, searched, language)))
+
+
+def _question_words(question: str) -> dict[str, frozenset[str]]:
+    """Return the words of a question that mean something, with the stems that a passage holds them by."""
+    words = split_words(question)
+    language = detect_words(words)
+    stems = {word: frozenset(question_stems(word, language)) for word in words}
+    return dict([(word, forms) for word, forms in stems.items() if forms][:WORDS_MAX])
+
+
+def _sentences(
+    explained: Explanation, front: Sequence[str], searched: frozenset[str], language: Language
+) -> list[str]:
+    texts, found, ranked = _TEXTS[language], explained.ranked.found, explained.ranked
+    said: list[str] = []
+    if found.standing.held:
+        kind = {Place.TITLE: "title", Place.TEXT: "text"}.get(found.standing.place, "beginning")
+        said.append(texts[kind].format(names=", ".join(found.standing.held)))
+    places, unit = found.places, found.unit
+    scores = (found.similarity, found.lexical_score, None if unit is None else unit.similarity)
+    for name, place, score in zip(_IN_LISTS, (places.dense, places.lexical, places.units), scores, strict=True):
+        if place and score is not None:
+            said.append(texts[name].format(place=_nth(place, language), score=_number(score, language)))
+        elif f"not_{name}" in texts and name in searched and places.merged:
+            said.append(texts[f"not_{name}"])
+    if places.merged:
+        said.append(texts["merged"].format(place=_nth(places.merged, language)))
+    if ranked.rerank_score is not None:
+        said.append(texts["reranked"].format(
+            place=_nth(explained.reranked_place, language), score=_number(ranked.score, language),
+            share=_number(ranked.lexical_share, language),
+        ))
+    for name, words in (("words", explained.words), ("missing", explained.missing_words)):
+        if words:
+            said.append(texts[name].format(words=", ".join(words)))
+    if front:
+        said.append(texts["identifier_before"].format(names=", ".join(front)))
+    elif explained.score_behind:
+        said.append(texts["behind"].format(score=_number(explained.score_behind, language)))
+    return said
+
+
+def _nth(place: int, language: Language) -> str:
+    if language == "fr":
+        return "1er" if place == 1 else f"{place}e"
+    ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{ending}"
+
+
+def _number(value: float, language: Language) -> str:
+    text = f"{value:.3f}"
+    return text.replace(".", ",") if language == "fr" else text
