@@ -31,6 +31,8 @@ class BlockKind(StrEnum):
     TABLE = "table"
     CODE = "code"
     CAPTION = "caption"
+    ASIDE = "aside"
+    """What stands around a page's content: banners, share lines, footers."""
 
 
 @dataclass(frozen=True, slots=True)

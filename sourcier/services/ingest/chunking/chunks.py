@@ -37,3 +37,5 @@ class Passage:
     page: int
     heading_path: tuple[str, ...]
     header: str = ""
+    apart: bool = False
+    """Whether it stands around the document's content, and is never one with it."""

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 
 from sourcier.services.ingest.chunking.chunks import Passage
 from sourcier.services.ingest.chunking.configuration import PAGE_WINDOW_CHARACTERS, ChunkingConfiguration
-from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 
 STRONG_PUNCTUATION = ".?!\n"
 
 
 def cut_pages(document: ParsedDocument, configuration: ChunkingConfiguration) -> Iterator[Passage]:
     """Yield the passages of each page; a document without pages is one page."""
-    for page, group in itertools.groupby(document.blocks, key=lambda block: block.page):
+    sections = itertools.groupby(document.blocks, key=lambda block: (block.page, block.kind is BlockKind.ASIDE))
+    for (page, _), group in sections:
         blocks = list(group)
         ends = [block.end for block in blocks]
         for start, end in cut_span(document.text, blocks[0].start, blocks[-1].end, configuration):

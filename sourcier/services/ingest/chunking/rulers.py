@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 from sourcier.services.ingest.documents import ParsedDocument
@@ -21,6 +22,9 @@ class Ruler(Protocol):
 
     def retreat(self, end: int, length: int) -> int:
         """Return the start of the longest span up to `end` of at most `length`."""
+
+    def length_of(self, text: str) -> int:
+        """Return the length of a text that stands elsewhere."""
 
 
 class CharacterRuler:
@@ -41,12 +45,17 @@ class CharacterRuler:
         """Return the start of the longest span up to `end` of at most `length`."""
         return max(end - length, 0)
 
+    def length_of(self, text: str) -> int:
+        """Return the length of a text that stands elsewhere."""
+        return len(text)
+
 
 class TokenRuler:
     """Counts tokens by where each starts, so that a document is tokenised once, not once for each candidate cut."""
 
     def __init__(self, document: ParsedDocument, tokens: Tokens) -> None:
         self._total = len(document.text)
+        self._count = lru_cache(maxsize=256)(tokens.count)
         self._starts: Sequence[int] = [
             block.start + start for block in document.blocks for start in tokens.starts(document.block_text(block))
         ]
@@ -64,3 +73,7 @@ class TokenRuler:
         """Return the start of the longest span up to `end` of at most `length`."""
         first = bisect_left(self._starts, end) - length
         return self._starts[first] if first > 0 else 0
+
+    def length_of(self, text: str) -> int:
+        """Return the length of a text that stands elsewhere, and of the line break after it."""
+        return self._count(text) + 1

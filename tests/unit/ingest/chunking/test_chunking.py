@@ -17,7 +17,9 @@ from sourcier.services.ingest.chunking.chunks import Chunk
 from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
 from sourcier.services.ingest.chunking.cutting import TEXT_BYTES_MAX, cut
 from sourcier.services.ingest.chunking.lines import join_lines
-from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.documents import BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.stages.chunk import cut_digest
 from tests.unit.ingest.fix_words import WordCounter, document_of
 
@@ -127,6 +129,83 @@ def test_a_large_table_is_cut_between_rows_with_its_header_repeated() -> None:
         assert chunk.text.startswith("| Ville | Prix |\n|---|---|\n| Ville")
         assert all(line.endswith("|") for line in chunk.text.split("\n"))
     assert sum(chunk.text.count(" € |") for chunk in chunks) == 200
+
+
+def _block(kind: BlockKind, text: str, *, level: int = 0, page: int = 1) -> tuple[BlockKind, str, int, int]:
+    return kind, text, level, page
+
+
+def _document(*parts: tuple[BlockKind, str, int, int]) -> ParsedDocument:
+    builder = DocumentBuilder(ParsingLimits())
+    for kind, text, level, page in parts:
+        builder.add(kind, text, level=level, page=page)
+    return builder.build(format="text", filename="Guide")
+
+
+ITEMS = [_block(BlockKind.LIST_ITEM, f"- pratiquer l'activité numéro {n} dans les caves ;", level=1) for n in range(60)]
+
+
+@pytest.mark.parametrize("configuration", [
+    ChunkingConfiguration.of(), ChunkingConfiguration.of(target=60, overlap=15, maximum=80),
+    ChunkingConfiguration.of(unit="characters", target=500, overlap=100, maximum=700),
+], ids=lambda c: f"{c.unit}-{c.target}")
+def test_each_part_of_a_long_list_has_what_introduces_it_and_begins_with_an_item(
+    configuration: ChunkingConfiguration
+) -> None:
+    lead = "Il est interdit au locataire :"
+    document = _document(_block(BlockKind.PARAGRAPH, f"Le bail court neuf ans. {lead}"), *ITEMS)
+    chunks = cut(document, configuration, TOKENS)
+    assert len(chunks) > 2
+    for chunk in chunks[1:]:
+        assert chunk.text.startswith(f"Le bail court neuf ans. {lead}\n- pratiquer")
+        assert document.text[chunk.start_character :].startswith("- pratiquer")
+        assert chunk.text.endswith(document.text[chunk.start_character : chunk.end_character])
+    assert sum(chunk.text.count("activité numéro") for chunk in chunks) == len(ITEMS)
+
+
+def test_a_list_goes_on_over_a_page_and_a_sublist_has_its_item_too() -> None:
+    sub = [
+        _block(BlockKind.LIST_ITEM, f"- la machine numéro {n} de l'atelier bas ;", level=2, page=2) for n in range(40)
+    ]
+    document = _document(
+        _block(BlockKind.PARAGRAPH, "Sont interdits les actes suivants."),
+        _block(BlockKind.LIST_ITEM, "- toucher sans gants :", level=1), *sub,
+        _block(BlockKind.PARAGRAPH, "Le reste est permis.", page=2),
+    )
+    first, *others = cut(document, ChunkingConfiguration.of(target=60, overlap=0, maximum=80), TOKENS)
+    assert first.text.startswith("Sont interdits")
+    for chunk in others:
+        if "machine" in chunk.text:
+            assert chunk.text.startswith("Sont interdits les actes suivants.\n- toucher sans gants :\n- la machine")
+
+
+def test_items_that_nothing_introduces_overlap_by_whole_items() -> None:
+    document = _document(_block(BlockKind.PARAGRAPH, "Le bail court."), *ITEMS)
+    chunks = cut(document, ChunkingConfiguration.of(target=60, overlap=20, maximum=80), TOKENS)
+    assert all(chunk.text.startswith("- pratiquer") for chunk in chunks[1:])
+
+
+def test_a_tables_part_has_its_caption_and_all_lines_of_its_header() -> None:
+    header = "| Magasin | S1 | S1 |\n| Magasin | Neuf | Occasion |\n|---|---|---|"
+    rows = "\n".join(f"| Niort {n} | {n} | {n + 1} |" for n in range(100))
+    document = _document(
+        _block(BlockKind.PARAGRAPH, "Avant."), _block(BlockKind.CAPTION, "Tableau 3 : ventes"),
+        _block(BlockKind.TABLE, f"{header}\n{rows}"),
+    )
+    chunks = [chunk for chunk in cut(document, ChunkingConfiguration.of(), TOKENS) if "Niort" in chunk.text]
+    assert len(chunks) > 2
+    assert chunks[0].text.startswith("Avant.\n\nTableau 3 : ventes\n\n| Magasin")
+    for chunk in chunks[1:]:
+        assert chunk.text.startswith(f"Tableau 3 : ventes\n{header}\n| Niort")
+
+
+@pytest.mark.parametrize("method", ["hybrid", "page"])
+def test_what_stands_around_the_content_shares_no_chunk_with_it(method: str) -> None:
+    document = _document(
+        _block(BlockKind.PARAGRAPH, "Le congé dure 25 jours."), _block(BlockKind.ASIDE, "Nous utilisons des cookies.")
+    )
+    chunks = cut(document, ChunkingConfiguration.of(method=method), TOKENS)
+    assert [chunk.text for chunk in chunks] == ["Le congé dure 25 jours.", "Nous utilisons des cookies."]
 
 
 def test_overlap_repeats_whole_sentences() -> None:

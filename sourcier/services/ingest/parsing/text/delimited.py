@@ -1,4 +1,4 @@
-"""CSV and its kin: one table, the first row its header.
+"""CSV and its kin: one table.
 
 Read with the standard library: docling's back end keeps an object for each cell, about 1 KB, which a long export of a
 database does not survive.
@@ -13,18 +13,20 @@ from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.text.delimited_rows import read_rows, table_document
-from sourcier.services.ingest.parsing.text.encodings import decode
+from sourcier.services.ingest.parsing.text.encodings import decoded_text
 
 
 def parse_csv(source: Source) -> ParsedDocument:
     """Read a delimited text file as a table."""
-    text, _ = decode(source.read())
-    text = text.replace("\x00", "")
+    decoded = decoded_text(source.read())
+    text = decoded.text.replace("\x00", "")
+    builder = DocumentBuilder(source.limits)
+    decoded.warn(builder.warnings)
     try:
         rows = _bounded_rows(text, source.limits.table_cells)
     except csv.Error as error:
         raise DocumentMalformed(f"“{source.filename}” cannot be read as CSV: {error}.") from error
-    return table_document(rows, DocumentBuilder(source.limits), filename=source.filename, title=source.title)
+    return table_document(rows, builder, filename=source.filename, title=source.title)
 
 
 def _bounded_rows(text: str, cells_max: int) -> list[list[str]]:
