@@ -19,10 +19,11 @@ from sourcier.services.ingest.parsing.pdf.reader import parse_pdf
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.text.delimited import parse_csv
 from sourcier.services.ingest.parsing.text.plain import parse_text
+from sourcier.services.ingest.parsing.word.reader import parse_word
 
 PARSERS: dict[Format, Callable[[Source], ParsedDocument]] = {
     Format.PDF: parse_pdf,
-    Format.DOCX: partial(parse_office, office_format=Format.DOCX),
+    Format.DOCX: parse_word,
     Format.PPTX: partial(parse_office, office_format=Format.PPTX),
     Format.XLSX: partial(parse_office, office_format=Format.XLSX),
     Format.HTML: parse_html,

@@ -4,11 +4,70 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sourcier.services.chassis.cleaning import clean_line
 from sourcier.services.ingest.documents import BlockKind
 
 _RULE = re.compile(r"\|(?:---\|)+")
+HEADER_ROWS_MAX = 4
+_HEADER_JOINT = " – "
+
+
+@dataclass(slots=True)
+class GridCell:
+    """A cell of a table, from row and column 0, over as many of both as it is merged over."""
+
+    row: int
+    column: int
+    text: str
+    rows: int = 1
+    columns: int = 1
+
+
+def grid_rows(cells: Sequence[GridCell], *, height: int, width: int) -> list[list[str]]:
+    """Return the rows of a table, merged cells repeated, so that a row can be read alone.
+
+    What spans the whole table is a title or a section's name: it stands once, in the first column.
+    """
+    rows = [[""] * width for _ in range(height)]
+    for cell in cells:
+        whole = cell.columns >= width and width > 1
+        for row in range(cell.row, min(cell.row + cell.rows, height)):
+            for column in range(cell.column, min(cell.column + (1 if whole else cell.columns), width)):
+                rows[row][column] = cell.text
+    return rows
+
+
+def header_height(cells: Sequence[GridCell], width: int, marked: int = 0) -> int:
+    """Return how many first rows name the columns: those that are marked, or that a merged name of the first reaches.
+
+    A name over several columns has names of its own below it; a name over several rows ends where the header does.
+    """
+    if marked:
+        return min(marked, HEADER_ROWS_MAX)
+    first = [cell for cell in cells if cell.row == 0]
+    partial = any(1 < cell.columns < width and cell.text for cell in first)
+    if not partial:
+        return 1
+    tallest = max((cell.rows for cell in first), default=1)
+    return min(max(2, tallest), HEADER_ROWS_MAX)
+
+
+def join_header(rows: Sequence[Sequence[str]], header_rows: int) -> list[list[str]]:
+    """Return the rows with those of the header joined into one: `Premier semestre – Neuf`.
+
+    One line can be repeated above each part of a table that is cut, and names each column whole.
+    """
+    body = [list(row) for row in rows[header_rows:]]
+    if header_rows <= 1 or not body:
+        return [list(row) for row in rows]
+    width = max(map(len, rows))
+    joined = []
+    for column in range(width):
+        names = [clean_line(row[column]) for row in rows[:header_rows] if column < len(row)]
+        joined.append(_HEADER_JOINT.join(dict.fromkeys(name for name in names if name)))
+    return [joined, *body]
 
 
 def render_table(rows: Sequence[Sequence[str]], *, header_rows: int = 1) -> tuple[BlockKind, str]:

@@ -1,0 +1,100 @@
+"""One paragraph's text put together from runs: raised figures apart, struck words marked, notes after their sentence."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+from sourcier.services.ingest.parsing.office.raised import lowered, raised
+
+_SENTENCE_END = re.compile(r"[.!?…][\"»”’)\]]*+(?=\s|\Z)")
+_ENDED = re.compile(r"[.!?…][ \u00a0]?[\"»”’)\]]?\s?\Z")
+STRUCK = "~~"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a run is shown, as far as it changes what the text says."""
+
+    raised: bool = False
+    lowered: bool = False
+    struck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A footnote or endnote: its mark, and what it says."""
+
+    mark: str
+    text: str
+
+
+PLAIN = Look()
+
+
+class Line:
+    """Takes runs and notes in order."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[Look, str | Note]] = []
+
+    def add(self, text: str, look: Look = PLAIN) -> None:
+        """Append a run's text."""
+        if text:
+            self._runs.append((look, text))
+
+    def call(self, note: Note) -> None:
+        """Append the call of a note."""
+        self._runs.append((PLAIN, note))
+
+    def text(self) -> str:
+        """Return the whole text; a note follows the sentence that calls it."""
+        whole, calls = "", []
+        for struck, runs in itertools.groupby(self._runs, key=lambda run: run[0].struck):
+            part = ""
+            for look, texts in itertools.groupby(runs, key=lambda run: (run[0], isinstance(run[1], Note))):
+                for text in _merged([text for _, text in texts]):
+                    if isinstance(text, Note):
+                        part += f" [note {text.mark}]"
+                        calls.append((len(whole) + len(part), text))
+                    else:
+                        part += _shown(text, look[0], before=(whole + part)[-40:])
+            whole += _marked(part) if struck else part
+        return _with_notes(whole, calls)
+
+
+def _merged(texts: list[str | Note]) -> list[str | Note]:
+    """Join neighbouring runs of one look: a raised figure may be cut in two."""
+    if texts and isinstance(texts[0], str):
+        return ["".join(text for text in texts if isinstance(text, str))]
+    return texts
+
+
+def _shown(text: str, look: Look, *, before: str) -> str:
+    if look.raised:
+        return raised(before, text)
+    return lowered(text) if look.lowered else text
+
+
+def _marked(text: str) -> str:
+    """Return struck text between marks, its outer spaces outside of them."""
+    inner = text.strip()
+    if not inner:
+        return text
+    start = text.index(inner[0])
+    return text[:start] + STRUCK + inner + STRUCK + text[start + len(inner) :]
+
+
+def _with_notes(text: str, calls: list[tuple[int, Note]]) -> str:
+    pieces, done = [], 0
+    ends: list[tuple[int, Note]] = []
+    for position, note in calls:
+        before = text[: position - len(f" [note {note.mark}]")][-4:]
+        end = None if _ENDED.search(before) else _SENTENCE_END.search(text, position)
+        ends.append((position if _ENDED.search(before) else end.end() if end else len(text), note))
+    for end_position, note in ends:
+        pieces.append(text[done:end_position])
+        pieces.append(f" (Note {note.mark} : {note.text})")
+        done = max(done, end_position)
+    return "".join([*pieces, text[done:]])

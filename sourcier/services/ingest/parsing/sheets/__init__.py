@@ -1,0 +1,1 @@
+"""Workbooks: cells as the sheet shows them, tables with all lines of their headers."""

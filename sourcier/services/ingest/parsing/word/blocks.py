@@ -1,0 +1,102 @@
+"""The blocks of a Word document in reading order: paragraphs with their numbers, lists, tables, text boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, BlockKind
+from sourcier.services.ingest.parsing.office.charts import chart_table, diagram_text
+from sourcier.services.ingest.parsing.office.lines import Line
+from sourcier.services.ingest.parsing.office.packages import Element, Package, child, name
+from sourcier.services.ingest.parsing.office.shown import CellBudget, Shown, ShownText, flat_text
+from sourcier.services.ingest.parsing.word.notes import Notes
+from sourcier.services.ingest.parsing.word.numbering import BULLET, Label, Numbering
+from sourcier.services.ingest.parsing.word.runs import Anchored, RunReader
+from sourcier.services.ingest.parsing.word.styles import Styles
+from sourcier.services.ingest.parsing.word.tables import TableReader
+from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
+
+_GONE = frozenset({"w:del", "w:moveFrom", "w:sdtPr", "w:sdtEndPr", "w:sectPr", "w:tcPr", "w:pPr"})
+
+
+class BlockReader:
+    """Reads the parts of one document; numbers and notes are counted over all of them."""
+
+    def __init__(
+        self, package: Package, styles: Styles, numbering: Numbering, notes: Notes, warnings: ReadingWarnings,
+        budget: CellBudget,
+    ) -> None:  # fmt: skip
+        self._package = package
+        self._styles = styles
+        self._numbering = numbering
+        self._runs = RunReader(styles, notes, warnings)
+        self._tables = TableReader(self._blocks, budget)
+        self._warnings = warnings
+        self._part = ""
+        self._joined: Line | None = None
+        notes.read = lambda element: flat_text(self._blocks(element))
+
+    def read(self, container: Element, *, part: str) -> Iterator[Shown]:
+        """Yield what a part of the archive shows."""
+        self._part = part
+        yield from self._blocks(container)
+
+    def _blocks(self, container: Element) -> Iterator[Shown]:
+        for element in container:
+            kind = name(element)
+            if kind == "w:p":
+                yield from self._paragraph(element)
+            elif kind == "w:tbl":
+                yield from self._tables.read(element)
+            elif kind == "w:altChunk":
+                self._warnings.add(WarningCode.NOT_READ, detail="an embedded document")
+            elif kind == "mc:AlternateContent":
+                chosen = child(element, "mc:Choice")
+                yield from self._blocks(chosen if chosen is not None else element)
+            elif kind not in _GONE:
+                yield from self._blocks(element)
+
+    def _paragraph(self, element: Element) -> Iterator[Shown]:
+        properties = child(element, "w:pPr")
+        line = self._joined or Line()
+        self._joined = None
+        anchored = self._runs.paragraph(element, line)
+        if _mark_is_gone(properties):
+            # The end of this paragraph was deleted: the next one goes on in it.
+            self._joined = line
+            yield from self._anchored(anchored)
+            return
+        text = line.text()
+        if text.strip():
+            chain = self._styles.paragraph_chain(properties)
+            yield self._shown(text, properties, self._numbering.label(properties, chain))
+        yield from self._anchored(anchored)
+
+    def _shown(self, text: str, properties: Element | None, label: Label | None) -> ShownText:
+        role = self._styles.role(properties)
+        if role.heading and len(text) <= TITLE_CHARACTERS_MAX:
+            numbered = f"{label.text} {text}" if label and label.text != BULLET else text
+            return ShownText(BlockKind.HEADING, numbered, role.heading)
+        if label:
+            return ShownText(BlockKind.LIST_ITEM, f"{label.text} {text.strip()}", label.level)
+        return ShownText(BlockKind.CAPTION if role.caption else BlockKind.PARAGRAPH, text)
+
+    def _anchored(self, anchored: Anchored) -> Iterator[Shown]:
+        self._warnings.add(WarningCode.PICTURES, count=anchored.pictures)
+        for text_box in anchored.text_boxes:
+            yield from self._blocks(text_box)
+        if not anchored.charts and not anchored.diagrams:
+            return
+        named = self._package.relationships(self._part)
+        for identifier in anchored.charts:
+            if identifier in named:
+                yield from chart_table(self._package.xml(named[identifier].target))
+        for identifier in anchored.diagrams:
+            if identifier in named:
+                text = diagram_text(self._package.xml(named[identifier].target))
+                yield ShownText(BlockKind.PARAGRAPH, text)
+
+
+def _mark_is_gone(properties: Element | None) -> bool:
+    mark = child(properties, "w:rPr")
+    return child(mark, "w:del") is not None or child(mark, "w:moveFrom") is not None
