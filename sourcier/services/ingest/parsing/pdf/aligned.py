@@ -149,7 +149,11 @@ def _rows(candidate: _Candidate) -> list[list[list[Segment]]]:
         cells: list[list[Segment]] = [[] for _ in candidate.bands]
         for segment in line.segments:
             cells[_column(segment, candidate.bands)].append(segment)
-        if previous is not None and _continues(line, previous, cells, usual, candidate.bands):
+        goes_on = previous is not None and (
+            _continues(line, previous, cells, usual, candidate.bands)
+            or (len(rows) == 1 and _header_goes_on(line, previous, cells, rows[0]))
+        )
+        if goes_on:
             for cell, more in zip(rows[-1], cells, strict=True):
                 cell.extend(more)
         else:
@@ -172,6 +176,16 @@ def _continues(
     return (
         above is not None and segment.text[:1].islower() and above.right - above.left >= 0.7 * (band.right - band.left)
     )
+
+
+def _header_goes_on(
+    line: Line, header: Line, cells: Sequence[Sequence[Segment]], above: Sequence[Sequence[Segment]]
+) -> bool:
+    """Tell whether a line is the second one of a header: it begins where words break, and says no figures."""
+    under = all(above[column] for column, cell in enumerate(cells) if cell)
+    breaks = [s.text[:1].islower() or s.text[:1] in "(/[" for cell in cells for s in cell]
+    near = line.baseline - header.baseline <= 1.6 * line.size
+    return near and under and all(breaks) and line.bold == header.bold and len(line.segments) < len(above)
 
 
 def _column(segment: Segment, bands: Sequence[_Band]) -> int:

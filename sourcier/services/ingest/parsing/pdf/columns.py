@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from sourcier.services.ingest.parsing.pdf.lines import Line, lines_of
+from sourcier.services.ingest.parsing.pdf.lines import Line, lines_of_segments
 
 _LINES_MIN = 3
 _GUTTER_EM = 0.9
@@ -64,22 +64,18 @@ def regions_of(lines: Sequence[Line], *, depth: int = 0) -> list[Region]:
 
 def _side(lines: Iterable[Line], at: float, *, left: bool) -> list[Line]:
     """Return one side of a gutter; its lines are grouped anew, for the other side may have pulled them together."""
-    segments = [s for line in lines for s in line.segments if (s.left + s.right < 2 * at) == left]
-    words = [word for segment in segments for word in segment.words]
-    return lines_of(words) if words else []
+    return lines_of_segments(s for line in lines for s in line.segments if (s.left + s.right < 2 * at) == left)
 
 
 def _best_gutter(lines: Sequence[Line]) -> _Gutter | None:
-    best: tuple[float, _Gutter] | None = None
-    for gutter in _gutters(lines):
-        trimmed = _trimmed(gutter, lines)
-        if trimmed is None:
-            continue
-        height = lines[trimmed.end - 1].bottom - lines[trimmed.first].top
-        weight = height * min(trimmed.right - trimmed.left, 40.0)
-        if (best is None or weight > best[0]) and _parts_columns(trimmed, lines):
-            best = weight, trimmed
-    return best[1] if best else None
+    weighted: list[tuple[float, _Gutter]] = []
+    for gutter in {_trimmed(gutter, lines) for gutter in _gutters(lines)}:
+        if gutter is not None:
+            height = lines[gutter.end - 1].bottom - lines[gutter.first].top
+            # The longest stripe; of equal ones the widest.
+            weighted.append((height * (1 + min(gutter.right - gutter.left, 40.0) / 200), gutter))
+    weighted.sort(reverse=True)
+    return next((gutter for _, gutter in weighted if _parts_columns(gutter, lines)), None)
 
 
 def _gutters(lines: Sequence[Line]) -> Iterator[_Gutter]:
@@ -142,7 +138,8 @@ def _staggered(gutter: _Gutter, lines: Sequence[Line], at: float) -> _Gutter | N
 
 def _usual_distance(lines: Sequence[Line]) -> float:
     distances = [below.baseline - line.baseline for line, below in pairwise(lines)]
-    return median(distances) if distances else lines[0].size * 1.2
+    # Lines of two columns that do not share heights are nearer to each other than those of one.
+    return max(median(distances), 1.15 * median(line.size for line in lines)) if distances else lines[0].size * 1.2
 
 
 def _parts_columns(gutter: _Gutter, lines: Sequence[Line]) -> bool:

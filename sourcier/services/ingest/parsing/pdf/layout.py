@@ -72,7 +72,12 @@ class Layout:
     def level(self, line: Line) -> int:
         """Return a heading's depth by its size, 0 for other lines."""
         text = line.text
-        if len(text) > _HEADING_CHARACTERS_MAX or line.foreign or not _starts_like_heading(text):
+        if (
+            len(line.segments) > 2
+            or len(text) > _HEADING_CHARACTERS_MAX
+            or line.foreign
+            or not _starts_like_heading(text)
+        ):
             return 0
         if line.size <= self.body_size * _ratio(line.bold) or not self.heading_sizes:
             return 0

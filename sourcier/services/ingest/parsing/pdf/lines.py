@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -32,17 +33,19 @@ class Segment:
     @classmethod
     def of(cls, words: Sequence[Word]) -> Segment:
         """Measure words that are in their order."""
+        if any(_is_leftward(word.text) for word in words):
+            words = sorted(words, key=lambda word: -word.right)
         longest = max(words, key=lambda word: len(word.text))
-        letters = sum(len(word.text) for word in words)
+        text = joined(words)
         bold = sum(len(word.text) for word in words if word.bold)
         return cls(
             tuple(words),
-            joined(words),
-            words[0].left,
+            text,
+            min(word.left for word in words),
             max(word.right for word in words),
             longest.baseline,
             longest.size,
-            2 * bold > letters and words[0].bold,
+            2 * bold + len(words) > len(text) and words[0].bold,
         )
 
     @property
@@ -132,6 +135,25 @@ def lines_of(words: Iterable[Word]) -> list[Line]:
     return lines
 
 
+def _is_leftward(text: str) -> bool:
+    """Tell whether a word is of a script that is written from right to left."""
+    return not text.isascii() and unicodedata.bidirectional(text[0]) in ("R", "AL")
+
+
+def lines_of_segments(segments: Iterable[Segment]) -> list[Line]:
+    """Group segments anew: those of another column may have pulled lines together."""
+    lines: list[Line] = []
+    row: list[Segment] = []
+    for segment in sorted(segments, key=lambda segment: (segment.baseline, segment.left)):
+        if row and segment.baseline - row[0].baseline > _SAME_LINE * min(segment.size, row[0].size):
+            lines.append(Line(tuple(sorted(row, key=lambda segment: segment.left))))
+            row = []
+        row.append(segment)
+    if row:
+        lines.append(Line(tuple(sorted(row, key=lambda segment: segment.left))))
+    return lines
+
+
 def joined(words: Sequence[Word]) -> str:
     """Return the words' text with spaces where a reader sees some."""
     text = words[0].text
@@ -146,7 +168,7 @@ def spaced(previous: Word, word: Word) -> bool:
         return False
     if word.text.startswith("[note "):
         return True
-    gap = word.left - previous.right
+    gap = max(word.left - previous.right, previous.left - word.right)
     size = min(previous.size, word.size)
     if previous.end == word.first and word.first > 0:
         return gap > _SPACE_WITHIN_CONTENT * size

@@ -19,7 +19,7 @@ _MARK_CHARACTERS_MAX = 12
 _RAISED = str.maketrans("0123456789+-−–=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾ⁿ")
 _LOWERED = str.maketrans("0123456789+-−–=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
 _FIGURES = re.compile(r"[0-9+−–=()-]+")
-_NOTE = re.compile(r"[(\[]?(?:[0-9]{1,3}(?:[,;][0-9]{1,3})*|[*†‡§]{1,3})[)\]]?[.,;:]?")
+_NOTE = re.compile(r"[(\[]?(?:[1-9][0-9]{0,2}(?:[,;][0-9]{1,3})*|[*†‡§]{1,3})[)\]]?[.,;:]?")
 _POWER = re.compile(r"[−–-][0-9]{1,2}")
 _UNITS = frozenset(["m", "km", "hm", "dm", "cm", "mm", "µm", "mi", "ft", "in", "s", "px"])
 _LAST_PIECE = re.compile(r"\w+")
@@ -126,14 +126,17 @@ def _joined(run: Sequence[Word]) -> Iterable[Word]:
 def _base(index: int, word: Word, words: Sequence[Word], by_right: dict[int, list[int]]) -> int | None:
     """Return which word this one is raised or lowered beside."""
     best: tuple[float, int] | None = None
-    column = round(word.left / 4)
+    left, size, baseline = word.left, word.size, word.baseline
+    column = round(left / 4)
     for key in (column - 1, column, column + 1):
         for place in by_right.get(key, ()):
             other = words[place]
-            if place == index or not -0.15 * other.size <= word.left - other.right <= 0.35 * other.size:
+            large = other.size
+            # The sizes first: nearly all neighbours are of one.
+            if size > _SMALLER * large or size * _SMALLER_MAX < large or place == index:
                 continue
-            shift = abs(other.baseline - word.baseline) / max(other.size, 0.1)
-            if other.size / _SMALLER_MAX <= word.size <= _SMALLER * other.size and _SHIFT_MIN <= shift <= _SHIFT_MAX:
+            shift = abs(other.baseline - baseline) / large
+            if _SHIFT_MIN <= shift <= _SHIFT_MAX and -0.15 * large <= left - other.right <= 0.35 * large:
                 best = min(best or (shift, place), (shift, place))
     return best[1] if best else None
 

@@ -20,6 +20,7 @@ _EDGE_SHARE = 0.17
 """How far from the edge, in heights of the page, a running line may stand."""
 _PAGES_MIN = 3
 _SHARE_MIN = 0.5
+_SIDE_SHARE_MIN = 0.7
 _LOST_MAX = 0.5
 _APART = 1.25
 _APART_SHARE = 0.6
@@ -73,18 +74,27 @@ def running_lines(pages: Sequence[Sequence[Line]], heights: Sequence[float], hea
             form = _form(edge.line)
             if form.text or form.bare:
                 groups[form.text, edge.place].append((edge, form))
-    needed = max(_PAGES_MIN, _SHARE_MIN * sum(1 for lines in pages if lines))
+    written = [index for index, lines in enumerate(pages) if lines]
     chosen: dict[int, list[Line]] = defaultdict(list)
     texts: dict[str, None] = {}
     for (text, place), members in groups.items():
         near = [*members, *groups.get((text, place + 1), ()), *groups.get((text, place - 1), ())]
         apart = members[0][1].bare or sum(edge.apart for edge, _ in near) >= _APART_SHARE * len(near)
-        if apart and len({edge.page for edge, _ in near}) >= needed and _counts(near):
+        if apart and _are_most({edge.page for edge, _ in near}, written) and _counts(near):
             for edge, _ in members:
                 if edge.line.size < heading_size:
                     chosen[edge.page].append(edge.line)
                     texts.setdefault(text or "#")
     return Running(frozenset(_bounded(chosen, pages)), tuple(texts))
+
+
+def _are_most(found: set[int], written: Sequence[int]) -> bool:
+    """Tell whether these are most of the pages, or most of the left or of the right ones."""
+    if len(found) < _PAGES_MIN:
+        return False
+    alike = [index for index in written if index % 2 == min(found) % 2]
+    one_sided = all(index % 2 == min(found) % 2 for index in found)
+    return len(found) >= _SHARE_MIN * len(written) or (one_sided and len(found) >= _SIDE_SHARE_MIN * len(alike))
 
 
 def _bounded(chosen: dict[int, list[Line]], pages: Sequence[Sequence[Line]]) -> list[tuple[int, int]]:

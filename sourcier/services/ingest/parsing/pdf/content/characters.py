@@ -16,7 +16,7 @@ import pypdfium2.raw as pdfium
 from sourcier.services.ingest.parsing.pdf.content import native
 from sourcier.services.ingest.parsing.pdf.content.drawing import Drawing, read_drawing
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page, Word
-from sourcier.services.ingest.parsing.pdf.content.frame import Frame, frame_of
+from sourcier.services.ingest.parsing.pdf.content.frame import Frame, bounded, frame_of
 from sourcier.services.ingest.parsing.pdf.content.visibility import Appearance, is_seen
 from sourcier.services.ingest.parsing.pdf.content.widgets import add_annotations
 
@@ -27,6 +27,7 @@ _FONT_NAME_BYTES_MAX = 128
 _STRIDE = 16
 """Characters of one object follow one another: between two of the same object all are."""
 _UPRIGHT = math.radians(6)
+_NEXT_LETTER = 0.25
 _SIZE_MIN = 2.0
 _LETTER_SHARE = 0.7
 _TOKEN = re.compile("[^ \t\r\n]+")
@@ -58,6 +59,14 @@ class _TextPage:
     handle: int
     text: str
     fonts: dict[int, bool] = field(default_factory=dict)
+    box: Any = field(default_factory=lambda: (ctypes.c_float * 4)())
+    """Where boxes of characters are written to."""
+    colour: tuple[ctypes.c_uint, ...] = field(default_factory=lambda: tuple(ctypes.c_uint() for _ in range(4)))
+    box_at: int = 0
+
+    def __post_init__(self) -> None:
+        """Remember where the box is."""
+        self.box_at = ctypes.addressof(self.box)
 
 
 def read_page(page: pypdfium2.PdfPage, number: int, *, form: Any = None) -> Page:
@@ -85,17 +94,34 @@ def _assemble(number: int, loaded: _TextPage, runs: list[_Run], frame: Frame, dr
         words = list(_words(loaded, run, frame))
         if not words:
             continue
-        box = Box(words[0].left, words[0].top, words[-1].right, words[0].bottom)
+        box = Box(min(w.left for w in words), words[0].top, max(w.right for w in words), words[0].bottom)
         upright = _deviation(run.angle, frame.turns) <= _UPRIGHT
         if not is_seen(_appearance(loaded, run, drawing), box if upright else None, frame, drawing):
             found.hidden += len(words)
         elif upright:
+            if found.words and _goes_on(found.words[-1], words[0]):
+                words[0] = _whole(found.words.pop(), words[0])
             found.words.extend(words)
         else:
             asides.setdefault((round(math.degrees(run.angle)), round(run.size)), []).extend(w.text for w in words)
     found.asides = [" ".join(texts) for texts in asides.values()]
     found.unmapped = sum(map(_is_unmapped, loaded.text)) if not loaded.text.isascii() else 0
     return found
+
+
+def _goes_on(word: Word, following: Word) -> bool:
+    """Tell whether a word is the rest of the one before it: some writers draw each letter by itself."""
+    return (
+        word.end == following.first
+        and word.bold == following.bold
+        and abs(word.size - following.size) < 0.05 * word.size
+        and abs(word.baseline - following.baseline) < 0.02 * word.size
+        and abs(following.left - word.right) < _NEXT_LETTER * word.size
+    )
+
+
+def _whole(word: Word, rest: Word) -> Word:
+    return word._replace(text=word.text + rest.text, right=rest.right, end=rest.end)
 
 
 def _is_unmapped(character: str) -> bool:
@@ -211,15 +237,14 @@ def _words(loaded: _TextPage, run: _Run, frame: Frame) -> Iterator[Word]:
 
 
 def _ends(loaded: _TextPage, first: int, last: int, frame: Frame) -> tuple[float, float]:
-    box = (ctypes.c_float * 4)()
-    at = ctypes.addressof(box)
     if frame.turns == 0:
         # The loose box is the font's, not the glyph's: it begins where the pen was and ends where it went.
+        box, at = loaded.box, loaded.box_at
         native.character_box(loaded.handle, first, at)
         head = box[0]
         if last != first:
             native.character_box(loaded.handle, last, at)
-        return frame.point(head, 0.0)[0], frame.point(max(box[2], box[0]), 0.0)[0]
+        return bounded(head) - frame.left, bounded(max(box[2], box[0])) - frame.left
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     places: list[float] = []
     for index in (first, last):
@@ -235,7 +260,7 @@ def _baseline(loaded: _TextPage, index: int, frame: Frame) -> float:
 
 
 def _appearance(loaded: _TextPage, run: _Run, drawing: Drawing) -> Appearance:
-    red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
+    red, green, blue, alpha = loaded.colour
     known = pdfium.FPDFText_GetFillColor(loaded.raw, run.start, red, green, blue, alpha)
     mode = pdfium.FPDFTextObj_GetTextRenderMode(ctypes.cast(run.drawn_by, pdfium.FPDF_PAGEOBJECT))
     return Appearance(

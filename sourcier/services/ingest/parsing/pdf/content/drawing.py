@@ -140,8 +140,9 @@ def _read_path(path: Any, matrix: Matrix, order: int, frame: Frame, drawing: Dra
     for points, straight in _outlines(path, count, whole, frame):
         if stroked.value:
             _add_strokes(points, drawing)
-        if colour is not None and straight:
-            _add_fill(points, order, colour, path, drawing)
+            _add_broad_stroke(points, order, path, drawing)
+        if colour is not None:
+            _add_fill(points, order, colour, path, drawing, straight=straight)
 
 
 def _outlines(
@@ -181,6 +182,19 @@ def _add_strokes(points: Sequence[tuple[float, float] | None], drawing: Drawing)
             _add_rule(begin, end, drawing)
 
 
+def _add_broad_stroke(points: Sequence[tuple[float, float] | None], order: int, path: Any, drawing: Drawing) -> None:
+    """A single broad line is a ground for text, as a filled box is."""
+    if len(points) != 2 or points[0] is None or points[1] is None or len(drawing.painted) >= _BOXES_MAX:
+        return
+    width = ctypes.c_float()
+    pdfium.FPDFPageObj_GetStrokeWidth(path, ctypes.byref(width))
+    red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
+    if width.value > _THIN and pdfium.FPDFPageObj_GetStrokeColor(path, red, green, blue, alpha):
+        (x0, y0), (x1, y1), half = points[0], points[1], width.value / 2
+        box = Box(min(x0, x1) - half, min(y0, y1) - half, max(x0, x1) + half, max(y0, y1) + half)
+        drawing.painted.append(Painted(order, box, (red.value, green.value, blue.value), opaque=False))
+
+
 def _add_rule(begin: tuple[float, float], end: tuple[float, float], drawing: Drawing) -> None:
     width, height = abs(begin[0] - end[0]), abs(begin[1] - end[1])
     if height <= _SLANT_MAX and width >= _RULE_LENGTH_MIN:
@@ -195,16 +209,20 @@ def _add_fill(
     colour: tuple[int, int, int, int],
     path: Any,
     drawing: Drawing,
+    *,
+    straight: bool,
 ) -> None:
     corners = [point for point in points if point is not None]
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
     box = Box(min(xs), min(ys), max(xs), max(ys))
-    if box.height <= _THIN and box.width >= _RULE_LENGTH_MIN:
+    if straight and box.height <= _THIN and box.width >= _RULE_LENGTH_MIN:
         drawing.horizontal.append(Rule((box.top + box.bottom) / 2, box.left, box.right))
-    elif box.width <= _THIN and box.height >= _RULE_LENGTH_MIN:
+    elif straight and box.width <= _THIN and box.height >= _RULE_LENGTH_MIN:
         drawing.vertical.append(Rule((box.left + box.right) / 2, box.top, box.bottom))
-    elif len(corners) <= 6 and _square(corners) and len(drawing.painted) < _BOXES_MAX and colour[3]:
-        opaque = colour[3] == 255 and not pdfium.FPDFPageObj_HasTransparency(path)
+    elif len(drawing.painted) < _BOXES_MAX and colour[3]:
+        # Of other shapes only the box around them is known: text on them may be seen, what they cover is not certain.
+        sharp = straight and len(corners) <= 6 and _square(corners)
+        opaque = sharp and colour[3] == 255 and not pdfium.FPDFPageObj_HasTransparency(path)
         drawing.painted.append(Painted(order, box, colour[:3], opaque))
 
 

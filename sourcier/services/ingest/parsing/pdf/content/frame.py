@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from dataclasses import dataclass
 
 import pypdfium2
@@ -36,7 +35,7 @@ class Frame:
 
     def point(self, x: float, y: float) -> tuple[float, float]:
         """Return a point as it is read; what no page can hold is put at its edge."""
-        x, y = _finite(x), _finite(y)
+        x, y = bounded(x), bounded(y)
         if self.turns == 0:
             return x - self.left, self.top - y
         if self.turns == 1:
@@ -56,9 +55,10 @@ def frame_of(page: pypdfium2.PdfPage, *, turns: int) -> Frame:
     box = pdfium.FS_RECTF()
     if not pdfium.FPDF_GetPageBoundingBox(page.raw, ctypes.byref(box)):
         return Frame(0.0, 0.0, page.get_width(), page.get_height(), turns)
-    sides = sorted((_finite(box.left), _finite(box.right))), sorted((_finite(box.bottom), _finite(box.top)))
+    sides = sorted((bounded(box.left), bounded(box.right))), sorted((bounded(box.bottom), bounded(box.top)))
     return Frame(sides[0][0], sides[1][0], sides[0][1], sides[1][1], turns)
 
 
-def _finite(value: float) -> float:
-    return min(max(value, -_COORDINATE_MAX), _COORDINATE_MAX) if math.isfinite(value) else _COORDINATE_MAX
+def bounded(value: float) -> float:
+    """Return a coordinate that a page can hold."""
+    return value if -_COORDINATE_MAX < value < _COORDINATE_MAX else _COORDINATE_MAX  # not a number is none either
