@@ -9,7 +9,7 @@ from sourcier.services.chassis.cleaning import clean_line
 _LEFT_BY_PROGRAMS = re.compile(
     r"(microsoft (word|powerpoint|excel) - .*|untitled.*|sans titre.*|(power\s?point )?pr[ée]sentation( powerpoint)?|"
     r"document\d*|word document|title|titre|slide \d+|diapositive \d+|classeur\d*|book\d*|blank|none|null|"
-    r".*\.(docx?|pptx?|xlsx?|pdf|tex|dvi|indd|qxd|html?|odt|rtf|txt))",
+    r"\(?(anonymous|unspecified|untitled)\)?|.*\.(docx?|pptx?|xlsx?|pdf|tex|dvi|indd|qxd|html?|odt|rtf|txt))",
     re.IGNORECASE,
 )
 

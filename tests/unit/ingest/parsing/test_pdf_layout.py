@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from sourcier.services.ingest.parsing.pdf.content.elements import Word
 from sourcier.services.ingest.parsing.pdf.layout import Layout, paragraphs
-from sourcier.services.ingest.parsing.pdf.lines import Line
+from sourcier.services.ingest.parsing.pdf.lines import Line, Segment
 
 
-def line(text: str, bottom: float, *, height: float = 12.0, right: float = 500.0, bold: bool = False) -> Line:
-    return Line(text, 1, 60.0, right, bottom, bottom, height, bold)
+def line(text: str, baseline: float, *, size: float = 11.0, right: float = 500.0, bold: bool = False) -> Line:
+    return Line((Segment.of([Word(text, 60.0, right, baseline, size, bold)]),))
 
 
 def test_larger_and_bold_lines_are_headings_and_full_lines_flow() -> None:
     lines = [
-        line("Charte du télétravail", 780, height=20),
-        line("Principe", 750, height=12, right=120, bold=True),
-        line("Le télétravail est ouvert à tous les salariés qui en font", 730),
-        line("la demande par écrit.", 716, right=200),
-        line("Paris 12 €", 680, right=150),
-        line("Lyon 10 €", 666, right=150),
-        line("Le plafond annuel est fixé par la direction générale.", 652),
+        line("Charte du télétravail", 60, size=20),
+        line("Principe", 90, size=11, right=120, bold=True),
+        line("Le télétravail est ouvert à tous les salariés qui en font", 110),
+        line("la demande par écrit.", 124, right=200),
+        line("Paris 12 €", 160, right=150),
+        line("Lyon 10 €", 174, right=150),
+        line("Le plafond annuel est fixé par la direction générale.", 188),
     ]
-    found = list(paragraphs(lines, Layout.of(lines * 5)))
+    found = list(paragraphs(lines, Layout.of(lines * 5), 1))
     assert [(part.level, part.text) for part in found] == [
         (1, "Charte du télétravail"),
         (2, "Principe"),
@@ -30,5 +31,5 @@ def test_larger_and_bold_lines_are_headings_and_full_lines_flow() -> None:
 
 
 def test_a_bullet_begins_a_list_item() -> None:
-    lines = [line("Il faut :", 700, right=120), line("• un badge", 686, right=140), line("• une clé", 672, right=140)]
-    assert [part.listed for part in paragraphs(lines, Layout.of(lines))] == [False, True, True]
+    lines = [line("Il faut :", 100, right=120), line("• un badge", 114, right=140), line("• une clé", 128, right=140)]
+    assert [part.listed for part in paragraphs(lines, Layout.of(lines), 1)] == [False, True, True]

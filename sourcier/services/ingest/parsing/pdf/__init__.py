@@ -1,1 +1,1 @@
-"""PDF: characters, lines, layout."""
+"""PDF: from the words of its pages to lines, columns, tables and paragraphs."""

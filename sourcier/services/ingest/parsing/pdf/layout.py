@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from sourcier.services.ingest.parsing.pdf.content.elements import Box
 from sourcier.services.ingest.parsing.pdf.lines import Line
 
 _HEADING_CHARACTERS_MAX = 160
@@ -18,8 +19,9 @@ _BOLD_HEADING_CHARACTERS_MAX = 100
 _FULL_LINE_SHARE = 0.8
 """A line that reaches this share of its paragraph's width was broken by the margin, not by its writer."""
 _GAP_RATIO = 1.55
-_SAME_ROW_GAP = 0.3
-_BULLET = re.compile(r"(?:[•◦▪‣●○■□➢➤✓–—*-]|\(?[0-9]{1,2}[.)]|\(?[a-z][.)])\s+\S")
+_LINE_HEIGHT = 1.12
+"""Height of a line of text, in sizes of its font."""
+_BULLET = re.compile(r"(?:[•◦▪‣●○■□☐☒➢➤✓–—*-]|\(?[0-9]{1,2}[.)]|\(?[a-z][.)])\s+\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,18 @@ class Paragraph:
     page: int
     level: int
     listed: bool
+    box: Box
+    size: float = 0.0
+    closed: bool = True
+    """It ends before the margin, or with a sentence: what comes next is not part of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The document's body size in points, and the sizes above it, largest first."""
 
-    body_height: float
-    heading_heights: tuple[float, ...]
+    body_size: float
+    heading_sizes: tuple[float, ...]
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> Self:
@@ -45,67 +51,86 @@ class Layout:
         characters: Counter[float] = Counter()
         bold: set[float] = set()
         for line in lines:
-            characters[_rounded(line.height)] += len(line.text)
-            bold.update({_rounded(line.height)} if line.bold else ())
+            for segment in line.segments:
+                size = _rounded(segment.size)
+                characters[size] += len(segment.text)
+                bold.update({size} if segment.bold else ())
         if not characters:
             return cls(0.0, ())
-        body = max(characters, key=lambda height: (characters[height], -height))
-        larger = sorted((height for height in characters if height > body * _ratio(height in bold)), reverse=True)
+        body = max(characters, key=lambda size: (characters[size], -size))
+        larger = sorted((size for size in characters if size > body * _ratio(size in bold)), reverse=True)
         # A document set in large type throughout has no heading that is most of its text.
         total = sum(characters.values())
-        headings = tuple(height for height in larger if characters[height] < total * 0.25)
+        headings = tuple(size for size in larger if characters[size] < total * 0.25)
         return cls(body, headings[:_HEADING_LEVELS_MAX])
+
+    @property
+    def least_heading_size(self) -> float:
+        """A larger line is a heading."""
+        return self.body_size * _HEADING_RATIO
 
     def level(self, line: Line) -> int:
         """Return a heading's depth by its size, 0 for other lines."""
-        if len(line.text) > _HEADING_CHARACTERS_MAX or not _starts_like_heading(line.text):
+        text = line.text
+        if (
+            len(line.segments) > 2
+            or len(text) > _HEADING_CHARACTERS_MAX
+            or line.foreign
+            or not _starts_like_heading(text)
+        ):
             return 0
-        if line.height <= self.body_height * _ratio(line.bold) or not self.heading_heights:
+        if line.size <= self.body_size * _ratio(line.bold) or not self.heading_sizes:
             return 0
         return next(
-            (depth for depth, height in enumerate(self.heading_heights, 1) if _rounded(line.height) >= height),
-            len(self.heading_heights),
+            (depth for depth, size in enumerate(self.heading_sizes, 1) if _rounded(line.size) >= size),
+            len(self.heading_sizes),
         )
 
 
-def paragraphs(lines: Sequence[Line], layout: Layout) -> Iterator[Paragraph]:
-    """Yield the page's headings and paragraphs in order."""
+def paragraphs(lines: Sequence[Line], layout: Layout, page: int) -> Iterator[Paragraph]:
+    """Yield the headings and paragraphs of one column in order."""
     group: list[Line] = []
     for line in lines:
         if group and _breaks(group, line, layout):
-            yield _paragraph(group, layout)
+            yield _paragraph(group, layout, page)
             group = []
         group.append(line)
     if group:
-        yield _paragraph(group, layout)
+        yield _paragraph(group, layout, page)
 
 
 def _breaks(group: Sequence[Line], line: Line, layout: Layout) -> bool:
     previous = group[-1]
-    if layout.level(previous) != layout.level(line) or _bullet(line):
+    if layout.level(previous) != layout.level(line) or _bullet(line) or previous.foreign != line.foreign:
         return True
     if layout.level(line):
         return len(group) >= 3 or _gap(previous, line) > 2 * _GAP_RATIO
+    if abs(previous.size - line.size) > 0.12 * max(previous.size, line.size) and _ends_sentence(previous):
+        return True
+    if line.text.startswith("[note "):
+        return True
     if previous.bold != line.bold and (_short_bold(group) or (line.bold and _ends_sentence(previous))):
         return True
-    if line.bottom > previous.last_bottom + previous.height:  # a new column
-        return _ends_sentence(previous)
-    return _gap(previous, line) > _GAP_RATIO
+    return _gap(previous, line) > _GAP_RATIO or _gap(previous, line) < -0.5
 
 
 def _gap(previous: Line, line: Line) -> float:
     """Return the distance of two baselines in line heights."""
-    height = max(previous.height, line.height, 1.0)
-    return abs(previous.last_bottom - line.bottom) / height
+    return (line.baseline - previous.baseline) / (_LINE_HEIGHT * max(previous.size, line.size, 1.0))
 
 
-def _paragraph(group: Sequence[Line], layout: Layout) -> Paragraph:
-    first = group[0]
+def _paragraph(group: Sequence[Line], layout: Layout, page: int) -> Paragraph:
+    first, last = group[0], group[-1]
     level = layout.level(first)
-    if not level and _short_bold(group) and not _bullet(first) and not _ends_sentence(group[-1]):
-        level = len(layout.heading_heights) + 1
-    text = " ".join(line.text for line in group) if level else _reflow(group)
-    return Paragraph(text, first.page, level, listed=not level and _bullet(first))
+    if not level and _short_bold(group) and not _bullet(first) and not _ends_sentence(last):
+        level = len(layout.heading_sizes) + 1
+    text = " ".join(_said(line) for line in group) if level else _reflow(group)
+    left, right = min(line.left for line in group), max(line.right for line in group)
+    full = len(group) > 1 and (last.right - left) >= _FULL_LINE_SHARE * max(right - left, 1.0)
+    closed = bool(level) or not (full or text.endswith(("-", "\u2010"))) or text.endswith((".", "!", "?", ":", "…"))
+    return Paragraph(
+        text, page, level, not level and _bullet(first), Box(left, first.top, right, last.bottom), first.size, closed
+    )
 
 
 def _reflow(group: Sequence[Line]) -> str:
@@ -114,14 +139,19 @@ def _reflow(group: Sequence[Line]) -> str:
     width = max(right - left, 1.0)
     text = ""
     for line, following in zip(group, [*group[1:], None], strict=True):
-        text += line.text
+        text += _said(line)
         if following is None:
             break
         full = (line.right - left) / width >= _FULL_LINE_SHARE
         hyphen = line.text.endswith(("-", "\u2010")) and following.text[:1].islower()
-        same_row = _gap(line, following) < _SAME_ROW_GAP and following.left >= line.right
-        text += "\n" if hyphen or not (full or same_row) else " "
+        parted = len(line.segments) > 1 and len(following.segments) > 1
+        text += "\n" if hyphen or parted or not full else " "
     return text
+
+
+def _said(line: Line) -> str:
+    """Return a line's text: a label and its value of one line are one line."""
+    return " ".join(segment.text for segment in line.segments)
 
 
 def _starts_like_heading(text: str) -> bool:
@@ -131,7 +161,7 @@ def _starts_like_heading(text: str) -> bool:
 
 def _short_bold(group: Sequence[Line]) -> bool:
     return (
-        all(line.bold for line in group)
+        all(line.bold and len(line.segments) == 1 for line in group)
         and sum(len(line.text) for line in group) <= _BOLD_HEADING_CHARACTERS_MAX
         and _starts_like_heading(group[0].text)
     )
@@ -149,5 +179,5 @@ def _ratio(bold: bool) -> float:
     return _BOLD_HEADING_RATIO if bold else _HEADING_RATIO
 
 
-def _rounded(height: float) -> float:
-    return round(height * 2) / 2
+def _rounded(size: float) -> float:
+    return round(size * 2) / 2

@@ -1,105 +1,199 @@
-"""The lines of a PDF page with their place and size, as PDFium finds them."""
+"""From words to lines, and to the segments of a line: what no wide gap parts."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-import pypdfium2
-import pypdfium2.raw as pdfium
+from sourcier.services.ingest.parsing.pdf.content.elements import Box, Word
+from sourcier.services.ingest.parsing.pdf.marks import join_spaced_letters
 
-_BOLD_WEIGHT = 600
-_FORCE_BOLD_FLAG = 1 << 18
-_BOLD_NAMES = (b"bold", b"black", b"heavy", b"demi")
-_FONT_NAME_BYTES_MAX = 128
-_LINE_ENDS = (10, 13)
+_SAME_LINE = 0.3
+_WIDE_GAP = 1.0
+"""In sizes of the font: a wider gap may be one between columns."""
+_SPACE = 0.12
+_SPACE_WITHIN_CONTENT = 0.25
+_CLOSES = ".,;:!?)]}»…%"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Words of one line that no wide gap parts."""
+
+    words: tuple[Word, ...]
+    text: str
+    left: float
+    right: float
+    baseline: float
+    size: float
+    bold: bool
+
+    @classmethod
+    def of(cls, words: Sequence[Word]) -> Segment:
+        """Measure words that are in their order."""
+        if any(_is_leftward(word.text) for word in words):
+            words = sorted(words, key=lambda word: -word.right)
+        longest = max(words, key=lambda word: len(word.text))
+        text = joined(words)
+        bold = sum(len(word.text) for word in words if word.bold)
+        return cls(
+            tuple(words),
+            text,
+            min(word.left for word in words),
+            max(word.right for word in words),
+            longest.baseline,
+            longest.size,
+            2 * bold + len(words) > len(text) and words[0].bold,
+        )
+
+    @property
+    def top(self) -> float:
+        """Upper edge."""
+        return self.baseline - 0.75 * self.size
+
+    @property
+    def bottom(self) -> float:
+        """Lower edge."""
+        return self.baseline + 0.22 * self.size
+
+    @property
+    def box(self) -> Box:
+        """Its rectangle."""
+        return Box(self.left, self.top, self.right, self.bottom)
+
+    @property
+    def foreign(self) -> bool:
+        """It was added to the page by an annotation."""
+        return all(word.foreign for word in self.words)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text; lengths in points, from the page's lower left corner."""
+    """What stands at one height, from left to right."""
 
-    text: str
-    page: int
-    left: float
-    right: float
-    bottom: float
-    last_bottom: float
-    """Bottom of the last character: lower than `bottom` where PDFium joined lines at a hyphen."""
-    height: float
-    bold: bool
+    segments: tuple[Segment, ...]
 
+    @property
+    def baseline(self) -> float:
+        """Of its longest segment."""
+        return max(self.segments, key=lambda segment: len(segment.text)).baseline
 
-def read_lines(page: pypdfium2.PdfPage, number: int) -> list[Line]:
-    """Return the page's lines in the order of its content."""
-    text_page = page.get_textpage()
-    try:
-        return [
-            line
-            for start, end, text in _line_spans(text_page.raw)
-            if (line := _measure(text_page.raw, number, start, end, text)) is not None
-        ]
-    finally:
-        text_page.close()
+    @property
+    def size(self) -> float:
+        """Of its longest segment."""
+        return max(self.segments, key=lambda segment: len(segment.text)).size
 
+    @property
+    def top(self) -> float:
+        """Upper edge."""
+        return min(segment.top for segment in self.segments)
 
-def _line_spans(text_page: pdfium.FPDF_TEXTPAGE) -> Iterator[tuple[int, int, str]]:
-    """Yield first and last character index and text of each line.
+    @property
+    def bottom(self) -> float:
+        """Lower edge."""
+        return max(segment.bottom for segment in self.segments)
 
-    Character by character: PDFium's own `GetText` skips characters without a mapping, so its offsets do not match the
-    indices that the boxes are asked for by.
-    """
-    characters: list[str] = []
-    start = 0
-    count = pdfium.FPDFText_CountChars(text_page)
-    for index in range(count):
-        code = pdfium.FPDFText_GetUnicode(text_page, index)
-        if code in _LINE_ENDS:
-            if characters:
-                yield start, index, "".join(characters)
-            characters, start = [], index + 1
-        elif code <= 0x10FFFF:
-            characters.append(chr(code))
-    if characters:
-        yield start, count, "".join(characters)
+    @property
+    def left(self) -> float:
+        """Where it begins."""
+        return self.segments[0].left
 
+    @property
+    def right(self) -> float:
+        """Where it ends."""
+        return self.segments[-1].right
 
-def _measure(text_page: pdfium.FPDF_TEXTPAGE, number: int, start: int, end: int, text: str) -> Line | None:
-    if not text.strip():
-        return None
-    # A line has as many indices as characters, but for the few without a mapping: good enough to find both ends.
-    first = start + len(text) - len(text.lstrip())
-    last = max(first, min(end, start + len(text.rstrip())) - 1)
-    head, tail = _box(text_page, first), _box(text_page, last)
-    bold = _is_bold(text_page, first) and _is_bold(text_page, last)
-    height = max(head.top - head.bottom, 0.0)
-    return Line(
-        text=text.strip(),
-        page=number,
-        left=min(head.left, tail.left),
-        right=max(tail.right, head.right),
-        bottom=head.bottom,
-        last_bottom=tail.bottom,
-        height=height,
-        bold=bold,
-    )
+    @property
+    def bold(self) -> bool:
+        """All of it is."""
+        return all(segment.bold for segment in self.segments)
+
+    @property
+    def text(self) -> str:
+        """All of it, gaps as two spaces."""
+        return "  ".join(segment.text for segment in self.segments)
+
+    @property
+    def foreign(self) -> bool:
+        """It was added to the page by annotations."""
+        return all(segment.foreign for segment in self.segments)
 
 
-def _is_bold(text_page: pdfium.FPDF_TEXTPAGE, index: int) -> bool:
-    # Few writers fill the weight in; most say it in the font's name or flags only.
-    name, flags = ctypes.create_string_buffer(_FONT_NAME_BYTES_MAX), ctypes.c_int()
-    pdfium.FPDFText_GetFontInfo(text_page, index, name, _FONT_NAME_BYTES_MAX, ctypes.byref(flags))
-    lowered = name.value.lower()
-    return (
-        bool(flags.value & _FORCE_BOLD_FLAG)
-        or any(mark in lowered for mark in _BOLD_NAMES)
-        or pdfium.FPDFText_GetFontWeight(text_page, index) >= _BOLD_WEIGHT
-    )
+def lines_of(words: Iterable[Word]) -> list[Line]:
+    """Return the lines from the top, each cut at its wide gaps."""
+    lines: list[Line] = []
+    row: list[Word] = []
+    for word in sorted(words, key=lambda word: (word.baseline, word.left)):
+        if row and word.baseline - row[0].baseline > _SAME_LINE * min(word.size, row[0].size):
+            lines.append(_line(row))
+            row = []
+        row.append(word)
+    if row:
+        lines.append(_line(row))
+    return lines
 
 
-def _box(text_page: pdfium.FPDF_TEXTPAGE, index: int) -> pdfium.FS_RECTF:
-    # The loose box is the font's, not the glyph's: an x and an l of one font are equally high.
-    box = pdfium.FS_RECTF()
-    pdfium.FPDFText_GetLooseCharBox(text_page, index, ctypes.byref(box))
-    return box
+def _is_leftward(text: str) -> bool:
+    """Tell whether a word is of a script that is written from right to left."""
+    return not text.isascii() and unicodedata.bidirectional(text[0]) in ("R", "AL")
+
+
+def lines_of_segments(segments: Iterable[Segment]) -> list[Line]:
+    """Group segments anew: those of another column may have pulled lines together."""
+    lines: list[Line] = []
+    row: list[Segment] = []
+    for segment in sorted(segments, key=lambda segment: (segment.baseline, segment.left)):
+        if row and segment.baseline - row[0].baseline > _SAME_LINE * min(segment.size, row[0].size):
+            lines.append(Line(tuple(sorted(row, key=lambda segment: segment.left))))
+            row = []
+        row.append(segment)
+    if row:
+        lines.append(Line(tuple(sorted(row, key=lambda segment: segment.left))))
+    return lines
+
+
+def joined(words: Sequence[Word]) -> str:
+    """Return the words' text with spaces where a reader sees some."""
+    text = words[0].text
+    for previous, word in pairwise(words):
+        text += (" " if spaced(previous, word) else "") + word.text
+    return text
+
+
+def spaced(previous: Word, word: Word) -> bool:
+    """Tell whether two neighbours on a line are parted by a space."""
+    if word.glued:
+        return False
+    if word.text.startswith("[note "):
+        return True
+    gap = max(word.left - previous.right, previous.left - word.right)
+    size = min(previous.size, word.size)
+    if previous.end == word.first and word.first > 0:
+        return gap > _SPACE_WITHIN_CONTENT * size
+    if previous.text.endswith("]") and word.text[0] in _CLOSES:
+        return False
+    if word.text[0] in ".," and gap < _SPACE_WITHIN_CONTENT * size:
+        return False
+    # PDFium saw a space there, or both come from different places of the content.
+    return (0 < previous.end == word.first - 1) or gap > _SPACE * size
+
+
+def segments_of(row: Sequence[Word]) -> list[Segment]:
+    """Cut words of one line, from left to right, at wide gaps."""
+    segments: list[Segment] = []
+    current: list[Word] = []
+    for word in join_spaced_letters(sorted(row, key=lambda word: word.left)):
+        if current and word.left - max(current[-1].right, current[0].left) > _WIDE_GAP * max(
+            current[-1].size, word.size
+        ):
+            segments.append(Segment.of(current))
+            current = []
+        current.append(word)
+    segments.append(Segment.of(current))
+    return segments
+
+
+def _line(row: Sequence[Word]) -> Line:
+    return Line(tuple(segments_of(row)))

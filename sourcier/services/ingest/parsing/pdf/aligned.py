@@ -1,0 +1,235 @@
+"""Tables that only alignment shows: lines whose segments stand in the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+
+from sourcier.services.ingest.parsing.pdf.content.elements import Box
+from sourcier.services.ingest.parsing.pdf.lines import Line, Segment
+from sourcier.services.ingest.parsing.pdf.tables import Table
+
+_ROWS_MIN = 2
+_GAP_MAX = 3.2
+"""Rows further apart, in sizes of the font, belong to different tables."""
+_BETWEEN_COLUMNS = 0.5
+_COLUMNS_MAX = 40
+_PROSE_WORDS = 11
+_CONTINUES = 0.87
+"""A line nearer to the one above than this share of the usual distance of rows goes on with its cells."""
+
+
+@dataclass(slots=True)
+class _Band:
+    """A column: from where to where its cells reach."""
+
+    left: float
+    right: float
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """Lines that stand in the same columns."""
+
+    lines: list[Line]
+    bands: list[_Band] = field(default_factory=list)
+
+
+def aligned_tables(lines: Sequence[Line], page: int) -> list[Table | Line]:
+    """Return the lines, those that form a table as one."""
+    found: list[Table | Line] = []
+    index = 0
+    while index < len(lines):
+        candidate = _grow(lines, index)
+        rows = _rows(candidate) if candidate else []
+        if candidate and _is_table(rows, candidate):
+            found.append(_table(rows, candidate, page))
+            index += len(candidate.lines)
+        else:
+            found.append(lines[index])
+            index += 1
+    return found
+
+
+def _grow(lines: Sequence[Line], start: int) -> _Candidate | None:
+    first = lines[start]
+    if len(first.segments) < 2 or not _tabular(first):
+        return None
+    candidate = _Candidate([first], [_Band(s.left, s.right) for s in first.segments])
+    for line in lines[start + 1 :]:
+        previous = candidate.lines[-1]
+        if line.top - previous.bottom > _GAP_MAX * max(line.size, previous.size) or not _tabular(line):
+            break
+        bands = _placed(line, candidate.bands)
+        if bands is None or (len(line.segments) == 1 and not _belongs(line, candidate, bands)):
+            break
+        candidate.lines.append(line)
+        candidate.bands = bands
+    while candidate.lines and len(candidate.lines[-1].segments) == 1 and _ends_apart(candidate):
+        candidate.lines.pop()
+    return candidate
+
+
+def _tabular(line: Line) -> bool:
+    return all(len(segment.words) <= _PROSE_WORDS for segment in line.segments)
+
+
+def _placed(line: Line, bands: Sequence[_Band]) -> list[_Band] | None:
+    """Return the columns widened by a line's segments, None where one would reach into a second column."""
+    widened = [_Band(band.left, band.right) for band in bands]
+    for segment in line.segments:
+        over = [band for band in widened if min(band.right, segment.right) - max(band.left, segment.left) > 0.5]
+        if len(over) > 1:
+            return None
+        if not over:
+            widened.append(_Band(segment.left, segment.right))
+            widened.sort(key=lambda band: band.left)
+        else:
+            over[0].left, over[0].right = min(over[0].left, segment.left), max(over[0].right, segment.right)
+    between = _BETWEEN_COLUMNS * line.size
+    apart = all(right.left - left.right >= between for left, right in pairwise(widened))
+    return widened if apart and len(widened) <= _COLUMNS_MAX else None
+
+
+def _belongs(line: Line, candidate: _Candidate, bands: Sequence[_Band]) -> bool:
+    """Tell whether a line with one segment is a row, or goes on with a cell: a paragraph below a table is neither."""
+    segment = line.segments[0]
+    if len(bands) > len(candidate.bands) and len(candidate.lines) > 1:
+        return False
+    alone = next(
+        (i for i, band in enumerate(bands) if band.left - 1 <= segment.left and segment.right <= band.right + 1), -1
+    )
+    previous = candidate.lines[-1]
+    if alone > 0:
+        return True
+    # In the first column: a label whose other cells are empty, or a heading or text below the table.
+    if segment.bold and not previous.bold:
+        return False
+    distance = line.baseline - previous.baseline
+    usual = _usual(candidate.lines)
+    return (
+        alone == 0
+        and distance <= 1.35 * usual
+        and abs(segment.left - candidate.bands[0].left) <= 2 * line.size
+        and len(segment.words) <= 6
+        and segment.right <= _first_reach(candidate) + 6 * line.size
+    )
+
+
+def _first_reach(candidate: _Candidate) -> float:
+    return max(line.segments[0].right for line in candidate.lines)
+
+
+def _usual(lines: Sequence[Line]) -> float:
+    distances = [below.baseline - above.baseline for above, below in zip(lines[-12:], lines[-11:], strict=False)]
+    return median(distances) if distances else 1.6 * lines[0].size
+
+
+def _ends_apart(candidate: _Candidate) -> bool:
+    """Tell whether the last line, with one segment in the first column, stands further away than the rows do."""
+    lines, last = candidate.lines, candidate.lines[-1]
+    if len(lines) < 3 or last.segments[0].left > candidate.bands[0].right:
+        return False
+    return lines[-1].baseline - lines[-2].baseline > 1.2 * _usual(lines[:-1])
+
+
+def _rows(candidate: _Candidate) -> list[list[list[Segment]]]:
+    """Return rows of cells of segments; lines that go on with the row above are part of it."""
+    distances = [
+        below.baseline - above.baseline
+        for above, below in pairwise(candidate.lines)
+        if len(below.segments) > 1 and _column(below.segments[0], candidate.bands) == 0
+    ]
+    usual = median(distances) if distances else 0.0
+    rows: list[list[list[Segment]]] = []
+    previous: Line | None = None
+    for line in candidate.lines:
+        cells: list[list[Segment]] = [[] for _ in candidate.bands]
+        for segment in line.segments:
+            cells[_column(segment, candidate.bands)].append(segment)
+        goes_on = previous is not None and (
+            _continues(line, previous, cells, usual, candidate.bands)
+            or (len(rows) == 1 and _header_goes_on(line, previous, cells, rows[0]))
+        )
+        if goes_on:
+            for cell, more in zip(rows[-1], cells, strict=True):
+                cell.extend(more)
+        else:
+            rows.append(cells)
+        previous = line
+    return rows
+
+
+def _continues(
+    line: Line, previous: Line, cells: Sequence[Sequence[Segment]], usual: float, bands: Sequence[_Band]
+) -> bool:
+    distance = line.baseline - previous.baseline
+    if usual and distance < _CONTINUES * usual and distance <= 1.5 * line.size:
+        return len(line.segments) < len(bands) or not cells[0]
+    if cells[0] or len(line.segments) > 1 or distance > 1.5 * line.size:
+        return False
+    segment = line.segments[0]
+    band = bands[_column(segment, bands)]
+    above = next((s for s in previous.segments if _column(s, bands) == _column(segment, bands)), None)
+    return (
+        above is not None and segment.text[:1].islower() and above.right - above.left >= 0.7 * (band.right - band.left)
+    )
+
+
+def _header_goes_on(
+    line: Line, header: Line, cells: Sequence[Sequence[Segment]], above: Sequence[Sequence[Segment]]
+) -> bool:
+    """Tell whether a line is the second one of a header: it begins where words break, and says no figures."""
+    under = all(above[column] for column, cell in enumerate(cells) if cell)
+    breaks = [s.text[:1].islower() or s.text[:1] in "(/[" for cell in cells for s in cell]
+    near = line.baseline - header.baseline <= 1.6 * line.size
+    return near and under and all(breaks) and line.bold == header.bold and len(line.segments) < len(above)
+
+
+def _column(segment: Segment, bands: Sequence[_Band]) -> int:
+    return max(
+        range(len(bands)),
+        key=lambda i: min(bands[i].right, segment.right) - max(bands[i].left, segment.left),
+    )
+
+
+def _is_table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate) -> bool:
+    columns = len(candidate.bands)
+    full = [row for row in rows if sum(bool(cell) for cell in row) >= 2]
+    if columns < 3:
+        return len(rows) >= 3 and len(full) >= max(2, 0.5 * len(rows)) and _has_header(rows)
+    wide = [row for row in rows if sum(bool(cell) for cell in row) >= min(3, columns)]
+    return len(rows) >= _ROWS_MIN and len(full) >= max(2, 0.5 * len(rows)) and len(wide) >= 1
+
+
+def _has_header(rows: Sequence[Sequence[Sequence[Segment]]]) -> bool:
+    """Tell whether a table of two columns has a header: otherwise it is a list of labels and values."""
+    first, rest = rows[0], rows[1:]
+    if not all(first):
+        return False
+    values = [cell[0].text for row in rest for cell in row[1:2] if cell]
+    numbers = sum(any(map(str.isdigit, value)) for value in values)
+    header = [segment for cell in first for segment in cell]
+    bold = all(segment.bold for segment in header) and not all(s.bold for row in rest for cell in row[1:] for s in cell)
+    words_only = not any(character.isdigit() for segment in header for character in segment.text)
+    ends = [row[0][0].text.rstrip().endswith(":") for row in rows if row[0]]
+    if sum(ends) >= 0.5 * len(ends):
+        return False
+    return bold or (words_only and len(rest) >= 3 and numbers == len(values) == len(rest))
+
+
+def _table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate, page: int) -> Table:
+    lines = candidate.lines
+    box = Box(
+        min(line.left for line in lines),
+        min(line.top for line in lines),
+        max(line.right for line in lines),
+        max(line.bottom for line in lines),
+    )
+    edges = (*(band.left for band in candidate.bands), candidate.bands[-1].right)
+    texts = [
+        ["\n".join(s.text for s in sorted(cell, key=lambda s: (s.baseline, s.left))) for cell in row] for row in rows
+    ]
+    return Table(page, box, texts, edges)

@@ -1,0 +1,157 @@
+"""From the pages of a PDF to the blocks of a document, in reading order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from sourcier.services.ingest.documents import BlockKind
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.pdf.aligned import aligned_tables
+from sourcier.services.ingest.parsing.pdf.columns import regions_of
+from sourcier.services.ingest.parsing.pdf.content.elements import Page, Word
+from sourcier.services.ingest.parsing.pdf.layout import Layout, Paragraph, paragraphs
+from sourcier.services.ingest.parsing.pdf.lines import Line, lines_of
+from sourcier.services.ingest.parsing.pdf.marks import attach_drop_caps, attach_marks
+from sourcier.services.ingest.parsing.pdf.notes import place_notes
+from sourcier.services.ingest.parsing.pdf.ruled import ruled_tables
+from sourcier.services.ingest.parsing.pdf.running import running_lines
+from sourcier.services.ingest.parsing.pdf.tables import Table
+from sourcier.services.ingest.parsing.rejoining import join_hyphenation
+from sourcier.services.ingest.parsing.tables import render_table
+from sourcier.services.ingest.reading_warnings import WarningCode
+
+_WORDS = re.compile(r"\w+(?:-\w+)*")
+_EDGE_TOLERANCE = 8.0
+_HYPHENS = ("-", "\u2010")
+
+Part = Paragraph | Table
+
+
+def append_pages(pages: Sequence[Page], builder: DocumentBuilder) -> None:
+    """Lay the pages out and add their blocks."""
+    vocabulary = frozenset(word for page in pages for word in _vocabulary(page.words))
+    tables: list[list[Table]] = []
+    lines: list[list[Line]] = []
+    for page in pages:
+        words = attach_marks(attach_drop_caps(page.words, vocabulary))
+        drawn, rest = ruled_tables(page, words)
+        tables.append(drawn)
+        lines.append(lines_of(rest))
+    lines = _without_running(pages, lines, builder)
+    layout = Layout.of(line for page in lines for line in page)
+    laid = [_laid_out(*given, layout) for given in zip(pages, lines, tables, strict=True)]
+    _join_pages(laid)
+    said: set[str] = set()
+    for page, parts in zip(pages, laid, strict=True):
+        for part in parts:
+            _append(part, vocabulary, builder)
+        for text in (*page.asides, *page.remarks):
+            # A watermark is on every page.
+            if text not in said:
+                said.add(text)
+                builder.add(BlockKind.PARAGRAPH, text, page=page.number)
+
+
+def _without_running(pages: Sequence[Page], lines: list[list[Line]], builder: DocumentBuilder) -> list[list[Line]]:
+    headings = Layout.of(line for page in lines for line in page).least_heading_size
+    running = running_lines(lines, [page.height for page in pages], headings)
+    if not running.lines:
+        return lines
+    builder.warnings.add(
+        WarningCode.RUNNING_LINES,
+        count=len(running.lines),
+        places=[str(pages[index].number) for index in sorted({index for index, _ in running.lines})],
+        detail="; ".join(running.texts),
+    )
+    return [[line for line in page if (index, id(line)) not in running.lines] for index, page in enumerate(lines)]
+
+
+def _laid_out(page: Page, lines: Sequence[Line], drawn: Sequence[Table], layout: Layout) -> list[Part]:
+    """Return a page's parts in reading order: drawn tables stand between the lines above and below them."""
+    parts: list[Part] = []
+    rest = list(lines)
+    for table in sorted(drawn, key=lambda table: table.box.top):
+        above = [line for line in rest if line.baseline <= table.box.top + 2]
+        rest = [line for line in rest if line.baseline > table.box.top + 2]
+        parts.extend(_flow(above, layout, page.number))
+        parts.append(table)
+    parts.extend(_flow(rest, layout, page.number))
+    return place_notes(parts, body_size=layout.body_size)
+
+
+def _flow(lines: Sequence[Line], layout: Layout, number: int) -> Iterable[Part]:
+    for region in regions_of(lines):
+        group: list[Line] = []
+        for part in aligned_tables(region.lines, number):
+            if isinstance(part, Line):
+                group.append(part)
+                continue
+            yield from paragraphs(group, layout, number)
+            group = []
+            yield part
+        yield from paragraphs(group, layout, number)
+
+
+def _join_pages(pages: list[list[Part]]) -> None:
+    """Join what a page's end parts: a table's header with its rows, a broken word with its end."""
+    for above, below in pairwise([parts for parts in pages if parts]):
+        last, first = above[-1], below[0]
+        if isinstance(last, Table) and isinstance(first, Table):
+            if _same_columns(last, first):
+                _carry_header(last, first)
+        elif isinstance(last, Paragraph) and isinstance(first, Paragraph):
+            _move_broken_word(above, below)
+
+
+def _same_columns(one: Table, other: Table) -> bool:
+    return len(one.edges) == len(other.edges) and all(
+        abs(mine - theirs) <= _EDGE_TOLERANCE for mine, theirs in zip(one.edges, other.edges, strict=True)
+    )
+
+
+def _carry_header(above: Table, below: Table) -> None:
+    header = above.rows[0]
+    if below.rows and _alike(below.rows[0], header):
+        return
+    below.rows.insert(0, header)
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> bool:
+    return [" ".join(cell.split()) for cell in one] == [" ".join(cell.split()) for cell in other]
+
+
+def _move_broken_word(above: list[Part], below: list[Part]) -> None:
+    """Put the end of a word that the page broke behind its beginning."""
+    last, first = above[-1], below[0]
+    assert isinstance(last, Paragraph)
+    assert isinstance(first, Paragraph)
+    if last.level or first.level or not last.text.endswith(_HYPHENS) or not first.text[:1].islower():
+        return
+    if len(last.text) < 2 or not last.text[-2].isalpha():
+        return
+    head, _, tail = first.text.partition(" ")
+    if "\n" in head:
+        head, _, tail = first.text.partition("\n")
+    above[-1] = replace(last, text=f"{last.text}\n{head}")
+    if tail:
+        below[0] = replace(first, text=tail)
+    else:
+        del below[0]
+
+
+def _append(part: Part, vocabulary: frozenset[str], builder: DocumentBuilder) -> None:
+    if isinstance(part, Table):
+        rows = [[join_hyphenation(cell, vocabulary) for cell in row] for row in part.rows]
+        kind, text = render_table(rows)
+        builder.add(kind, text, page=part.page)
+        return
+    text = join_hyphenation(part.text, vocabulary)
+    kind = BlockKind.HEADING if part.level else BlockKind.LIST_ITEM if part.listed else BlockKind.PARAGRAPH
+    builder.add(kind, text, page=part.page, level=part.level or int(part.listed))
+
+
+def _vocabulary(words: Iterable[Word]) -> Iterable[str]:
+    return (found.lower() for word in words for found in _WORDS.findall(word.text) if len(found) > 3)

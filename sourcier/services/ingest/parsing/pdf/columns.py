@@ -1,0 +1,201 @@
+"""Reading order: columns of prose are found by the white between them and read one after the other.
+
+A white stripe through several lines parts two columns where both sides read as prose, or where their lines do not
+stand at the same heights. Otherwise it parts the columns of a table, or a label from its value, which are read across.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from sourcier.services.ingest.parsing.pdf.lines import Line, lines_of_segments
+
+_LINES_MIN = 3
+_GUTTER_EM = 0.9
+"""Least width of the white between columns, in sizes of the font."""
+_DEPTH_MAX = 12
+_ACTIVE_MAX = 24
+_FULL_SHARE = 0.62
+_PROSE_WORDS = 3.4
+_PARTED = 1.7
+"""Lines further apart, in usual distances, belong to different parts of the page."""
+_BULLET = re.compile(r"[•◦▪‣●○■□☐☒➢➤✓–—-]\s*\w")
+
+
+class _Gutter(NamedTuple):
+    """A white stripe between `left` and `right` through the lines `first` to `end`, the end not included."""
+
+    left: float
+    right: float
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Lines that are read from top to bottom, one whole line after the other."""
+
+    lines: tuple[Line, ...]
+
+
+def regions_of(lines: Sequence[Line], *, depth: int = 0) -> list[Region]:
+    """Return the parts of a page, or of a column, in reading order."""
+    if not lines:
+        return []
+    found = None if depth >= _DEPTH_MAX or len(lines) < _LINES_MIN else _best_gutter(lines)
+    if found is None:
+        return [Region(tuple(lines))]
+    middle = lines[found.first : found.end]
+    at = (found.left + found.right) / 2
+    left = _side(middle, at, left=True)
+    right = _side(middle, at, left=False)
+    return [
+        *regions_of(lines[: found.first], depth=depth + 1),
+        *regions_of(left, depth=depth + 1),
+        *regions_of(right, depth=depth + 1),
+        *regions_of(lines[found.end :], depth=depth + 1),
+    ]
+
+
+def _side(lines: Iterable[Line], at: float, *, left: bool) -> list[Line]:
+    """Return one side of a gutter; its lines are grouped anew, for the other side may have pulled them together."""
+    return lines_of_segments(s for line in lines for s in line.segments if (s.left + s.right < 2 * at) == left)
+
+
+def _best_gutter(lines: Sequence[Line]) -> _Gutter | None:
+    weighted: list[tuple[float, _Gutter]] = []
+    for gutter in {_trimmed(gutter, lines) for gutter in _gutters(lines)}:
+        if gutter is not None:
+            height = lines[gutter.end - 1].bottom - lines[gutter.first].top
+            # The longest stripe; of equal ones the widest.
+            weighted.append((height * (1 + min(gutter.right - gutter.left, 40.0) / 200), gutter))
+    weighted.sort(reverse=True)
+    return next((gutter for _, gutter in weighted if _parts_columns(gutter, lines)), None)
+
+
+def _gutters(lines: Sequence[Line]) -> Iterator[_Gutter]:
+    """Yield stripes that no line crosses, as long as they go."""
+    left, right = min(line.left for line in lines), max(line.right for line in lines)
+    active: list[_Gutter] = []
+    for index, line in enumerate(lines):
+        least = _GUTTER_EM * line.size
+        white = [gap for gap in _white(line, left, right) if gap[1] - gap[0] >= least]
+        kept: dict[tuple[int, int], _Gutter] = {}
+        for gutter in active:
+            narrowed = [
+                (max(gap[0], gutter.left), min(gap[1], gutter.right))
+                for gap in white
+                if min(gap[1], gutter.right) - max(gap[0], gutter.left) >= least
+            ]
+            if not narrowed or all(width[1] - width[0] < 0.5 * (gutter.right - gutter.left) for width in narrowed):
+                yield gutter._replace(end=index)
+            for start, end in narrowed:
+                key = round(start), round(end)
+                if key not in kept or kept[key].first > gutter.first:
+                    kept[key] = _Gutter(start, end, gutter.first, index + 1)
+        for start, end in white:
+            if start > left and end < right:
+                kept.setdefault((round(start), round(end)), _Gutter(start, end, index, index + 1))
+        active = sorted(kept.values(), key=lambda gutter: (gutter.first, gutter.left - gutter.right))[:_ACTIVE_MAX]
+    yield from active
+
+
+def _white(line: Line, left: float, right: float) -> Iterator[tuple[float, float]]:
+    at = left - 1000.0
+    for segment in line.segments:
+        if segment.left > at:
+            yield at, segment.left
+        at = max(at, segment.right)
+    yield at, right + 1000.0
+
+
+def _trimmed(gutter: _Gutter, lines: Sequence[Line]) -> _Gutter | None:
+    """Leave out lines at both ends that have text on one side only and stand apart."""
+    at = (gutter.left + gutter.right) / 2
+    both = [index for index in range(gutter.first, gutter.end) if lines[index].left < at < lines[index].right]
+    if len(both) < 2:
+        return _staggered(gutter, lines, at)
+    first, end = both[0], both[-1] + 1
+    usual = _usual_distance(lines[first:end])
+    while first > gutter.first and lines[first].baseline - lines[first - 1].baseline <= 1.25 * usual:
+        first -= 1
+    while end < gutter.end and lines[end].baseline - lines[end - 1].baseline <= _PARTED * usual:
+        end += 1
+    return gutter._replace(first=first, end=end) if end - first >= _LINES_MIN else None
+
+
+def _staggered(gutter: _Gutter, lines: Sequence[Line], at: float) -> _Gutter | None:
+    """Columns whose lines never share a height show no line on both sides: they alternate."""
+    sides = [lines[index].right < at for index in range(gutter.first, gutter.end)]
+    changes = sum(one != other for one, other in pairwise(sides))
+    return gutter if changes >= _LINES_MIN else None
+
+
+def _usual_distance(lines: Sequence[Line]) -> float:
+    distances = [below.baseline - line.baseline for line, below in pairwise(lines)]
+    # Lines of two columns that do not share heights are nearer to each other than those of one.
+    return max(median(distances), 1.15 * median(line.size for line in lines)) if distances else lines[0].size * 1.2
+
+
+def _parts_columns(gutter: _Gutter, lines: Sequence[Line]) -> bool:
+    at = (gutter.left + gutter.right) / 2
+    middle = lines[gutter.first : gutter.end]
+    left, right = _side(middle, at, left=True), _side(middle, at, left=False)
+    if len(left) < _LINES_MIN - 1 or len(right) < _LINES_MIN - 1 or len(left) + len(right) < 2 * _LINES_MIN - 1:
+        return False
+    if _is_list(left) and _is_list(right):
+        return True
+    prose = _is_prose(left), _is_prose(right)
+    if all(prose):
+        return True
+    return _share_heights(left, right) < 0.35 and (any(prose) or _is_long(left) or _is_long(right))
+
+
+def _is_long(lines: Sequence[Line]) -> bool:
+    return len(lines) >= 4 and sum(len(line.text.split()) for line in lines) >= _PROSE_WORDS * len(lines) * 0.75
+
+
+def _is_prose(lines: Sequence[Line]) -> bool:
+    """Tell whether most lines reach the margin, and hold several words."""
+    body = [segment for line in lines for segment in line.segments]
+    if len(body) < 2:
+        return False
+    left, right = min(s.left for s in body), max(s.right for s in body)
+    full = sum((line.right - left) >= _FULL_SHARE * (right - left) for line in lines)
+    words = sum(len(segment.words) for segment in body) / len(lines)
+    letters = sum(character.isalpha() for s in body for character in s.text)
+    digits = sum(character.isdigit() for s in body for character in s.text)
+    # A table inside a column is cut in its turn; the column is prose all the same.
+    return full >= 0.5 * len(lines) and words >= _PROSE_WORDS and letters > 3 * digits and _runs_on(lines)
+
+
+def _runs_on(lines: Sequence[Line]) -> bool:
+    """Tell whether sentences go on from line to line, which cells of a table do not."""
+    pairs = list(pairwise(lines))
+    going_on = sum(
+        below.text[:1].islower() or not above.text.endswith((".", "!", "?", ":", ";")) for above, below in pairs
+    )
+    lower = sum(below.text[:1].islower() for _, below in pairs)
+    return going_on >= 0.4 * len(pairs) and lower >= 0.2 * len(pairs)
+
+
+def _is_list(lines: Sequence[Line]) -> bool:
+    return sum(_BULLET.match(line.text) is not None for line in lines) >= max(2, 0.4 * len(lines))
+
+
+def _share_heights(left: Sequence[Line], right: Sequence[Line]) -> float:
+    """Return which share of the shorter side's lines have one of the other side at their height."""
+    heights = sorted(line.baseline for line in right)
+    tolerance = 0.15 * median(line.size for line in (*left, *right))
+    shared = 0
+    place = 0
+    for line in sorted(left, key=lambda line: line.baseline):
+        while place < len(heights) and heights[place] < line.baseline - tolerance:
+            place += 1
+        shared += place < len(heights) and abs(heights[place] - line.baseline) <= tolerance
+    return shared / max(min(len(left), len(right)), 1)

@@ -1,0 +1,156 @@
+"""Tables whose cells are drawn: ruling lines that cross make a grid, and each word belongs to the cell around it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page, Rule, Word
+from sourcier.services.ingest.parsing.pdf.tables import Table, cell_text
+
+_RULES_MAX = 1_500
+"""Of one direction on a page: a page with more of them is a drawing."""
+_TOUCH = 2.5
+_SIDES_MIN = 4.0
+"""Lines nearer to each other are one."""
+_CELLS_MAX = 20_000
+_CELL_CHARACTERS_MAX = 1_500
+"""A grid with longer cells lays out a page: it is read cell by cell, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    horizontal: tuple[Rule, ...]
+    vertical: tuple[Rule, ...]
+
+    @property
+    def box(self) -> Box:
+        return Box(self.xs[0], self.ys[0], self.xs[-1], self.ys[-1])
+
+
+def ruled_tables(page: Page, words: Sequence[Word]) -> tuple[list[Table], list[Word]]:
+    """Return the page's drawn tables and the words outside of them."""
+    tables: list[Table] = []
+    rest = list(words)
+    for grid in _grids(page):
+        inside = [word for word in rest if _within(word, grid.box)]
+        table = _table(page.number, grid, inside) if inside else None
+        if table is not None:
+            tables.append(table)
+            rest = [word for word in rest if not _within(word, grid.box)]
+    return tables, rest
+
+
+def _within(word: Word, box: Box) -> bool:
+    return box.holds((word.left + word.right) / 2, word.baseline - 0.3 * word.size)
+
+
+def _grids(page: Page) -> Iterator[_Grid]:
+    horizontal, vertical = page.horizontal, page.vertical
+    if not (1 < len(horizontal) <= _RULES_MAX and 0 < len(vertical) <= _RULES_MAX):
+        return
+    for across, down in sorted(_components(horizontal, vertical), key=lambda part: -len(part[0]) * len(part[1])):
+        ends = [end for rule in across for end in (rule.start, rule.end)]
+        sides = [end for rule in down for end in (rule.start, rule.end)]
+        xs = _clustered([rule.at for rule in down] + [min(ends), max(ends)])
+        ys = _clustered([rule.at for rule in across] + [min(sides), max(sides)])
+        cells = (len(xs) - 1) * (len(ys) - 1)
+        if len(xs) > 2 and len(ys) > 2 and cells <= _CELLS_MAX:
+            yield _Grid(tuple(xs), tuple(ys), tuple(sorted(across)), tuple(sorted(down)))
+
+
+def _components(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
+    """Yield lines that touch one another."""
+    parent = list(range(len(horizontal) + len(vertical)))
+
+    def root(index: int) -> int:
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
+
+    levels = sorted(range(len(horizontal)), key=lambda index: horizontal[index].at)
+    heights = [horizontal[index].at for index in levels]
+    for number, rule in enumerate(vertical, len(horizontal)):
+        low = bisect_left(heights, rule.start - _TOUCH)
+        for place in levels[low : bisect_right(heights, rule.end + _TOUCH)]:
+            across = horizontal[place]
+            if across.start - _TOUCH <= rule.at <= across.end + _TOUCH:
+                parent[root(place)] = root(number)
+    parts: dict[int, tuple[list[Rule], list[Rule]]] = defaultdict(lambda: ([], []))
+    for index, rule in enumerate((*horizontal, *vertical)):
+        parts[root(index)][index >= len(horizontal)].append(rule)
+    yield from (part for part in parts.values() if len(part[0]) >= 2 and part[1])
+
+
+def _clustered(values: Iterable[float]) -> list[float]:
+    clustered: list[float] = []
+    for value in sorted(values):
+        if not clustered or value - clustered[-1] > _SIDES_MIN:
+            clustered.append(value)
+    return clustered
+
+
+def _table(number: int, grid: _Grid, words: Sequence[Word]) -> Table | None:
+    columns, rows = len(grid.xs) - 1, len(grid.ys) - 1
+    owners = _merged(grid)
+    contents: dict[int, list[Word]] = defaultdict(list)
+    for word in words:
+        column = min(max(bisect_right(grid.xs, (word.left + word.right) / 2) - 1, 0), columns - 1)
+        row = min(max(bisect_right(grid.ys, word.baseline - 0.3 * word.size) - 1, 0), rows - 1)
+        contents[owners[row * columns + column]].append(word)
+    texts = {owner: cell_text(cell) for owner, cell in contents.items()}
+    if max(map(len, texts.values()), default=0) > _CELL_CHARACTERS_MAX:
+        return None
+    if len({owner // columns for owner in texts}) < 2 or len({owner % columns for owner in texts}) < 2:
+        return None
+    return Table(number, grid.box, _filled(texts, owners, rows, columns), grid.xs, ruled=True)
+
+
+def _filled(texts: dict[int, str], owners: Sequence[int], rows: int, columns: int) -> list[list[str]]:
+    """Return the cells' texts: one over several columns of the header or over several rows is said in each."""
+    table: list[list[str]] = []
+    for row in range(rows):
+        cells: list[str] = []
+        for column in range(columns):
+            owner = owners[row * columns + column]
+            own = owner == row * columns + column
+            spans_rows_only = owner % columns == column
+            repeated = spans_rows_only or row == 0 or owner // columns == 0
+            cells.append(texts.get(owner, "") if own or repeated else "")
+        table.append(cells)
+    return [row for row in table if any(row)]
+
+
+def _merged(grid: _Grid) -> list[int]:
+    """Return for each place of the grid the cell that it belongs to: that at the upper left of what no line parts."""
+    columns, rows = len(grid.xs) - 1, len(grid.ys) - 1
+    down, across = _by_place(grid.vertical, grid.xs), _by_place(grid.horizontal, grid.ys)
+    owners = list(range(rows * columns))
+    for row in range(rows):
+        middle = (grid.ys[row] + grid.ys[row + 1]) / 2
+        for column in range(columns):
+            place = row * columns + column
+            centre = (grid.xs[column] + grid.xs[column + 1]) / 2
+            if row and not _covers(across[row], centre):
+                owners[place] = owners[place - columns]
+            elif column and not _covers(down[column], middle):
+                owners[place] = owners[place - 1]
+    return owners
+
+
+def _by_place(rules: Sequence[Rule], places: Sequence[float]) -> list[list[Rule]]:
+    """Return the lines of each place of the grid, in their order."""
+    found: list[list[Rule]] = [[] for _ in places]
+    for rule in rules:
+        index = min(max(bisect_right(places, rule.at + 0.01) - 1, 0), len(places) - 1)
+        found[index].append(rule)
+    return [sorted(level, key=lambda rule: rule.start) for level in found]
+
+
+def _covers(level: Sequence[Rule], at: float) -> bool:
+    return any(rule.start - _TOUCH <= at <= rule.end + _TOUCH for rule in level)
