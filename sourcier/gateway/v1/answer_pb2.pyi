@@ -221,6 +221,12 @@ class _SupportEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Support.Value
     """The passage is about something else. Shown with `STRICTNESS_MARK` only."""
     SUPPORT_NOT_CONFIRMED: _Support.ValueType  # 9
     """The wording is the passage's, but the judge or the entailment model does not confirm the sentence."""
+    SUPPORT_CONTRADICTED: _Support.ValueType  # 10
+    """The wording is a clause's of the passage, which says it otherwise: denied, planned, proposed, on a condition. Shown
+    with `STRICTNESS_MARK` only.
+    """
+    SUPPORT_UNDECIDED: _Support.ValueType  # 11
+    """The sentence answers by yes or no, and no clause of the passages bears that out. Shown with `STRICTNESS_MARK` only."""
 
 class Support(_Support, metaclass=_SupportEnumTypeWrapper):
     """How a citation came about and how well the passage supports the sentence."""
@@ -247,6 +253,12 @@ SUPPORT_OFF_TOPIC: Support.ValueType  # 8
 """The passage is about something else. Shown with `STRICTNESS_MARK` only."""
 SUPPORT_NOT_CONFIRMED: Support.ValueType  # 9
 """The wording is the passage's, but the judge or the entailment model does not confirm the sentence."""
+SUPPORT_CONTRADICTED: Support.ValueType  # 10
+"""The wording is a clause's of the passage, which says it otherwise: denied, planned, proposed, on a condition. Shown
+with `STRICTNESS_MARK` only.
+"""
+SUPPORT_UNDECIDED: Support.ValueType  # 11
+"""The sentence answers by yes or no, and no clause of the passages bears that out. Shown with `STRICTNESS_MARK` only."""
 Global___Support: _TypeAlias = Support  # noqa: Y015
 
 class _AnswerOutcome:
@@ -1783,7 +1795,9 @@ class Withheld(_message.Message):
     sentence: _builtins.str
     """The sentence, without markers."""
     code: _builtins.str
-    """`FIGURE_ABSENT`: no passage holds its numbers, dates and codes. `OFF_TOPIC`: no passage is about it."""
+    """`FIGURE_ABSENT`: no passage holds its numbers, dates and codes. `OFF_TOPIC`: no passage is about it. `CONTRADICTED`:
+    a clause says it otherwise, and is quoted in its place. `UNDECIDED`: a yes or no that no clause bears out.
+    """
     reason: _builtins.str
     """Why, in the question's language."""
     @_builtins.property

@@ -16,8 +16,12 @@ class Finding(IntEnum):
     """The wording is the passage's, but the judge or the entailment model does not confirm it."""
     NEGATION_ADDED = 3
     NAME_ABSENT = 4
-    FIGURE_ABSENT = 5
-    OFF_TOPIC = 6
+    UNDECIDED = 5
+    """It answers a yes/no question by a word that no clause bears out."""
+    CONTRADICTED = 6
+    """The wording is a clause's, which says it otherwise: denied, planned, on a condition."""
+    FIGURE_ABSENT = 7
+    OFF_TOPIC = 8
 
     @property
     def shown(self) -> bool:

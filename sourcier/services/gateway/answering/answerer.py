@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from typing import Protocol
 
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering import yes_no
 from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.assessing import Assessor
 from sourcier.services.gateway.answering.invented_turns import TurnCutter
@@ -30,6 +33,7 @@ from sourcier.services.gateway.events import (
 )
 from sourcier.services.gateway.evidence.checking import Thresholds
 from sourcier.services.gateway.evidence.citing import Citer, Strictness
+from sourcier.services.gateway.evidence.clause_check import ClauseCheck
 from sourcier.services.gateway.evidence.judge import log_odds
 from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.evidence.source_terms import informing
@@ -78,6 +82,8 @@ class AnswerOptions:
     tool_limits: ToolLimits = field(default_factory=ToolLimits)
     analyse: bool = False
     """Whether the model analyses the question before the search."""
+    today: date = field(default_factory=lambda: datetime.now(UTC).date())
+    """Tells what is planned from what is so by now."""
 
 
 class OtherMode(Protocol):
@@ -235,8 +241,12 @@ class Writer:
         self._refusal = refusal
         self.joined = [join(entry) for entry in passages]
         self._passages = [each.passage for each in self.joined]
+        informed = [informing(passage) for passage in self._passages]
+        self._clauses = ClauseCheck(
+            informed, question=query.question, language=messages.language, today=options.today
+        )
         self._scorer = SupportScorer(
-            peers, [informing(passage) for passage in self._passages], tenant=query.tenant,
+            peers, informed, tenant=query.tenant,
             space_id=embedding.space_id, thresholds=options.support,
         )
         self._prompt = build_prompt(
@@ -249,7 +259,7 @@ class Writer:
         )
         self._citer = Citer(
             self._passages, self._scorer, strictness=options.strictness, language=messages.language, deadline=deadline,
-            opinion=self._opinion,
+            opinion=self._opinion, clauses=self._clauses,
         )
         self._eraser = CodeEraser(marking.markers(self._passages, tenant=query.tenant))
         self._turns = TurnCutter(self._passages)
@@ -264,6 +274,14 @@ class Writer:
 
     async def write(self, answer_id: str) -> AsyncGenerator[Event, None]:
         """Yield the answer's words and citations, a refusal, or the best extract."""
+        with self._stopwatch.measure("clauses"):
+            await asyncio.to_thread(self._clauses.prepare)
+        decided = yes_no.decided(self._clauses, self._passages, self._messages)
+        if decided:
+            # A clause answers the question by itself, and the language model is spared.
+            for event in decided:
+                yield event
+            return
         if not await self._is_answerable():
             self.outcome = Outcome.REFUSED
             assert self._opinion is not None
@@ -288,7 +306,13 @@ class Writer:
 
     def conclude(self) -> Iterator[Event]:
         """Yield what takes the place of a text that is not shown: a refusal or the best extract."""
-        if self.outcome is Outcome.REFUSED and self._closeness >= self._options.quote_threshold:
+        by_clause = () if self._citer.supported else yes_no.quoted(
+            self._clauses, self._passages, self._messages, refused=self.outcome is Outcome.REFUSED
+        )
+        if by_clause:
+            self.outcome = Outcome.QUOTED
+            yield from by_clause
+        elif self.outcome is Outcome.REFUSED and self._closeness >= self._options.quote_threshold:
             # Small models refuse too much: a passage this close is worth showing, and who reads it can judge.
             reason = "the language model found no answer, although a passage is close to the question; it is quoted"
             telemetry.degradations_total.labels("generate", "MODEL_REFUSED").inc()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from types import TracebackType
 from typing import Self
@@ -17,8 +17,10 @@ from typing import Self
 from prometheus_client import Counter
 
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.clauses.ruling import Place
 from sourcier.services.gateway.events import Citation, Token, Withheld
 from sourcier.services.gateway.evidence.checking import Verdict
+from sourcier.services.gateway.evidence.clause_check import ClauseCheck, Objection
 from sourcier.services.gateway.evidence.markers import (
     Fence,
     MarkerReader,
@@ -32,15 +34,13 @@ from sourcier.services.gateway.evidence.markers import (
 from sourcier.services.gateway.evidence.reasons import reason
 from sourcier.services.gateway.evidence.second_opinion import SecondOpinion
 from sourcier.services.gateway.evidence.source_terms import Grounds
-from sourcier.services.gateway.evidence.support import Check, SupportScorer, is_lead_in, is_statement
-from sourcier.services.gateway.findings import Finding
+from sourcier.services.gateway.evidence.support import Check, Source, SupportScorer, is_lead_in, is_statement
+from sourcier.services.gateway.evidence.wording import Span
+from sourcier.services.gateway.findings import Basis, Finding
 from sourcier.services.gateway.prompting.marking import visible
 from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)
-
-CORRECTION_LEAD = 0.1
-"""How much closer another passage must be before a marker that nothing speaks against is corrected."""
 
 citations_total = Counter("sourcier_citations_total", "Citations of answers, by how they came about.", ["origin"])
 sentences_total = Counter("sourcier_sentences_total", "Sentences of answers, by what their check found.", ["finding"])
@@ -53,24 +53,16 @@ class Strictness(Enum):
     MARK = "mark"
 
 
-@dataclass(frozen=True)
-class _Source:
-    """The passage that a marker ends up with."""
-
-    number: int
-    asked: int
-    """The model's number; 0 where it gave none."""
-    verdict: Verdict
-
-
 class Citer:
     """Follows one answer."""
 
     def __init__(
         self, passages: Sequence[Passage], scorer: SupportScorer, *, strictness: Strictness, language: str,
-        deadline: Deadline, opinion: SecondOpinion | None = None,
+        deadline: Deadline, opinion: SecondOpinion | None = None, clauses: ClauseCheck | None = None,
     ) -> None:
         """Take the passages in the order of their markers."""
+        self._clauses = clauses
+        self._quoted: set[Place] = set()
         self._opinion = opinion
         self._passages = passages
         self._scorer = scorer
@@ -120,6 +112,8 @@ class Citer:
     def _prepare(self) -> None:
         self._scorer.prepare()
         self._grounds.prepare()
+        if self._clauses is not None:
+            self._clauses.prepare()
 
     async def _prepared(self) -> None:
         if self._preparing is not None and not self._preparing.done():
@@ -187,10 +181,13 @@ class Citer:
             return
         check = await self._scorer.check(end.sentence, cited, deadline=self._deadline)
         obeys = self._grounds.obeys(end.sentence)
-        sources = [] if obeys else self._sources(cited, check)
+        sources = [] if obeys else check.sources(cited)
         if sources:
             sources = await self._confirmed(end.sentence, sources)
-            for event in self._shown(end, held, sources):
+            objection = self._objection(end.sentence, sources)
+            for event in (
+                self._shown(end, held, sources) if objection is None else self._objected(end, held, sources, objection)
+            ):
                 yield event
             return
         closest = check.closest
@@ -203,33 +200,12 @@ class Citer:
         self._fragments = _white_space(self._fragments)
         self._after_withheld = True
         told = reason(verdict.finding, verdict.absent, language=self._language)
-        nearest = self._citation(_Source(closest, 0, verdict), (0, 0))
+        nearest = self._citation(Source(closest, 0, verdict), (0, 0))
         withheld = Withheld(end.sentence, verdict.finding, told, nearest)
         self.withheld.append(withheld)
         yield withheld
 
-    def _sources(self, cited: Sequence[int], check: Check) -> list[_Source]:
-        """Return the passages that a sentence rests on: the model's where they support it, else the best that does."""
-        best = check.closest
-        leading = check.verdicts[best] if best else None
-        chosen: dict[int, _Source] = {}
-        for number in cited:
-            verdict = check.verdicts[number]
-            if best != number and leading is not None and _outdoes(leading, verdict):
-                chosen.setdefault(best, _Source(best, number, leading))
-            elif verdict.finding.shown:
-                chosen.setdefault(number, _Source(number, number, verdict))
-        if (
-            check.together is not None and check.together.finding.shown
-            and (leading is None or check.together.finding < leading.finding)
-        ):
-            # None of the passages holds all of the sentence, but those that the model named do.
-            return [_Source(number, number, check.together) for number in cited]
-        if not chosen and not cited and leading is not None and leading.finding.shown:
-            chosen[best] = _Source(best, 0, leading)
-        return list(chosen.values())
-
-    async def _confirmed(self, sentence: str, sources: list[_Source]) -> list[_Source]:
+    async def _confirmed(self, sentence: str, sources: list[Source]) -> list[Source]:
         """Return the sources of a sentence as the second opinion leaves them, where one is asked for."""
         if self._opinion is None:
             return sources
@@ -237,8 +213,51 @@ class Citer:
         confirmed = await self._opinion.on(sentence, verdicts, deadline=self._deadline)
         return [replace(source, verdict=confirmed[source.number]) for source in sources]
 
+    def _objection(self, sentence: str, sources: Sequence[Source]) -> Objection | None:
+        """Return what the clauses of a sentence's sources object to it."""
+        if self._clauses is None or self._fence:
+            return None
+        confirmed = any(
+            source.verdict.finding is Finding.SUPPORTED and source.verdict.basis is not Basis.WORDING
+            for source in sources
+        )
+        return self._clauses.objection(sentence, [source.number for source in sources], confirmed=confirmed)
+
+    def _objected(
+        self, end: SentenceEnd, held: Sequence[Part], sources: Sequence[Source], objection: Objection
+    ) -> list[Token | Citation | Withheld]:
+        """Withhold a sentence, and quote the clause that says it otherwise in its place; or mark it."""
+        against = [replace(source, verdict=replace(source.verdict, finding=objection.finding)) for source in sources]
+        if self._strictness is Strictness.MARK:
+            return self._shown(end, held, against, told=objection.reason)
+        sentences_total.labels(objection.finding.name.lower()).inc()
+        nearest = self._citation(against[0], (0, 0), told=objection.reason)
+        withheld = Withheld(end.sentence, objection.finding, objection.reason, nearest)
+        self.withheld.append(withheld)
+        self._after_withheld = True
+        if objection.finding is not Finding.CONTRADICTED or objection.place is None:
+            self._fragments = _white_space(self._fragments)
+            return [withheld]
+        return [withheld, *self._quotation(objection.place)]
+
+    def _quotation(self, place: Place) -> list[Token | Citation | Withheld]:
+        """Show a clause in the place of the sentence that it speaks against, once."""
+        assert self._clauses is not None
+        if place in self._quoted:
+            self._fragments = _white_space(self._fragments)
+            return []
+        self._quoted.add(place)
+        events = self._preluded()
+        start = self._length
+        events += [self._text(self._clauses.quotation(place)), self._token(f" [{place.number}]", attached=True)]
+        self.supported += 1
+        passage = self._passages[place.number - 1]
+        span = Span(place.start, place.end, passage.text[place.start : place.end], 1.0)
+        quoted = Source(place.number, 0, Verdict(Finding.SUPPORTED, 1.0, span))
+        return [*events, self._citation(quoted, (start, self._length))]
+
     def _shown(
-        self, end: SentenceEnd, held: Sequence[Part], sources: Sequence[_Source]
+        self, end: SentenceEnd, held: Sequence[Part], sources: Sequence[Source], *, told: str = ""
     ) -> list[Token | Citation | Withheld]:
         by_marker = {source.asked: source for source in sources if source.asked}
         events: list[Token | Citation | Withheld] = self._preluded()
@@ -259,7 +278,7 @@ class Citer:
                     events.append(self._token(f" [{source.number}]", attached=True))
         self.supported += 1
         sentences_total.labels(min(source.verdict.finding for source in sources).name.lower()).inc()
-        return events + [self._citation(source, (start, self._length)) for source in sources]
+        return events + [self._citation(source, (start, self._length), told=told) for source in sources]
 
     def _marked(
         self, end: SentenceEnd, held: Sequence[Part], cited: Sequence[int], check: Check
@@ -277,9 +296,9 @@ class Citer:
                 )
         span = (start, self._length)
         if not cited:
-            closest = _Source(check.closest, 0, check.verdicts[check.closest])
+            closest = Source(check.closest, 0, check.verdicts[check.closest])
             return [*events, self._citation(closest, span, shown=False)]
-        return events + [self._citation(_Source(number, number, check.verdicts[number]), span) for number in cited]
+        return events + [self._citation(Source(number, number, check.verdicts[number]), span) for number in cited]
 
     def _preluded(self) -> list[Token | Citation | Withheld]:
         prelude, self._lead_in, self._fragments = self._lead_in + self._fragments, "", ""
@@ -336,7 +355,9 @@ class Citer:
         self._last = text[-1:] or self._last
         return Token(text, attached=attached)
 
-    def _citation(self, source: _Source, sentence_span: tuple[int, int], *, shown: bool = True) -> Citation:
+    def _citation(
+        self, source: Source, sentence_span: tuple[int, int], *, shown: bool = True, told: str = ""
+    ) -> Citation:
         origin = "model" if source.asked == source.number else "corrected" if source.asked else "attached"
         verdict = source.verdict
         if shown and sentence_span != (0, 0):
@@ -345,25 +366,15 @@ class Citer:
             marker=source.number if shown else 0, passage=self._passages[source.number - 1],
             attached=source.asked != source.number, finding=verdict.finding, score=verdict.score,
             sentence_span=sentence_span, passage_span=self._passage_span(source),
-            reason=reason(verdict.finding, verdict.absent, language=self._language), absent=verdict.absent,
+            reason=told or reason(verdict.finding, verdict.absent, language=self._language), absent=verdict.absent,
             basis=verdict.basis,
         )
 
-    def _passage_span(self, source: _Source) -> tuple[int, int]:
+    def _passage_span(self, source: Source) -> tuple[int, int]:
         text = self._passages[source.number - 1].text
         span = source.verdict.span
         # The span of passages looked at together lies in their joint text.
         return (span.start, span.end) if text[span.start : span.end] == span.text else (0, len(text))
-
-
-def _outdoes(other: Verdict, own: Verdict) -> bool:
-    """Return whether another passage plainly is the source instead of the one that the model named."""
-    if not other.finding.shown:
-        return False
-    if not own.finding.shown:
-        return True
-    lead = (other.score or 0.0) - (own.score or 0.0)
-    return lead > 0 if other.finding < own.finding else lead >= CORRECTION_LEAD and other.finding is own.finding
 
 
 def _white_space(text: str) -> str:

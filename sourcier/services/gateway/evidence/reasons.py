@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sourcier.services.gateway.clauses.agreement import Difference
 from sourcier.services.gateway.findings import Finding
 
 _FRENCH = {
@@ -12,6 +13,8 @@ _FRENCH = {
     Finding.NAME_ABSENT: "Le passage cité ne mentionne pas {absent}.",
     Finding.NOT_CONFIRMED: "Le modèle qui vérifie les phrases ne confirme pas que le passage cité dit cela.",
     Finding.NEGATION_ADDED: "La phrase nie quelque chose que le passage cité ne nie pas.",
+    Finding.UNDECIDED: "Les passages ne permettent pas de répondre par oui ou par non avec certitude.",
+    Finding.CONTRADICTED: "Le passage ne le dit pas ainsi.",
 }
 _ENGLISH = {
     Finding.FIGURE_ABSENT: "The passages do not hold {absent}.",
@@ -19,8 +22,30 @@ _ENGLISH = {
     Finding.NAME_ABSENT: "The cited passage does not mention {absent}.",
     Finding.NOT_CONFIRMED: "The model that checks sentences does not confirm that the cited passage says this.",
     Finding.NEGATION_ADDED: "The sentence denies something that the cited passage does not deny.",
+    Finding.UNDECIDED: "The passages do not allow a sure yes or no.",
+    Finding.CONTRADICTED: "The passage does not say it like this.",
 }
 _TEXTS: Mapping[str, Mapping[Finding, str]] = {"fr": _FRENCH, "en": _ENGLISH}
+_DIFFERENCES: Mapping[str, Mapping[Difference, str]] = {
+    "fr": {
+        Difference.DENIAL: "Le passage dit le contraire.",
+        Difference.EXCEPTION: "Le passage en fait une exception.",
+        Difference.CONDITION: "Le passage y met une condition.",
+        Difference.PLAN: "Le passage dit seulement que c'est prévu.",
+        Difference.HYPOTHESIS: "Le passage n'en fait qu'une possibilité.",
+        Difference.REJECTION: "Le passage dit que cela a été rejeté.",
+        Difference.CLAIM: "Le passage le rapporte comme un avis ou une demande.",
+    },
+    "en": {
+        Difference.DENIAL: "The passage says the opposite.",
+        Difference.EXCEPTION: "The passage makes an exception of it.",
+        Difference.CONDITION: "The passage makes it depend on a condition.",
+        Difference.PLAN: "The passage only says that it is planned.",
+        Difference.HYPOTHESIS: "The passage only says that it is possible.",
+        Difference.REJECTION: "The passage says that it was rejected.",
+        Difference.CLAIM: "The passage reports it as somebody's view or demand.",
+    },
+}
 _SCALED = "×"
 
 
@@ -29,6 +54,11 @@ def reason(finding: Finding, absent: Sequence[str], *, language: str) -> str:
     text = _TEXTS[language].get(finding, "")
     return text.format(absent=", ".join(f"« {_readable(each)} »" if language == "fr" else f"“{_readable(each)}”"
                                         for each in absent))
+
+
+def difference_reason(difference: Difference, *, language: str) -> str:
+    """Return how a clause says otherwise what a sentence says, for a person."""
+    return _DIFFERENCES[language][difference]
 
 
 def _readable(figure: str) -> str:

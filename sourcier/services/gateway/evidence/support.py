@@ -30,6 +30,8 @@ from sourcier.services.index.search.passages import Passage
 logger = logging.getLogger(__name__)
 
 STATEMENT_WORDS_MIN = 3
+CORRECTION_LEAD = 0.1
+"""How much closer another passage must be before a marker that nothing speaks against is corrected."""
 CHECK_SECONDS_MAX = 5.0
 """For one sentence: what was written is worth more than a check that does not come."""
 REPEATED_WORDS_MIN = 5
@@ -63,6 +65,16 @@ def is_lead_in(sentence: str) -> bool:
 
 
 @dataclass(frozen=True)
+class Source:
+    """The passage that a marker ends up with."""
+
+    number: int
+    asked: int
+    """The model's number; 0 where it gave none."""
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
 class Check:
     """What each passage is to a sentence."""
 
@@ -77,6 +89,27 @@ class Check:
     def closest(self) -> int:
         """The marker of the best passage; 0 without passages."""
         return checking.best(self.verdicts)
+
+    def sources(self, cited: Sequence[int]) -> list[Source]:
+        """Return the passages that a sentence rests on: the model's where they support it, else the best that does."""
+        best = self.closest
+        leading = self.verdicts[best] if best else None
+        chosen: dict[int, Source] = {}
+        for number in cited:
+            verdict = self.verdicts[number]
+            if best != number and leading is not None and _outdoes(leading, verdict):
+                chosen.setdefault(best, Source(best, number, leading))
+            elif verdict.finding.shown:
+                chosen.setdefault(number, Source(number, number, verdict))
+        if (
+            self.together is not None and self.together.finding.shown
+            and (leading is None or self.together.finding < leading.finding)
+        ):
+            # None of the passages holds all of the sentence, but those that the model named do.
+            return [Source(number, number, self.together) for number in cited]
+        if not chosen and not cited and leading is not None and leading.finding.shown:
+            chosen[best] = Source(best, 0, leading)
+        return list(chosen.values())
 
 
 class SupportScorer:
@@ -219,3 +252,13 @@ class _Compared:
     words: _Words | None = None
     scores: Mapping[int, float] | ServiceError = field(default_factory=dict)
     """Late interaction by marker, or why there is none."""
+
+
+def _outdoes(other: Verdict, own: Verdict) -> bool:
+    """Return whether another passage plainly is the source instead of the one that the model named."""
+    if not other.finding.shown:
+        return False
+    if not own.finding.shown:
+        return True
+    lead = (other.score or 0.0) - (own.score or 0.0)
+    return lead > 0 if other.finding < own.finding else lead >= CORRECTION_LEAD and other.finding is own.finding

@@ -1,0 +1,125 @@
+"""What clauses object to the sentences of an answer, and say to a yes/no question; and how they are quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from prometheus_client import Counter
+
+from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, answered
+from sourcier.services.gateway.clauses.questions import asked
+from sourcier.services.gateway.clauses.ruling import Place, Ruling, Source, ruling
+from sourcier.services.gateway.evidence.links import addresses, without_foreign_links
+from sourcier.services.gateway.evidence.reasons import difference_reason, reason
+from sourcier.services.gateway.findings import Finding
+from sourcier.services.gateway.prompting.marking import defused
+from sourcier.services.gateway.prompting.orders import blanked
+from sourcier.services.index.search.passages import Passage
+
+QUOTED_CHARACTERS_MAX = 600
+
+objections_total = Counter(
+    "sourcier_clause_objections_total", "Sentences of answers that a clause of their passage speaks against, by how.",
+    ["difference"],
+)
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why a sentence is not shown as it is, and the clause that is shown in its place."""
+
+    finding: Finding
+    reason: str
+    place: Place | None
+    """None where no clause comes close."""
+
+
+class ClauseCheck:
+    """The clauses of one answer's passages, in the order of their markers."""
+
+    def __init__(self, passages: Sequence[Passage], *, question: str, language: str, today: date) -> None:
+        """Take passages without their orders to models; places in their texts are those of the originals."""
+        self._passages = passages
+        self._question = question
+        self._language = language
+        self._today = today
+
+    def prepare(self) -> None:
+        """Find out now what is found out at the first sentence otherwise. Blocks for milliseconds."""
+        _ = self.ruling, self._clauses
+
+    @cached_property
+    def ruling(self) -> Ruling | None:
+        """What the clauses say to the question; None where it is no yes/no question, or no clause comes close."""
+        return ruling(self._question, (
+            Source(number, passage.text, _above(passage)) for number, passage in enumerate(self._passages, start=1)
+        ), today=self._today)
+
+    @cached_property
+    def _clauses(self) -> list[Clauses]:
+        return [Clauses(passage.text, _above(passage), today=self._today) for passage in self._passages]
+
+    @cached_property
+    def _asks_yes_or_no(self) -> bool:
+        return asked(self._question, today=self._today) is not None
+
+    def objection(self, sentence: str, numbers: Sequence[int], *, confirmed: bool) -> Objection | None:
+        """Return what speaks against a sentence that rests on these passages; None for nothing.
+
+        `confirmed` tells whether a model was asked and confirms the sentence: that makes up for a clause that decides
+        nothing, never for one that says otherwise.
+        """
+        return self._to_its_word(sentence, confirmed=confirmed) or self._to_what_it_says(sentence, numbers)
+
+    def _to_its_word(self, sentence: str, *, confirmed: bool) -> Objection | None:
+        yes = answered(sentence).yes
+        if yes is None or not self._asks_yes_or_no:
+            return None
+        ruled = self.ruling
+        if ruled is not None and ruled.decision.says:
+            if ruled.decision.affirms is yes:
+                return None
+            return self._objection(Finding.CONTRADICTED, "yes or no", "", ruled.places[0])
+        if confirmed:
+            return None
+        return self._objection(Finding.UNDECIDED, "undecided", "", None if ruled is None else ruled.places[0])
+
+    def _to_what_it_says(self, sentence: str, numbers: Sequence[int]) -> Objection | None:
+        first: tuple[int, Disagreement] | None = None
+        for number in numbers:
+            found = self._clauses[number - 1].disagreement(sentence, self._question)
+            if found is None:
+                return None
+            first = first or (number, found)
+        if first is None:
+            return None
+        number, found = first
+        return self._objection(
+            Finding.CONTRADICTED, found.difference.value, difference_reason(found.difference, language=self._language),
+            Place(number, found.start, found.end, found.lead),
+        )
+
+    def _objection(self, finding: Finding, difference: str, told: str, place: Place | None) -> Objection:
+        objections_total.labels(difference).inc()
+        return Objection(finding, told or reason(finding, (), language=self._language), place)
+
+    def quotation(self, place: Place) -> str:
+        """Return a clause's sentence as it is shown: without orders to models and foreign links, in quotation marks."""
+        text = blanked(self._passages[place.number - 1].text)
+        said = text[place.start : place.end]
+        if place.lead is not None:
+            lead = text[place.lead[0] : place.lead[1]]
+            between = text[place.lead[1] : place.start].strip(" \n-*•–—")
+            said = f"{lead} {'… ' if between else ''}{said}"
+        said = " ".join(said.split()).rstrip(" ;,")
+        if len(said) > QUOTED_CHARACTERS_MAX:
+            said = said[: said.rfind(" ", 0, QUOTED_CHARACTERS_MAX)] + " …"
+        shown = defused(without_foreign_links(said, addresses([text])))
+        return f"« {shown} »" if self._language == "fr" else f"“{shown}”"
+
+
+def _above(passage: Passage) -> str:
+    return "\n".join((passage.title, *passage.heading_path))
