@@ -43,10 +43,17 @@ class ServiceError(Exception):
     reason: ClassVar[str] = "INTERNAL"
     """The machine-readable reason in `google.rpc.ErrorInfo` and in dead letters."""
 
-    def __init__(self, message: str | None = None, *, field: str | None = None, **metadata: object) -> None:
-        """Describe the error; `field` names the request's field at fault, `metadata` travels in `ErrorInfo`."""
+    def __init__(
+        self, message: str | None = None, *, field: str | None = None, retry_after_seconds: float | None = None,
+        **metadata: object,
+    ) -> None:
+        """Describe the error; `field` names the request's field at fault, `metadata` travels in `ErrorInfo`.
+
+        `retry_after_seconds`, where it is known, travels in `RetryInfo`.
+        """
         self.message = shortened(message if message is not None else (type(self).__doc__ or "").splitlines()[0])
         self.field = field
+        self.retry_after_seconds = retry_after_seconds
         self.metadata: Mapping[str, str] = {
             key: shortened(str(value), bytes_max=METADATA_BYTES_MAX) for key, value in metadata.items()
         }

@@ -14,6 +14,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from sourcier.services.chassis.addresses import checked_address, split_address
+from sourcier.services.chassis.grpc.limits import ServingLimits
 from sourcier.services.chassis.models.store import default_root
 
 if TYPE_CHECKING:
@@ -45,9 +46,36 @@ class ServiceSettings(BaseSettings):
     grace_seconds: float = Field(default=20.0, ge=0, le=600)
     """How long calls and messages in hand may take to finish after SIGTERM."""
     concurrent_calls_max: int = Field(default=512, ge=1, le=100_000)
-    """More calls at once are refused with RESOURCE_EXHAUSTED."""
+    """More short calls at once are refused with RESOURCE_EXHAUSTED. Health checks take no place."""
+    concurrent_streams_max: int = Field(default=512, ge=1, le=100_000)
+    """The same for long calls: streams either way, and calls that work on many documents."""
+    tenant_share_percent: float = Field(default=50, ge=1, le=100)
+    """How much of these places one tenant may take while nobody else is there; several share what is left between
+    them. 100 lets one take all."""
+    peer_share_percent: float = Field(default=100, ge=1, le=100)
+    """The same for one network address. 100 where all calls come from one, as behind a proxy."""
+    call_seconds_max: float = Field(default=300, gt=0, le=24 * 3600)
+    """Longest short call, whatever deadline its caller sets."""
+    stream_seconds_max: float = Field(default=24 * 3600, gt=0, le=7 * 24 * 3600)
+    """Longest long call, whatever deadline its caller sets."""
+    first_message_seconds: float = Field(default=30, gt=0, le=3600)
+    """How long a call may be open without its first message; the largest has so long on a slow line."""
+    idle_seconds: float = Field(default=120, gt=0, le=3600)
+    """How long an open upload may send nothing."""
+    bytes_per_second_min: float = Field(default=256, ge=0)
+    """Slowest upload on average, counted from `idle_seconds` on; 0 for none."""
     log_level: str = shared("LOG_LEVEL", "INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
     log_format: Literal["json", "line"] = shared("LOG_FORMAT", "json")
+
+    @property
+    def serving_limits(self) -> ServingLimits:
+        """What one caller may hold of the gRPC server, and for how long."""
+        return ServingLimits(
+            streams_max=self.concurrent_streams_max, tenant_share_percent=self.tenant_share_percent,
+            peer_share_percent=self.peer_share_percent, call_seconds_max=self.call_seconds_max,
+            stream_seconds_max=self.stream_seconds_max, first_message_seconds=self.first_message_seconds,
+            idle_seconds=self.idle_seconds, bytes_per_second_min=self.bytes_per_second_min,
+        )
 
     @field_validator("listen")
     @classmethod

@@ -88,7 +88,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         ) as peers,
         open_answers(settings) as answers,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
-               concurrent_calls_max=settings.concurrent_calls_max) as server,
+               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits) as server,
         AsyncExitStack() as opened,
     ):
         retriever = Retriever(

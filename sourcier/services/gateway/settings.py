@@ -23,6 +23,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
 
     model_config = settings_config("gateway")
 
+    peer_share_percent: float = Field(default=75, ge=1, le=100)
+    """How much of the places for calls one network address may take while no other is there. Set 100 behind a proxy,
+    where all callers have the proxy's address."""
     ingest_url: str = shared("INGEST_URL")
     """host:port of the ingest service."""
     embed_url: str = shared("EMBED_URL")

@@ -77,8 +77,7 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
         self, request: generate_pb2.GenerateRequest, context: Context
     ) -> AsyncIterator[generate_pb2.GenerateResponse]:
         """Stream the model's answer; a call that is cancelled aborts it."""
-        remaining = context.time_remaining()
-        seconds = STREAM_DEADLINE_SECONDS if remaining is None else max(remaining, 0.0)
+        seconds = seconds_left(context, default_seconds=STREAM_DEADLINE_SECONDS)
         generation = self._generation(
             request, tenant=tenant_of(context), deadline=asyncio.get_running_loop().time() + seconds
         )

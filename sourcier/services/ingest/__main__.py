@@ -64,7 +64,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
             parsers = await opened.enter_async_context(ParserPool(concurrency=settings.parse_slots, limits=limits))
         server = await opened.enter_async_context(Server(
             listen=settings.listen, grace_seconds=settings.grace_seconds,
-            concurrent_calls_max=settings.concurrent_calls_max,
+            concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
         ))
         enriching = await opened.enter_async_context(EnrichingPeers(
             generate_url=settings.generate_url, embed_url=settings.embed_url,

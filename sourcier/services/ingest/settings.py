@@ -59,6 +59,8 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     until all are there."""
     import_idle_seconds: float = Field(default=300, gt=0, le=3600)
     """An import of which nothing comes for this time is refused, so that its place is free again."""
+    idle_seconds: float = Field(default=300, gt=0, le=3600)
+    """How long an open upload may send nothing: more than what the gateway, which relays it, allows."""
     index_memory_bytes_max: int = Field(default=2048 * MEBIBYTE, ge=64 * MEBIBYTE)
     """Most memory that PostgreSQL is asked for to build a vector index in, 1.8 KB a vector of 384 values; a larger one
     is finished on the disk, several times slower."""

@@ -15,6 +15,7 @@ from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sourcier.services.chassis.grpc.channels import Deadline, open_channel
+from sourcier.services.chassis.grpc.limits import ServingLimits
 from sourcier.services.chassis.grpc.serving import Server
 
 EMBED = "sourcier.embed.v1.EmbedService"
@@ -70,10 +71,11 @@ class Served:
 async def serving(
     *, unary: Unary | None = None, streaming: Streaming | None = None, submit: Unary | None = None,
     grace_seconds: float = 2.0, concurrent_calls_max: int = 64, listen: str = "127.0.0.1:0",
+    limits: ServingLimits | None = None,
 ) -> AsyncIterator[Served]:
     """Serve the behaviours on a free port."""
     async with Server(
-        listen=listen, grace_seconds=grace_seconds, concurrent_calls_max=concurrent_calls_max
+        listen=listen, grace_seconds=grace_seconds, concurrent_calls_max=concurrent_calls_max, limits=limits
     ) as server:
         if unary is not None:
             server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server, _Embed(unary), EMBED)

@@ -50,9 +50,9 @@ class Deadline:
         return cls(time.monotonic() + seconds)
 
     @classmethod
-    def of(cls, context: grpc.aio.ServicerContext[Any, Any]) -> Self:
-        """Return the deadline of the call being served."""
-        return cls.after(seconds_left(context))
+    def of(cls, context: grpc.aio.ServicerContext[Any, Any], *, default_seconds: float | None = None) -> Self:
+        """Return the deadline of the call being served; `default_seconds` from now where its caller set none."""
+        return cls.after(seconds_left(context, default_seconds=default_seconds))
 
     def remaining(self, cap_seconds: float | None = None) -> float:
         """Return the seconds left, at most the cap; raise DeadlineExceeded when there are none."""
@@ -190,7 +190,7 @@ async def stream(
 def translate(error: grpc.aio.AioRpcError, *, peer: str) -> errors.ServiceError:
     """Return the error of the peer as one of ours; a peer that is gone is named."""
     code = error.code()
-    reason, parameters, field = _details(error)
+    reason, parameters, field, retry_after_seconds = _details(error)
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code, errors.ServiceError)
     if not reason and code is grpc.StatusCode.UNAVAILABLE:
         # The cause is gRPC's, with addresses in it: for who runs the services, not for who asked.
@@ -200,7 +200,7 @@ def translate(error: grpc.aio.AioRpcError, *, peer: str) -> errors.ServiceError:
         return errors.DeadlineExceeded(f"the {peer} service did not answer in time")
     if kind is errors.ServiceError:
         return errors.ServiceError()
-    return kind(error.details() or None, field=field, **parameters)
+    return kind(error.details() or None, field=field, retry_after_seconds=retry_after_seconds, **parameters)
 
 
 def from_reason(reason: str, message: str) -> errors.ServiceError:
@@ -209,16 +209,19 @@ def from_reason(reason: str, message: str) -> errors.ServiceError:
     return errors.ServiceError() if kind is errors.ServiceError else kind(message)
 
 
-def _details(error: grpc.aio.AioRpcError) -> tuple[str, dict[str, str], str | None]:
-    reason, parameters, field = "", dict[str, str](), None
+def _details(error: grpc.aio.AioRpcError) -> tuple[str, dict[str, str], str | None, float | None]:
+    reason, parameters, field, retry_after_seconds = "", dict[str, str](), None, None
     status = rpc_status.from_call(cast(grpc.Call, error))
     for detail in status.details if status is not None else ():
         info, request = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
+        again = error_details_pb2.RetryInfo()
         if detail.Unpack(info) and info.domain == errors.ERROR_DOMAIN:
             reason, parameters = info.reason, dict(info.metadata)
         elif detail.Unpack(request) and request.field_violations:
             field = request.field_violations[0].field
-    return reason, parameters, field
+        elif detail.Unpack(again):
+            retry_after_seconds = again.retry_delay.ToMilliseconds() / 1000
+    return reason, parameters, field, retry_after_seconds
 
 
 def _subclasses(kind: type[errors.ServiceError]) -> list[type[errors.ServiceError]]:

@@ -6,30 +6,38 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
+from contextvars import ContextVar
+from inspect import iscoroutinefunction
 from types import TracebackType
 from typing import Any, Self
 
 import grpc
 import grpc.aio
-from google.protobuf import any_pb2
-from google.rpc import code_pb2, error_details_pb2, status_pb2
+from google.rpc import code_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
-from grpc_status import rpc_status
 
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import (
-    ERROR_DOMAIN,
     DeadlineExceeded,
     InvalidArgument,
     ResourceExhausted,
     ServiceError,
     Unavailable,
 )
-from sourcier.services.chassis.grpc.unbroken import Unbroken
+from sourcier.services.chassis.grpc.hearing import Heard
+from sourcier.services.chassis.grpc.limits import ServingLimits, is_long
+from sourcier.services.chassis.grpc.places import Places, Pot, network_of
+from sourcier.services.chassis.grpc.statuses import aborted_with, error_status
+from sourcier.services.chassis.grpc.transport import MESSAGE_BYTES_MAX, server_options
 from sourcier.services.chassis.tenants import checked_tenant
+
+__all__ = [
+    "MESSAGE_BYTES_MAX", "STREAM_DEADLINE_SECONDS", "TENANT_KEY", "CallInterceptor", "Server", "check_rights_keys",
+    "error_status", "received", "require", "seconds_left", "tenant_of",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +46,6 @@ RIGHTS_KEYS = (TENANT_KEY, "authorization")
 """Keys of the metadata that decide whose data a call sees. Each may be given once: behind a proxy that adds its own,
 the caller would otherwise choose."""
 DEFAULT_TENANT = "default"
-MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 DEFAULT_DEADLINE_SECONDS = 120.0
 """For callers that set none."""
 STREAM_DEADLINE_SECONDS = 3600.0
@@ -50,31 +57,23 @@ LINGER_SECONDS, LINGER_IDLE_SECONDS = 30.0, 0.5
 GONE_SECONDS = 1.0
 """How long a call without a request waits for the news that its caller is gone."""
 
-_OPTIONS = (
-    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
-    ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
-    # A client that vanished without a FIN is noticed within keepalive time plus time-out.
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    # Without it an unanswered ping is waited for as long as gRPC's own limit, 60 s.
-    ("grpc.http2.ping_timeout_ms", 10_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    # Clients of ours ping every 30 s; the default of 5 minutes would answer them with GOAWAY too_many_pings.
-    ("grpc.http2.min_ping_interval_without_data_ms", 20_000),
-    ("grpc.so_reuseport", 0),
-)
+_ends_at: ContextVar[float | None] = ContextVar("call_ends_at", default=None)
+"""When the call being served is ended by our own limit, in seconds of the monotonic clock."""
 
 
 class Server:
     """A gRPC server that knows its health; use it as an async context manager."""
 
-    def __init__(self, *, listen: str, grace_seconds: float, concurrent_calls_max: int) -> None:
+    def __init__(
+        self, *, listen: str, grace_seconds: float, concurrent_calls_max: int, limits: ServingLimits | None = None
+    ) -> None:
         self.port = 0
         self.grace_seconds = grace_seconds
         self._listen = listen
         self._health = HealthServicer()
         self._service_names = [health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME]
-        self._concurrent_calls_max = concurrent_calls_max
+        self._limits = limits or ServingLimits()
+        self._places = Places(calls_max=concurrent_calls_max, limits=self._limits)
         self._server: grpc.aio.Server | None = None
         self._registrations: list[Callable[[grpc.aio.Server], None]] = []
 
@@ -85,7 +84,8 @@ class Server:
 
     async def __aenter__(self) -> Self:
         self._server = grpc.aio.server(
-            interceptors=[CallInterceptor()], options=_OPTIONS, maximum_concurrent_rpcs=self._concurrent_calls_max
+            interceptors=[CallInterceptor(self._places, self._limits)],
+            options=server_options(places=self._places.size, limits=self._limits),
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         try:
@@ -127,6 +127,11 @@ def tenant_of(context: grpc.aio.ServicerContext[Any, Any]) -> str:
     return checked_tenant(_metadata_value(context.invocation_metadata(), TENANT_KEY) or DEFAULT_TENANT)
 
 
+def _named_tenant(context: grpc.aio.ServicerContext[Any, Any]) -> str:
+    """Return the tenant that a call names, for its share alone: whether the name is well formed is the handler's."""
+    return _metadata_value(context.invocation_metadata(), TENANT_KEY) or DEFAULT_TENANT
+
+
 def check_rights_keys(metadata: Any) -> None:
     """Raise InvalidArgument where a key that decides rights is given more than once."""
     names = [name for name, _ in metadata or ()]
@@ -135,10 +140,16 @@ def check_rights_keys(metadata: Any) -> None:
             raise InvalidArgument(f"the metadata has {key} {names.count(key)} times; send it once", field=key)
 
 
-def seconds_left(context: grpc.aio.ServicerContext[Any, Any]) -> float:
-    """Return what is left of the caller's deadline, or of the default one; in seconds."""
+def seconds_left(context: grpc.aio.ServicerContext[Any, Any], *, default_seconds: float | None = None) -> float:
+    """Return what is left of the caller's deadline, at most until our own limit; in seconds.
+
+    For a caller that set none it is `default_seconds`, or the default of short calls.
+    """
     remaining = context.time_remaining()
-    return DEFAULT_DEADLINE_SECONDS if remaining is None else max(remaining, 0.0)
+    if remaining is None:
+        remaining = DEFAULT_DEADLINE_SECONDS if default_seconds is None else default_seconds
+    ends_at = _ends_at.get()
+    return max(remaining if ends_at is None else min(remaining, ends_at - time.monotonic()), 0.0)
 
 
 def _metadata_value(metadata: Any, key: str) -> str:
@@ -148,78 +159,134 @@ def _metadata_value(metadata: Any, key: str) -> str:
     return ""
 
 
-def error_status(error: BaseException) -> status_pb2.Status:
-    """Map an error to the status that a caller sees; the one mapping, tested over every subclass."""
-    if not isinstance(error, ServiceError):
-        error = ServiceError()
-    details = [error_details_pb2.ErrorInfo(reason=error.reason, domain=ERROR_DOMAIN, metadata=dict(error.metadata))]
-    status = status_pb2.Status(code=error.code, message=error.message)
-    for detail in details:
-        packed = any_pb2.Any()
-        packed.Pack(detail)
-        status.details.append(packed)
-    if error.field is not None:
-        packed = any_pb2.Any()
-        violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=error.message)
-        packed.Pack(error_details_pb2.BadRequest(field_violations=[violation]))
-        status.details.append(packed)
-    return status
-
-
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """Wraps every handler: request id, deadline, metrics, and the one mapping from errors to statuses."""
+    """Wraps every handler: request id, places, limits of time, metrics, and the one mapping from errors to statuses."""
+
+    def __init__(self, places: Places, limits: ServingLimits) -> None:
+        self._places = places
+        self._limits = limits
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:
-        """Return the handler, wrapped; health and reflection stay as they are."""
+        """Return the handler, wrapped.
+
+        All become handlers that are sent streams. The wire is the same, and reading is then ours: before it calls a
+        handler of one message, grpc.aio waits for that message as long as the caller likes.
+        """
         handler = await continuation(handler_call_details)
+        if handler is None:
+            return None
         method = handler_call_details.method
-        if handler is None or method.startswith("/grpc."):
-            return handler
-        request_id = _metadata_value(handler_call_details.invocation_metadata, telemetry.REQUEST_ID_KEY)
-        if handler.response_streaming:
-            # Whether a client sends one message or more is the same on the line; one alone we read ourselves.
-            make = grpc.stream_stream_rpc_method_handler
-            wrapped = _stream_handler(
-                handler.stream_stream or handler.unary_stream, method, request_id,
-                one_request=not handler.request_streaming,
-            )
+        if method.startswith("/grpc."):
+            wrapped = self._probe(_Method(method, handler))
         else:
-            make = grpc.stream_unary_rpc_method_handler if handler.request_streaming else (
-                grpc.unary_unary_rpc_method_handler)
-            # An upload is as long as its sender's line is slow.
-            seconds_max = STREAM_DEADLINE_SECONDS if handler.request_streaming else DEFAULT_DEADLINE_SECONDS
-            behavior = _lingering(handler.stream_unary) if handler.request_streaming else handler.unary_unary
-            wrapped = _unary_handler(behavior, method, request_id, seconds_max)
+            request_id = _metadata_value(handler_call_details.invocation_metadata, telemetry.REQUEST_ID_KEY)
+            wrapped = self._call(_Method(method, handler), request_id)
+        make = (
+            grpc.stream_stream_rpc_method_handler if handler.response_streaming
+            else grpc.stream_unary_rpc_method_handler
+        )
         return make(wrapped, handler.request_deserializer, handler.response_serializer)
 
+    def _call(self, method: _Method, request_id: str) -> Callable[..., Any]:
+        pot = self._places.streams if method.is_long else self._places.calls
+        cap_seconds = self._limits.stream_seconds_max if method.is_long else self._limits.call_seconds_max
 
-def _unary_handler(
-    behavior: Callable[..., Any], method: str, request_id: str, seconds_max: float
-) -> Callable[..., Any]:
-    async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-        with telemetry.request(request_id):
-            async with _Call(method, context):
-                async with asyncio.timeout(_default_seconds(context, seconds_max)):
-                    return await behavior(request, context)
+        # A coroutine that writes, not a generator: when a call is cancelled while it sends, grpc.aio leaves a generator
+        # to the garbage collector, which ends the work late and in another context.
+        async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            with telemetry.request(request_id):
+                heard = Heard(requests, context, limits=self._limits)
+                async with (
+                    _Call(method.name, context, heard, pot=pot),
+                    _ending(context, default_seconds=method.default_seconds, cap_seconds=cap_seconds),
+                ):
+                    return await _answer(method, heard, requests, context)
 
-    return handle
+        return handle
+
+    def _probe(self, method: _Method) -> Callable[..., Any]:
+        """Wrap health and reflection: they take no place of a call, so that a full server still tells its health."""
+        pot = self._places.watchers if method.answers_stream else None
+
+        async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            heard = Heard(requests, context, limits=self._limits)
+            async with _Call(method.name, context, heard, pot=pot, observed=False):
+                return await _answer(method, heard, requests, context)
+
+        return handle
 
 
-def _lingering(behavior: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a sender that is refused on the way finish: in the middle of a write it may see a broken call, not why."""
+class _Method:
+    """A method of a service, of whatever shape."""
 
-    async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-        try:
-            return await behavior(requests, context)
-        except Exception:  # whatever it is, the sender gets to know it
-            await _drain(requests)
+    def __init__(self, name: str, handler: Any) -> None:
+        self.name = name
+        self.takes_stream, self.answers_stream = handler.request_streaming, handler.response_streaming
+        self.behavior = (
+            (handler.stream_stream if self.takes_stream else handler.unary_stream) if self.answers_stream
+            else (handler.stream_unary if self.takes_stream else handler.unary_unary)
+        )
+        self.is_long = self.takes_stream or self.answers_stream or is_long(self.behavior)
+        self.default_seconds = STREAM_DEADLINE_SECONDS if self.takes_stream or self.answers_stream else (
+            DEFAULT_DEADLINE_SECONDS)
+        self.is_coroutine = not self.answers_stream or iscoroutinefunction(self.behavior)
+
+
+@asynccontextmanager
+async def _ending(
+    context: grpc.aio.ServicerContext[Any, Any], *, default_seconds: float, cap_seconds: float
+) -> AsyncIterator[None]:
+    """End the call when our own limit or the default deadline is over; a shorter one of the caller is gRPC's to end."""
+    remaining = context.time_remaining()
+    seconds = min(default_seconds if remaining is None else remaining, cap_seconds)
+    _ends_at.set(time.monotonic() + seconds)
+    limit = asyncio.timeout(seconds if remaining is None or remaining > cap_seconds else None)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
             raise
+        raise DeadlineExceeded(
+            f"the call was ended after {seconds:g} s, the most that it may take", limit="duration"
+        ) from error
 
-    return handle
+
+async def _answer(
+    method: _Method, heard: Heard, requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]
+) -> Any:
+    """Read what the method takes; return what it answers, or write it where that is a stream."""
+    try:
+        request = heard if method.takes_stream else await _only_request(heard)
+        if method.is_coroutine:  # of one response; or it writes itself, as that of health does
+            return await method.behavior(request, context)
+        if not method.takes_stream:
+            # A caller keeps the memory of waiting for metadata when it leaves before they came (grpc #43360).
+            await context.send_initial_metadata(())
+        async with aclosing(method.behavior(request, context)) as responses:
+            async for response in responses:
+                await context.write(response)
+    except Exception:  # whatever it is, the sender gets to know it
+        # In the middle of a write it may see a broken call, not why; one that said nothing is in the middle of none.
+        if method.takes_stream and not method.answers_stream and heard.silence is None:
+            await _drain(requests)
+        raise
+    finally:
+        heard.close()
+
+
+async def _only_request(heard: Heard) -> Any:
+    """Return the one request of a call."""
+    request = await heard.only()
+    if request is grpc.aio.EOF:
+        # A caller that is gone: this is about to be cancelled.
+        await asyncio.sleep(GONE_SECONDS)
+        raise InvalidArgument("the call ended without a request; send one")
+    return request
 
 
 async def _drain(requests: AsyncIterator[Any]) -> None:
@@ -241,54 +308,30 @@ async def _next(iterator: AsyncIterator[Any]) -> None:
             await asyncio.sleep(0.01)
 
 
-def _stream_handler(
-    behavior: Callable[..., Any], method: str, request_id: str, *, one_request: bool
-) -> Callable[..., Any]:
-    # A coroutine that writes, not a generator: when a call is cancelled while it sends, grpc.aio leaves a generator to
-    # the garbage collector, which ends the work late and in another context.
-    async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> None:
-        with telemetry.request(request_id):
-            async with _Call(method, context):
-                async with asyncio.timeout(_default_seconds(context, STREAM_DEADLINE_SECONDS)):
-                    request = await _accepted(context) if one_request else requests
-                    async with aclosing(behavior(request, context)) as responses:
-                        async for response in responses:
-                            await context.write(response)
-
-    return handle
-
-
-async def _accepted(context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-    """Return the one request of a stream of responses, and tell the caller that it is there.
-
-    gRPC's own reading keeps its memory when the caller is gone by then, and a caller keeps that of waiting for metadata
-    when it leaves before they came (grpc #43360).
-    """
-    request = await Unbroken(context.read())
-    if request is grpc.aio.EOF:
-        # A caller that is gone: this is about to be cancelled.
-        await asyncio.sleep(GONE_SECONDS)
-        raise InvalidArgument("the call ended without a request; send one")
-    await context.send_initial_metadata(())
-    return request
-
-
-def _default_seconds(context: grpc.aio.ServicerContext[Any, Any], default: float) -> float | None:
-    return default if context.time_remaining() is None else None
-
-
 class _Call:
-    """What surrounds a handler: it measures, logs and maps the error that comes out."""
+    """What surrounds a handler: it holds a place, measures, logs and maps the error that comes out.
 
-    def __init__(self, method: str, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    The place is kept until all is sent: a caller that reads nothing holds memory for as long.
+    """
+
+    def __init__(
+        self, method: str, context: grpc.aio.ServicerContext[Any, Any], heard: Heard, *, pot: Pot | None,
+        observed: bool = True,
+    ) -> None:
         self._method = method
         self._context = context
+        self._heard = heard
+        self._pot = pot
+        self._observed = observed
         self._started = time.monotonic()
 
     async def __aenter__(self) -> None:
         try:
             check_rights_keys(self._context.invocation_metadata())
-        except InvalidArgument as error:
+            if self._pot is not None:
+                give_back = self._pot.take(tenant=_named_tenant(self._context), peer=network_of(self._context.peer()))
+                self._context.add_done_callback(lambda _: give_back())
+        except (InvalidArgument, ResourceExhausted) as error:
             await self.__aexit__(type(error), error, None)
 
     async def __aexit__(
@@ -303,18 +346,26 @@ class _Call:
         if isinstance(error, grpc.aio.AbortError):
             self._observe("ABORTED")
             return
-        if isinstance(error, TimeoutError):
-            error = DeadlineExceeded()
+        error = DeadlineExceeded() if isinstance(error, TimeoutError) else self._heard.silence or error
         status = error_status(error)
         self._observe(code_pb2.Code.Name(status.code))
+        self._log(error, status)
+        if self._heard.silence is not None:
+            raise await self._heard.ended()
+        raise await aborted_with(self._context, error)
+
+    def _log(self, error: BaseException, status: status_pb2.Status) -> None:
         if status.code in {code_pb2.INTERNAL, code_pb2.UNKNOWN, code_pb2.DATA_LOSS}:
             logger.error("%s failed", self._method, exc_info=error)
-        else:
-            logger.info("%s refused: %s", self._method, status.message, extra={"code": code_pb2.Code.Name(status.code)})
-        await self._context.abort_with_status(rpc_status.to_status(status))
+            return
+        told: dict[str, object] = {"code": code_pb2.Code.Name(status.code)}
+        if isinstance(error, ServiceError) and "limit" in error.metadata:
+            told |= {"limit": error.metadata["limit"], "peer": network_of(self._context.peer())}
+        logger.info("%s refused: %s", self._method, status.message, extra=told)
 
     def _observe(self, code: str) -> None:
-        telemetry.rpc_seconds.labels(self._method, code).observe(time.monotonic() - self._started)
+        if self._observed:
+            telemetry.rpc_seconds.labels(self._method, code).observe(time.monotonic() - self._started)
 
 
 async def received(

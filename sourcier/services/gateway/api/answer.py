@@ -130,8 +130,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             deadline=Deadline.of(context),
         ), kinds=request.filter.kinds)
         options = self._options(request, query.agent)
-        remaining = context.time_remaining()
-        deadline = Deadline.after(settings.ask_seconds_max if remaining is None else remaining)
+        deadline = Deadline.of(context, default_seconds=settings.ask_seconds_max)
         answer = self._answers.start(
             lambda answer_id: self._dialogue.answer(turn, query, options, answer_id=answer_id, deadline=deadline),
             tenant=query.tenant,

@@ -13,6 +13,7 @@ from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.chassis.errors import DocumentRejected, FailedPrecondition, InvalidArgument
 from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.limits import long_call
 from sourcier.services.chassis.grpc.serving import received, require, tenant_of
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.gateway.contract.knowledge import (
@@ -69,6 +70,7 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             collections=map(collection_message, page.items, held), next_page_token=page.next_page_token
         )
 
+    @long_call
     async def DeleteCollection(
         self, request: knowledge_pb2.DeleteCollectionRequest, context: Context
     ) -> knowledge_pb2.DeleteCollectionResponse:
@@ -111,6 +113,7 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             job=job_from_internal(response.job), unchanged=response.unchanged
         )
 
+    @long_call
     async def IngestText(
         self, request: knowledge_pb2.IngestTextRequest, context: Context
     ) -> knowledge_pb2.IngestTextResponse:
@@ -203,7 +206,8 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         """Stream a job each time it moves."""
         async with channels.stream(
             self._peers.ingest.WatchJob, ingest_pb2.WatchJobRequest(job_id=request.job_id), peer=PEER,
-            tenant=tenant_of(context), deadline=_deadline(context, WATCH_SECONDS_MAX), cap_seconds=WATCH_SECONDS_MAX,
+            tenant=tenant_of(context), deadline=Deadline.of(context, default_seconds=WATCH_SECONDS_MAX),
+            cap_seconds=WATCH_SECONDS_MAX,
         ) as responses:
             async for response in responses:
                 yield knowledge_pb2.WatchJobResponse(job=job_from_internal(response.job))
@@ -226,7 +230,7 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
 
         response: ingest_pb2.SubmitResponse = await channels.upload(
             self._peers.ingest.Submit, requests(), peer=PEER, tenant=tenant_of(context),
-            deadline=_deadline(context, UPLOAD_SECONDS_MAX), cap_seconds=UPLOAD_SECONDS_MAX,
+            deadline=Deadline.of(context, default_seconds=UPLOAD_SECONDS_MAX), cap_seconds=UPLOAD_SECONDS_MAX,
         )
         return response
 
@@ -243,11 +247,6 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         async with self._database.transaction(tenant=tenant, read_only=True) as connection:
             document = await documents.get_document(connection, tenant=tenant, document_id=document_id)
         return document_message(document)
-
-
-def _deadline(context: Context, default_seconds: float) -> Deadline:
-    remaining = context.time_remaining()
-    return Deadline.after(default_seconds if remaining is None else remaining)
 
 
 async def _pieces(requests: AsyncIterator[knowledge_pb2.UploadDocumentRequest]) -> AsyncIterator[bytes]:

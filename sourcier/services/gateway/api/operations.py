@@ -12,6 +12,7 @@ from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.limits import long_call
 from sourcier.services.chassis.grpc.serving import require, tenant_of
 from sourcier.services.gateway.contract.operations import (
     FIELDS,
@@ -62,6 +63,7 @@ class OperationsServer(operations_pb2_grpc.OperationsServiceServicer):
         )
         return operations_pb2.GetFailureResponse(failure=failure_message(response.dead_letter))
 
+    @long_call
     async def ReplayFailures(
         self, request: operations_pb2.ReplayFailuresRequest, context: Context
     ) -> operations_pb2.ReplayFailuresResponse:
@@ -77,6 +79,7 @@ class OperationsServer(operations_pb2_grpc.OperationsServiceServicer):
             replayed_count=response.replayed_count, skipped_count=response.skipped_count
         )
 
+    @long_call
     async def DiscardFailures(
         self, request: operations_pb2.DiscardFailuresRequest, context: Context
     ) -> operations_pb2.DiscardFailuresResponse:
@@ -94,16 +97,16 @@ class OperationsServer(operations_pb2_grpc.OperationsServiceServicer):
         self, request: operations_pb2.ReconcileRequest, context: Context
     ) -> AsyncIterator[operations_pb2.ReconcileResponse]:
         """Compare the watched buckets with what was taken in, and stream how far it is."""
-        remaining = context.time_remaining()
         async with channels.stream(
             self._peers.ingest.Reconcile,
             ingest_pb2.ReconcileRequest(bucket=request.bucket, dry_run=request.dry_run), peer=PEER,
-            tenant=tenant_of(context), deadline=Deadline.after(MANY_SECONDS_MAX if remaining is None else remaining),
+            tenant=tenant_of(context), deadline=Deadline.of(context, default_seconds=MANY_SECONDS_MAX),
             cap_seconds=MANY_SECONDS_MAX,
         ) as responses:
             async for response in responses:
                 yield progress_message(response)
 
+    @long_call
     async def Reprocess(
         self, request: operations_pb2.ReprocessRequest, context: Context
     ) -> operations_pb2.ReprocessResponse:

@@ -12,6 +12,7 @@ from sourcier.gateway.v1 import spaces_pb2, spaces_pb2_grpc
 from sourcier.ingest.v1 import spaces_pb2 as internal_pb2
 from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.limits import long_call
 from sourcier.services.chassis.grpc.serving import require, tenant_of
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.gateway.contract.spaces import build_message, comparison_message, manifest_message, space_message
@@ -83,6 +84,7 @@ class SpaceServer(spaces_pb2_grpc.SpaceServiceServicer):
                 build = latest
                 yield spaces_pb2.WatchSpaceBuildResponse(build=build_message(build))
 
+    @long_call
     async def CompareSpaces(
         self, request: spaces_pb2.CompareSpacesRequest, context: Context
     ) -> spaces_pb2.CompareSpacesResponse:
@@ -93,7 +95,6 @@ class SpaceServer(spaces_pb2_grpc.SpaceServiceServicer):
         require(request.sample_size <= QUESTIONS_MAX,
                 f"sample_size is {request.sample_size}; use 1 to {QUESTIONS_MAX:,}", field="sample_size")
         require(all(entry.question.strip() for entry in request.questions), "a question is empty", field="questions")
-        remaining = context.time_remaining()
         comparison = await self._comparer.compare(
             tenant=tenant_of(context), collection=request.collection,
             questions=[
@@ -101,7 +102,7 @@ class SpaceServer(spaces_pb2_grpc.SpaceServiceServicer):
                 for entry in request.questions
             ],
             sample_size=request.sample_size or SAMPLE_SIZE,
-            deadline=Deadline.after(COMPARE_SECONDS_MAX if remaining is None else remaining),
+            deadline=Deadline.of(context, default_seconds=COMPARE_SECONDS_MAX),
         )
         return comparison_message(comparison)
 

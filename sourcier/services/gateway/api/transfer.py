@@ -91,11 +91,10 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
         if first is None or first.WhichOneof("part") != "header":
             raise InvalidArgument("the first message of an import is its header", field="header")
 
-        remaining = context.time_remaining()
         async with _reading(requests) as following:
             response: internal_pb2.ImportCollectionResponse = await channels.upload(
                 self._ingest.ImportCollection, _relayed(first, following), peer=PEER, tenant=tenant_of(context),
-                deadline=Deadline.after(IMPORT_SECONDS_MAX if remaining is None else remaining),
+                deadline=Deadline.of(context, default_seconds=IMPORT_SECONDS_MAX),
                 cap_seconds=IMPORT_SECONDS_MAX,
             )
         return transfer_pb2.ImportCollectionResponse.FromString(response.SerializeToString())
@@ -111,11 +110,10 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
         if self._points is None:
             raise FailedPrecondition("this gateway has no embed service to read points with")
         wanted = wanted_points(first.header)
-        remaining = context.time_remaining()
         async with _reading(requests) as following:
             imported = await self._points.run(
                 wanted, _lines(following), tenant=tenant_of(context), cap_seconds=IMPORT_SECONDS_MAX,
-                deadline=Deadline.after(IMPORT_SECONDS_MAX if remaining is None else remaining),
+                deadline=Deadline.of(context, default_seconds=IMPORT_SECONDS_MAX),
             )
         return points_response(wanted, imported)
 

@@ -13,6 +13,7 @@ from nats.aio.msg import Msg
 from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.grpc.limits import long_call
 from sourcier.services.chassis.grpc.serving import received, tenant_of
 from sourcier.services.chassis.ids import is_id
 from sourcier.services.chassis.lifecycle import first_of
@@ -143,6 +144,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
             chunking=chunking_message(created.chunking), retention_days=created.retention_days,
         )
 
+    @long_call
     async def DeleteCollection(
         self, request: ingest_pb2.DeleteCollectionRequest, context: Context
     ) -> ingest_pb2.DeleteCollectionResponse:
@@ -186,6 +188,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         )
         return ingest_pb2.GetDeadLetterResponse(dead_letter=dead_letter_message(letter))
 
+    @long_call
     async def ReplayDeadLetters(
         self, request: ingest_pb2.ReplayDeadLettersRequest, context: Context
     ) -> ingest_pb2.ReplayDeadLettersResponse:
@@ -195,6 +198,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         )
         return ingest_pb2.ReplayDeadLettersResponse(replayed_count=outcome.done, skipped_count=outcome.skipped)
 
+    @long_call
     async def DiscardDeadLetters(
         self, request: ingest_pb2.DiscardDeadLettersRequest, context: Context
     ) -> ingest_pb2.DiscardDeadLettersResponse:
@@ -214,6 +218,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
             async for progress in comparison:
                 yield progress_message(progress)
 
+    @long_call
     async def Reprocess(
         self, request: ingest_pb2.ReprocessRequest, context: Context
     ) -> ingest_pb2.ReprocessResponse:
