@@ -108,6 +108,9 @@ async def test_search_writes_json_lines(cli: Command, gateway: FakeGateway) -> N
         "rank", "score", "document_id", "title", "source", "page", "chunk_id", "chunk_index", "text", "category",
         "kind", "chunk_type", "duplicates", "duplicate_documents", "neighbours"}
     assert gateway.requests[-1].mode == answer_pb2.SEARCH_MODE_LEXICAL
+    assert not gateway.requests[-1].explain
+    await cli("search", "télétravail", "--explain")
+    assert gateway.requests[-1].explain
 
 
 async def test_the_gateway_is_found_in_the_stacks_state(cli: Command, address: str, tmp_path: Path) -> None:

@@ -24,6 +24,10 @@ LABEL_CHARACTERS = 24
 SURE_DIGITS = 7
 """Numbers of so many digits identify something even without a label; shorter ones count things, too."""
 CODE_CHARACTERS_MIN = 3
+GROUPS_MAX = 10
+"""Runs of one code; what has more is a list, or a path."""
+PART_DIGITS_MIN = 4
+"""Digits with which a code is found without the letters that it begins with."""
 
 ARTICLE_LABELS = ("article", "articles", "art.", "art")
 COMPANY_LABELS = ("siren", "siret", "rcs", "entreprise", "societe", "immatriculee", "immatricule", "tva")
@@ -70,7 +74,8 @@ LABELS: Mapping[str, str] = {
         "reglement": "reglement regulation", "deliberation": "deliberation", "decision": "decision", "avis": "avis",
         "avenant": "avenant", "marche": "marche", "matricule": "matricule", "client": "client", "poste": "poste",
         "procedure": "procedure", "note": "note", "formulaire": "formulaire form cerfa", "cerfa": "cerfa",
-        "postal": "postal cp postcode", "serie": "serie serial", "version": "version", "n": "numero number n° no n. nr",
+        "postal": "code postal cp postcode", "serie": "serie serial", "version": "version",
+        "n": "numero number n° no n. nr",
     }.items() for name in names.split()
 }
 """What stands before a number and says what it numbers, with the words that say the same."""
@@ -100,7 +105,7 @@ def iban(match: re.Match[str]) -> Reading | None:
         return None
     account, end = "", match.start()
     while end < match.end() and len(account) < length:
-        account += match.string[end].strip().upper()
+        account += match.string[end].strip(" -").upper()
         end += 1
     following = match.string[end : end + 1]
     if len(account) < length or following.isalnum():
@@ -151,7 +156,7 @@ def book(match: re.Match[str]) -> Reading | None:
 def bar_code(match: re.Match[str]) -> Reading | None:
     """Read a bar code in groups, which its check digit tells from other numbers."""
     digits = _digits(match[0])
-    return Reading((digits,)) if gtin(digits) else None
+    return Reading((digits,), sure=len(digits) > 8) if gtin(digits) else None
 
 
 def digital_date(match: re.Match[str]) -> Reading | None:
@@ -168,7 +173,7 @@ def worded_date(match: re.Match[str]) -> Reading | None:
 
 def code_article(match: re.Match[str]) -> Reading | None:
     """Read an article of a code: `L. 1121-1`; its number alone is part of it."""
-    letter, number = match["letter"], match["number"].replace(" ", "-")
+    letter, number = match["letter"], re.sub("[ .]", "-", match["number"])
     dotted = "." in match["between"]
     labelled = dotted or _labelled(match, ARTICLE_LABELS)
     if "-" not in number and not (labelled and letter.isupper()):
@@ -229,6 +234,8 @@ def long_number(match: re.Match[str]) -> Reading | None:
         forms.append(digits[1:])
     if len(digits) == 10 and isbn_10(digits):
         forms.append(isbn_13_of(digits))
+    if len(digits) == 11 and digits.startswith("33"):
+        forms.append("0" + digits[2:])
     if len(digits) == 8 and (date := _date(digits[:4], digits[4:6], digits[6:])) is not None:
         forms.extend(date.forms)
     if len(digits) == 14:
@@ -254,13 +261,15 @@ def dotted_number(match: re.Match[str]) -> Reading | None:
 
 def spaced_code(match: re.Match[str]) -> Reading | None:
     """Read capitals and digits apart: `PX 1200 B`, `AB 123 CD`; the letter behind may begin the next words."""
-    groups = groups_of(match[0])
-    words = [group for group in groups if not group.isdigit()]
-    if not words or words[0] in _STOP_WORDS or words[0] in LABELS or words[0] in _MONTHS:
+    runs = re.split("([ /-])", match[0])
+    while (word := fold(runs[0].lower())) in _STOP_WORDS or word in LABELS or word in _MONTHS:
+        runs = runs[2:]
+    value = "".join(runs)
+    if value[0].isdigit() and not match[0][0].isdigit():
         return None
-    number = max((group for group in groups if group.isdigit()), key=len)
-    sure = match[0].isupper() and len(number) >= 3 and _YEAR.fullmatch(number) is None
-    return _code(match[0], sure=sure)
+    number = "".join(run for run in runs if run.isdigit())
+    ended = value[-1].isalpha() or _YEAR.fullmatch(number) is None
+    return _code(value, sure=value.isupper() and len(number) >= 3 and ended)
 
 
 def code(match: re.Match[str]) -> Reading | None:
@@ -282,15 +291,14 @@ def code(match: re.Match[str]) -> Reading | None:
 
 
 def _code(value: str, *, sure: bool) -> Reading | None:
-    form = normal_form(value)
-    groups = form.split("-")
-    rest = groups[1:] if groups and not groups[0].isdigit() else []
-    number = sum(len(group) for group in rest if group.isdigit()) >= 4
-    if not form or len(groups) > 10:
+    groups = groups_of(value)
+    if not groups or len(groups) > GROUPS_MAX:
         return None
-    return Reading(
-        (form,), sure=sure, parts=("-".join(rest),) if rest and number else (), joined=without_separators(value)
-    )
+    # Without the letters that it begins with, one by one: `EN 13501-1` and `13501-1` of `NF EN 13501-1`.
+    words = next((place for place, group in enumerate(groups) if group.isdigit()), 0)
+    digits = sum(len(group) for group in groups if group.isdigit())
+    parts = tuple("-".join(groups[place:]) for place in range(1, words + 1)) if digits >= PART_DIGITS_MIN else ()
+    return Reading(("-".join(groups),), sure=sure, parts=parts, joined=without_separators(value))
 
 
 def _law(label: str, groups: list[str]) -> Reading | None:

@@ -1,8 +1,8 @@
 """The table of recognisers: what each looks like, and what is one and what is none.
 
 They are tried in this order, on text in NFKC with plain dashes and single spaces; what one has read, the next ones do
-not see. The tests go through the examples: all ways of writing in one line have one normal form, which nothing in the
-other lines has.
+not see. Those that are `question_only` read what documents do not write so. The tests go through the examples: all
+ways of writing in one line have one normal form, which nothing in the other lines has.
 """
 
 from __future__ import annotations
@@ -47,18 +47,25 @@ RECOGNISERS = (
         ("fin.Le", "etc.pdfs"),
     ),
     Recogniser(
-        "iban", re.compile(r"(?<![^\W_])[A-Za-z]{2}\d{2}(?: ?[A-Za-z\d]){11,30}"), readers.iban,
-        (("FR76 3000 6000 0112 3456 7890 189", "FR7630006000011234567890189", "fr76 3000 6000 0112 3456 7890 189"),
+        "iban", re.compile(r"(?<![^\W_])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z\d]){11,30}"), readers.iban,
+        (("FR76 3000 6000 0112 3456 7890 189", "FR7630006000011234567890189", "fr76 3000 6000 0112 3456 7890 189",
+          "FR76-3000-6000-0112-3456-7890-189"),
          ("DE89 3704 0044 0532 0130 00", "DE89370400440532013000"), ("GB29 NWBK 6016 1331 9268 19",)),
     ),
     Recogniser(
         "article", re.compile(
-            r"(?<![^\W_])(?P<letter>LO|Lo|lo|[LRDAlrda])(?P<between>\.? ?\*? ?)(?P<number>\d{1,4}(?:-\d{1,4}){0,4})"
-            r"(?![^\W_])(?!-[^\W_])(?!,\d)"
+            r"(?<![^\W_'])(?P<letter>LO|[LRDlrd])(?P<between>\.? ?)(?P<number>\d{3,4} \d{1,3})(?![^\W_])"
+        ), readers.code_article, (("L 1121 1", "l1121 1", "L. 1121-1"),), question_only=True,
+    ),
+    Recogniser(
+        "article", re.compile(
+            r"(?<![^\W_])(?P<letter>LO|Lo|lo|[LRDAlrda])(?P<between>\.? ?\*? ?)(?P<number>\d{1,4}(?:[-.]\d{1,4}){0,4})"
+            r"(?![^\W_])(?![-.][^\W_])(?!,\d)"
         ), readers.code_article,
         (("L. 1121-1", "L1121-1", "L.1121-1", "l1121-1", "l. 1121-1", "L 1121-1", "art. L 1121-1", "article L.1121-1",
-          "l'article L1121-1", "L.* 1121-1", "L. 1121\u20111"), ("L. 1121-2",), ("R. 1121-1",), ("L. 1121-1-1",),
-         ("L. 112-11",), ("LO 135-1", "L.O. 135-1", "LO. 135-1"), ("article D. 12-3",), ("art. L. 311",)),
+          "l'article L1121-1", "L.* 1121-1", "L. 1121\u20111", "L.1121.1"),
+         ("L. 1121-2",), ("R. 1121-1",), ("L. 1121-1-1",), ("L. 112-11",),
+         ("LO 135-1", "L.O. 135-1", "LO. 135-1"), ("article D. 12-3",), ("art. L. 311",)),
         ("il y a 10-12 ans", "L 12"),
     ),
     Recogniser(
@@ -66,9 +73,10 @@ RECOGNISERS = (
         readers.organic_article, (("L.O. 141-1", "LO 141-1"),),
     ),
     Recogniser(
-        "phone", re.compile(r"(?<![\w+])(?:\+|00) ?33[ .-]?(?:\(0\) ?)?[1-9](?:[ ./-]?\d\d){4}(?!\d)"),
+        "phone", re.compile(r"(?<![\w+])(?:\+|00) ?33\)?[ .-]?(?:\(0\) ?)?[1-9](?:[ ./-]?\d\d){4}(?!\d)"),
         readers.french_phone,
         (("+33 2 41 56 78 90", "+33241567890", "0033 2 41 56 78 90", "+33 (0)2 41 56 78 90", "+33.2.41.56.78.90",
+          "(+33) 2 41 56 78 90", "33241567890",
           "02 41 56 78 90", "0241567890", "02.41.56.78.90", "02-41-56-78-90", "02/41/56/78/90"),),
     ),
     Recogniser(
@@ -99,8 +107,8 @@ RECOGNISERS = (
         (("978-2-07-036822-8", "9782070368228", "2-07-036822-X", "207036822X", "978 2 07 036822 8"),),
     ),
     Recogniser(
-        "barcode", re.compile(r"(?<!\d)(?<!\d )\d \d{6} \d{6}(?! ?\d)"), readers.bar_code,
-        (("3 017620 422003", "3017620422003"),),
+        "barcode", re.compile(r"(?<!\d)(?<!\d )(?:\d \d{6} \d{6}|\d{4} \d{4})(?! ?\d)"), readers.bar_code,
+        (("3 017620 422003", "3017620422003"), ("9638 5074", "96385074")),
     ),
     Recogniser(
         "siren", re.compile(r"(?<!\d)(?<!\d[ .,])\d{3}(?: \d{3} |\.\d{3}\.)\d{3}(?![ .,]?\d)"), readers.company,
@@ -142,6 +150,23 @@ RECOGNISERS = (
         ("article", "lot de 12", "version finale"),
     ),
     Recogniser(
+        "code", re.compile(
+            r"(?<![\w./-])(?:(?:[A-Z]{1,5} )?[A-Z]{1,5} \d{2,6}(?:[/-]\d{1,6}){0,2}(?:[ /-][A-Z]{1,3})?"
+            r"|\d{2,4} [A-Z]{2,3} \d\d)(?![\w/-])"
+        ), readers.spaced_code,
+        (("PX 1200 B", "PX-1200/B", "px1200b", "PX1200B", "PX 1200/B", "PX 1200-B", "LA PX 1200 B"),
+         ("NF EN 13501-1", "NF-EN-13501-1"), ("FA 2024/0012", "FA-2024-0012"), ("AB 123 CD", "AB-123-CD", "ab123cd"),
+         ("1234 AB 49", "1234-AB-49"), ("ISO 9001", "ISO-9001")), ("EN 2024", "LE 12"),
+    ),
+    Recogniser(
+        "code",
+        re.compile(
+            r"(?<![\w./'-])[A-Za-z]{1,4} \d{2,6}(?:[ /-]\d{3,6}){0,2}(?:[ /-][A-Za-z]{1,2})?(?![\w/-])"
+        ), readers.spaced_code,
+        (("rt 1970 b", "RT-1970/B", "rt 1970/b"), ("fa 2024 0012", "FA-2024-0012"), ("Ab 123 cd", "AB-123-CD")),
+        ("en 2024",), question_only=True,
+    ),
+    Recogniser(
         "number", re.compile(r"(?<![\w.,/-])\d{5,34}(?![\w%])(?!,\d)(?!\.\d)(?![/-]\w)"), readers.long_number,
         (("8401916146100",), ("0755972979262",), ("012345678905", "0012345678905")), ("15000 €", "120000 habitants"),
     ),
@@ -155,24 +180,9 @@ RECOGNISERS = (
         (("192.168.1.10",),), ("2.3",),
     ),
     Recogniser(
-        "code", re.compile(r"(?<![\w./-])(?:[A-Z]{1,5} \d{2,6}(?: [A-Z]{1,3})?|\d{2,4} [A-Z]{2,3} \d\d)(?![\w/-])"),
-        readers.spaced_code,
-        (("PX 1200 B", "PX-1200/B", "px1200b", "PX1200B"), ("AB 123 CD", "AB-123-CD", "ab123cd"),
-         ("1234 AB 49", "1234-AB-49"), ("ISO 9001", "ISO-9001")), ("EN 2024", "LE 12"),
-    ),
-    Recogniser(
         "code", re.compile(r"(?<![\w./-])(?=[^\W_])[\w./-]*?\d[\w./-]*+"), readers.code,
         (("RT-1970/B", "rt1970b", "RT 1970 B"), ("VM-1740/A",), ("VM-1740/B",), ("FOR-RH-012", "for_rh_012"),
          ("95/46/CE",), ("Covid-19", "COVID-19")),
         ("2e", "14h30", "100km", "mi-2024", "B2"),
-    ),
-    Recogniser(
-        "code", re.compile(r"(?<![\w./'-])[a-z]{1,4} \d{3,6}(?: [a-z]{1,2})?(?![\w/-])"), readers.spaced_code,
-        (("rt 1970 b", "RT-1970/B"),), ("en 2024",), question_only=True,
-    ),
-    Recogniser(
-        "article", re.compile(
-            r"(?<![^\W_'])(?P<letter>LO|[LRDlrd])(?P<between>\.? ?)(?P<number>\d{3,4} \d{1,3})(?![^\W_])"
-        ), readers.code_article, (("L 1121 1", "l1121 1", "L. 1121-1"),), question_only=True,
     ),
 )

@@ -25,7 +25,7 @@ def identifiers(text: str, *, question: bool = False) -> tuple[Identifier, ...]:
     if not text:
         return ()
     found: dict[tuple[str, ...], Identifier] = {}
-    for recogniser in _QUESTION if question else _PASSAGE:
+    for recogniser in RECOGNISERS if question else _PASSAGE:
         text = recogniser.pattern.sub(_taker(recogniser, found), text)
     return tuple(found.values())
 
@@ -62,7 +62,4 @@ def _taker(recogniser: Recogniser, found: dict[tuple[str, ...], Identifier]) -> 
     return take
 
 
-# What only questions write so comes last, save for articles, whose number would be read alone.
 _PASSAGE = tuple(each for each in RECOGNISERS if not each.question_only)
-_QUESTION = tuple(sorted(RECOGNISERS, key=lambda each: each.question_only - 2 * (
-    each.question_only and each.kind == "article")))

@@ -34,7 +34,7 @@ class Lookup:
     """The terms that an asked identifier is looked for by: the first that any passage holds count."""
 
     exact: tuple[str, ...]
-    """What is the identifier itself, or where its number alone is asked for, has that number."""
+    """What is the identifier itself, or has as its number what is asked for alone."""
     otherwise: tuple[str, ...]
     """The same written joined, where that loses where runs of digits end."""
     beginnings: tuple[str, ...]
@@ -59,8 +59,7 @@ def passage_terms(title: str, headings: Sequence[str], text: str) -> tuple[str, 
 def lookup(asked: Identifier) -> Lookup:
     """Return by what an identifier is looked for."""
     forms = asked.forms
-    numbers = [form for form in forms if form[0].isdigit()]
-    exact = [f"{WHOLE}{form}" for form in forms] + [f"{PART}{form}" for form in numbers]
+    exact = [f"{sign}{form}" for sign in (WHOLE, PART) for form in forms]
     otherwise: list[str] = []
     if asked.kind == "file":
         otherwise.extend(f"{WHOLE}{part}" for part in asked.reading.parts)

@@ -79,3 +79,16 @@ def test_a_table_that_is_too_wide_is_written_row_by_row(
     write_table(("ID", "STATUS", "ERROR"), [("a-1", "failed", "is encrypted"), ("b-22", "completed", "")])
     lines = re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue()).splitlines()
     assert "".join(f"{line.rstrip()}\n" for line in lines) == shown
+
+
+def test_why_a_passage_is_where_it_is_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = answer_pb2.Passage(rank=1, title="Article L1121-1", text="Nul ne peut…")
+    found = answer_pb2.Passage(rank=1, title="Article L1121-1", text="Nul ne peut…", explanation=answer_pb2.Explanation(
+        dense_place=3, identifiers=["L. 1121-1"], identifier_place=answer_pb2.IDENTIFIER_PLACE_TITLE,
+        sentences=["Porte L. 1121-1 dans son titre.", "Par le sens : 3e."],
+    ))
+    write(found, full=False)
+    assert "   · Porte L. 1121-1 dans son titre.\n   · Par le sens : 3e.\n" in capsys.readouterr().out
+    explained = record(found)["explanation"]
+    assert (explained["dense_place"], explained["identifier_place"]) == (3, "title")
+    assert "explanation" not in record(plain)
