@@ -16,6 +16,7 @@ from sourcier.services.ingest.parsing.formats import Format, recognise
 from sourcier.services.ingest.parsing.markup.reader import parse_html, parse_markdown
 from sourcier.services.ingest.parsing.office.reader import parse_office
 from sourcier.services.ingest.parsing.pdf.reader import parse_pdf
+from sourcier.services.ingest.parsing.sheets.reader import parse_workbook
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.text.delimited import parse_csv
 from sourcier.services.ingest.parsing.text.plain import parse_text
@@ -25,7 +26,7 @@ PARSERS: dict[Format, Callable[[Source], ParsedDocument]] = {
     Format.PDF: parse_pdf,
     Format.DOCX: parse_word,
     Format.PPTX: partial(parse_office, office_format=Format.PPTX),
-    Format.XLSX: partial(parse_office, office_format=Format.XLSX),
+    Format.XLSX: parse_workbook,
     Format.HTML: parse_html,
     Format.MARKDOWN: parse_markdown,
     Format.TEXT: parse_text,

@@ -69,7 +69,7 @@ def test_slides_and_sheets_are_pages(tmp_path: Path) -> None:
         (2, ("Accès",)),
     ]
     sheets = read(make_xlsx(tmp_path / "a.xlsx"))
-    assert of_kind(sheets, BlockKind.TABLE)[0].startswith("| Poste | Montant |\n|---|---|\n| Repas | 19.4 |")
+    assert of_kind(sheets, BlockKind.TABLE)[0].startswith("| Poste | Montant |\n|---|---|\n| Repas | 19,4 |")
     assert [(b.page, b.heading_path) for b in sheets.blocks if b.kind is BlockKind.TABLE] == [
         (1, ("Frais",)),
         (2, ("Sites",)),

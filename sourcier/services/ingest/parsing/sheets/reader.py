@@ -1,0 +1,118 @@
+"""A workbook: each sheet that people see is a page, under its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sourcier.services.chassis.errors import DocumentMalformed, DocumentTooLarge
+from sourcier.services.ingest.documents import BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.formats import LABELS, Format
+from sourcier.services.ingest.parsing.office.archives import check_archive
+from sourcier.services.ingest.parsing.office.charts import chart_table
+from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, children, descendants
+from sourcier.services.ingest.parsing.office.properties import core_title
+from sourcier.services.ingest.parsing.office.shown import CellBudget, Shown, ShownTable, ShownText, append
+from sourcier.services.ingest.parsing.sheets.cells import SheetReader, Span, parse_span
+from sourcier.services.ingest.parsing.sheets.regions import Region, regions
+from sourcier.services.ingest.parsing.sheets.workbook import SheetEntry, Workbook
+from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.titles import usable_title
+from sourcier.services.ingest.reading_warnings import WarningCode
+
+RAW_LEAD = "Valeurs enregistrées"
+RAW_VALUES_MAX = 100
+_CHART_SHEETS = "chartsheets/"
+
+
+def parse_workbook(source: Source) -> ParsedDocument:
+    """Read a workbook: cells as they are shown, hidden sheets, rows and columns left out and told."""
+    check_archive(source.path, source.limits)
+    builder = DocumentBuilder(source.limits)
+    with Package(source.path, filename=source.filename) as package:
+        workbook = Workbook(package)
+        if not workbook.found:
+            raise DocumentMalformed(f"“{source.filename}” cannot be read as {LABELS[Format.XLSX]}: it has no workbook.")
+        seen = [entry for entry in workbook.sheets if not entry.hidden]
+        unseen = [entry.name for entry in workbook.sheets if entry.hidden]
+        builder.warnings.add(WarningCode.HIDDEN_CELLS, count=len(unseen), places=unseen, detail="sheets")
+        if len(seen) > source.limits.pages:
+            raise DocumentTooLarge(f"The document has {len(seen):,} sheets; at most {source.limits.pages:,} are read.")
+        reader = _SheetsReader(package, workbook, builder, CellBudget(source.limits.table_cells))
+        for page, entry in enumerate(seen, start=1):
+            shown = list(reader.sheet(entry))
+            builder.leave_headings()
+            if shown:
+                builder.add(BlockKind.HEADING, entry.name, page=page, level=1)
+                append(shown, builder, page=page)
+        title = core_title(package)
+    return builder.build(
+        format=Format.XLSX,
+        filename=source.filename,
+        page_count=len(seen),
+        titles=(source.title, usable_title(title)),
+        empty_reason=f"“{source.filename}” holds no text: only pictures, hidden cells or nothing at all.",
+    )
+
+
+class _SheetsReader:
+    def __init__(self, package: Package, workbook: Workbook, builder: DocumentBuilder, budget: CellBudget) -> None:
+        self._package = package
+        self._workbook = workbook
+        self._warnings = builder.warnings
+        self._budget = budget
+
+    def sheet(self, entry: SheetEntry) -> Iterator[Shown]:
+        """Yield what a sheet shows."""
+        content = self._package.read(entry.part)
+        if content is None:
+            return
+        if _CHART_SHEETS not in entry.part:
+            reader = SheetReader(self._workbook, self._warnings, self._budget, sheet_name=entry.name)
+            for region in regions(reader.read(content), self._tables(entry), self._budget):
+                yield from _shown(region)
+        yield from self._drawings(entry)
+        comments = [self._package.xml(part) for part in self._package.related(entry.part, "comments")]
+        count = sum(1 for root in comments if root is not None for _ in descendants(root, "x:comment"))
+        self._warnings.add(WarningCode.NOT_READ, count=count, detail="comments")
+
+    def _tables(self, entry: SheetEntry) -> list[Span]:
+        found = []
+        for part in self._package.related(entry.part, "table"):
+            root = self._package.xml(part)
+            span = parse_span(attribute(root, "ref"))
+            if span and attribute(root, "headerRowCount", "1") != "0":
+                found.append(span)
+        return found
+
+    def _drawings(self, entry: SheetEntry) -> Iterator[Shown]:
+        """Yield text boxes, and the charts of a sheet that is a chart: others draw what stands in cells."""
+        for part in self._package.related(entry.part, "drawing"):
+            root = self._package.xml(part)
+            if root is None:
+                continue
+            for body in descendants(root, "txBody"):
+                yield ShownText(BlockKind.PARAGRAPH, _body_text(body))
+            self._warnings.add(WarningCode.PICTURES, count=sum(1 for _ in descendants(root, "a:blip")))
+            if _CHART_SHEETS in entry.part:
+                for chart in self._package.related(part, "chart"):
+                    yield from chart_table(self._package.xml(chart))
+
+
+def _body_text(body: Element) -> str:
+    return "\n".join(
+        "".join(text.text or "" for text in descendants(line, "a:t")) for line in children(body, "a:p")
+    )
+
+
+def _shown(region: Region) -> Iterator[Shown]:
+    """Yield what stands above a table, the table, and the numbers that it shows otherwise than they are stored.
+
+    A search for `0.075` finds the sheet that shows `7,5 %`; the row itself says only what people see.
+    """
+    if region.above:
+        yield ShownText(BlockKind.PARAGRAPH, "\n".join(region.above))
+    yield ShownTable(region.rows, region.header_rows)
+    for name, values in region.raw:
+        lead = f"{RAW_LEAD}, {name}" if name else RAW_LEAD
+        yield ShownText(BlockKind.CAPTION, f"{lead} : {' ; '.join(values[:RAW_VALUES_MAX])}")
