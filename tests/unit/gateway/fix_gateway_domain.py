@@ -147,7 +147,7 @@ class FakeRetriever(Retriever):
         """Return the results."""
         if self.error is not None:
             raise self.error
-        return Candidates(list(self.results), EMBEDDING, None)
+        return Candidates(list(self.results), EMBEDDING, ())
 
     async def rank(
         self, query: Query, embedding: QueryEmbedding, results: list[SearchResult], *, stopwatch: Stopwatch,
