@@ -14,6 +14,9 @@ import time
 from collections import Counter
 from typing import Any
 
+import grpc
+import grpc.aio
+
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sourcier.services.chassis.grpc.channels import open_channel
 from sourcier.services.chassis.models.store import root_of
@@ -29,6 +32,7 @@ PARAGRAPHS, WORDS_EACH = 4, 120
 ROUNDS = 2
 SENDERS = 16
 RATIO_MIN = 0.95
+WATCH_AGAIN_SECONDS = 0.5
 JOB_SECONDS_MAX = 400.0
 METADATA = (("sourcier-tenant", "acme"),)
 FINISHED = (ingest_pb2.JOB_STATUS_COMPLETED, ingest_pb2.JOB_STATUS_FAILED)
@@ -133,11 +137,19 @@ class _Run:
 
     async def _ended(self, job_id: str) -> ingest_pb2.Job:
         job = ingest_pb2.Job()
-        async for response in self._stub.WatchJob(
-            ingest_pb2.WatchJobRequest(job_id=job_id), timeout=JOB_SECONDS_MAX, metadata=METADATA
-        ):
-            job = response.job
-        return job
+        ends_at = time.monotonic() + JOB_SECONDS_MAX
+        while True:
+            try:
+                async for response in self._stub.WatchJob(
+                    ingest_pb2.WatchJobRequest(job_id=job_id), timeout=JOB_SECONDS_MAX, metadata=METADATA
+                ):
+                    job = response.job
+                return job
+            except grpc.aio.AioRpcError as error:
+                # Two hundred watch at once, and a slow machine has no connection left for some: they ask again.
+                if error.code() is not grpc.StatusCode.RESOURCE_EXHAUSTED or time.monotonic() > ends_at:
+                    raise
+                await asyncio.sleep(WATCH_AGAIN_SECONDS)
 
     def _next(self) -> int:
         self._number += 1
