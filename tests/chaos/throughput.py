@@ -12,7 +12,8 @@ import random
 import statistics
 import time
 from collections import Counter
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -32,9 +33,10 @@ PARAGRAPHS, WORDS_EACH = 4, 120
 ROUNDS = 2
 SENDERS = 16
 RATIO_MIN = 0.95
-WATCH_AGAIN_SECONDS = 0.5
+AGAIN_SECONDS = 0.5
 JOB_SECONDS_MAX = 400.0
 METADATA = (("sourcier-tenant", "acme"),)
+Answer = TypeVar("Answer")
 FINISHED = (ingest_pb2.JOB_STATUS_COMPLETED, ingest_pb2.JOB_STATUS_FAILED)
 
 
@@ -128,29 +130,39 @@ class _Run:
             self.lost.append(f"a good document was given up: {job.error.message}")
 
     async def _send(self, slots: asyncio.Semaphore, filename: str, body: str) -> str:
-        async with slots:
+        async def submit() -> str:
             submitted = await self._stub.Submit(iter((
                 ingest_pb2.SubmitRequest(header=ingest_pb2.DocumentHeader(filename=filename, collection="usual")),
                 ingest_pb2.SubmitRequest(data=body.encode()),
             )), timeout=60, metadata=METADATA)
-        return str(submitted.job.job_id)
+            return str(submitted.job.job_id)
+
+        async with slots:
+            return await _until_there_is_room(submit)
 
     async def _ended(self, job_id: str) -> ingest_pb2.Job:
-        job = ingest_pb2.Job()
-        ends_at = time.monotonic() + JOB_SECONDS_MAX
-        while True:
-            try:
-                async for response in self._stub.WatchJob(
-                    ingest_pb2.WatchJobRequest(job_id=job_id), timeout=JOB_SECONDS_MAX, metadata=METADATA
-                ):
-                    job = response.job
-                return job
-            except grpc.aio.AioRpcError as error:
-                # Two hundred watch at once, and a slow machine has no connection left for some: they ask again.
-                if error.code() is not grpc.StatusCode.RESOURCE_EXHAUSTED or time.monotonic() > ends_at:
-                    raise
-                await asyncio.sleep(WATCH_AGAIN_SECONDS)
+        async def watch() -> ingest_pb2.Job:
+            job = ingest_pb2.Job()
+            async for response in self._stub.WatchJob(
+                ingest_pb2.WatchJobRequest(job_id=job_id), timeout=JOB_SECONDS_MAX, metadata=METADATA
+            ):
+                job = response.job
+            return job
+
+        return await _until_there_is_room(watch)
 
     def _next(self) -> int:
         self._number += 1
         return self._number
+
+
+async def _until_there_is_room(call: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Call again while it is refused for want of a database connection: on a slow machine, 200 watch at once."""
+    ends_at = time.monotonic() + JOB_SECONDS_MAX
+    while True:
+        try:
+            return await call()
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.RESOURCE_EXHAUSTED or time.monotonic() > ends_at:
+                raise
+            await asyncio.sleep(AGAIN_SECONDS)
