@@ -80,6 +80,8 @@ class Generation:
     """What the model may ask for."""
     bulk: bool = False
     """Whether nobody waits for it: it leaves the model to those that somebody waits for."""
+    tenant: str = ""
+    """Whose turn it takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +96,8 @@ class Scoring:
     """Seconds of the event loop's clock."""
     cache_salt: str = ""
     """Cached prefixes are shared only under the same salt."""
+    tenant: str = ""
+    """Whose turn it takes."""
 
 
 @dataclass(frozen=True)

@@ -114,10 +114,11 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
             raise FailedPrecondition(
                 f"the engine {self._description.engine} does not tell how likely answers are; {way_out}"
             )
+        tenant = tenant_of(context)
         scores = await self._supervisor.score(Scoring(
             id=request.score_id or new_id(), messages=checked_messages(request),
-            choices=checked_choices(request.choices),
-            cache_salt=checked_salt(request.cache_salt, tenant=tenant_of(context)),
+            choices=checked_choices(request.choices), cache_salt=checked_salt(request.cache_salt, tenant=tenant),
+            tenant=tenant,
             deadline=asyncio.get_running_loop().time() + seconds_left(context),
         ))
         return generate_pb2.ScoreResponse(
@@ -148,7 +149,7 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
             json_schema=checked_schema(request.json_schema, enforced=self._description.structured_output),
             cache_salt=checked_salt(request.cache_salt, tenant=tenant),
             tools=checked_tools(request, refusal=self._description.tools_refusal),
-            deadline=deadline, bulk=checked_priority(request.priority) == generate_pb2.PRIORITY_BULK,
+            deadline=deadline, tenant=tenant, bulk=checked_priority(request.priority) == generate_pb2.PRIORITY_BULK,
         )
 
     def _finish(self, finish: Finish) -> generate_pb2.Finish:

@@ -47,6 +47,8 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Most memory for reading one document."""
     parse_pages_max: int = Field(default=5_000, ge=1)
     """Documents of more pages are refused."""
+    document_chunks_max: int = Field(default=20_000, ge=1)
+    """Documents that make more chunks are refused, DOCUMENT_TOO_COSTLY: so many are about 10,000 pages."""
     chunk_slots: int = Field(default=2, ge=1, le=64)
     """Documents being cut at once."""
     index_slots: int = Field(default=4, ge=1, le=64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sourcier.services.chassis import lifecycle
 from sourcier.services.chassis.grpc.serving import Server
 from sourcier.services.chassis.lifecycle import Stopping, Worker
+from sourcier.services.ingest.chunking.cutting import CuttingLimits
 from sourcier.services.ingest.components import Parts
 from sourcier.services.ingest.enriching.peers import EnrichingPeers
 from sourcier.services.ingest.stages.chunk import ChunkStage
@@ -37,7 +38,8 @@ def pipeline(parts: Parts) -> list[Worker]:
         ]
     chunk = None
     if "chunk" in stages:
-        chunk = ChunkStage(jetstream, database, parts.objects, parts.progress, spaces=parts.spaces)
+        chunk = ChunkStage(jetstream, database, parts.objects, parts.progress, spaces=parts.spaces,
+                           limits=CuttingLimits(settings.document_chunks_max))
         workers.append(chunk.consumer(slots=settings.chunk_slots))
     if parts.parsers is not None:
         stage = ParseStage(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted
+from sourcier.services.chassis.errors import DeadlineExceeded
+from sourcier.services.chassis.fair_turns import FairPlaces
 from sourcier.services.rerank.entailment import EntailmentModel, Relation
 from sourcier.services.rerank.ranker import Candidate, FloatArray, Question, Ranker
 
@@ -25,9 +26,10 @@ class BoundedExecutor:
 
     def __init__(self, *, threads: int, waiting_max: int, seconds_max: float) -> None:
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=type(self).__name__)
-        self._in_hand = 0
-        self._counting = threading.Lock()
-        self._in_hand_max = threads + waiting_max
+        self._places = FairPlaces(
+            places=threads, waiting_max=waiting_max,
+            full=f"{{in_hand}} {self.what} are in hand, the most is {threads + waiting_max}",
+        )
         self._seconds_max = seconds_max
 
     async def __aenter__(self) -> Self:
@@ -38,25 +40,25 @@ class BoundedExecutor:
     ) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Return what the work comes to; raise ResourceExhausted at once when too many requests wait."""
-        if self._in_hand >= self._in_hand_max:
-            raise ResourceExhausted(f"{self._in_hand} {self.what} are in hand, the most is {self._in_hand_max}")
-        with self._counting:
-            self._in_hand += 1
+    async def run(self, work: Callable[..., T], *arguments: Any, tenant: str, cost: float) -> T:
+        """Return what the work comes to, in turns by tenant; raise ResourceExhausted at once when too many wait."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._seconds_max
+        late = f"{self.doing} took over {self._seconds_max:g} s"
+        await self._places.take(tenant=tenant, cost=cost, deadline=deadline, late=late)
         future = self._pool.submit(work, *arguments)
-        # Its place is free when its thread is, which may be after its caller gave up; a queued one is free at once.
-        future.add_done_callback(self._end)
+        # Its place is free when its thread is, which may be after its caller gave up.
+        future.add_done_callback(lambda _: self._end(loop))
         try:
-            async with asyncio.timeout(self._seconds_max):
+            async with asyncio.timeout_at(deadline):
                 return await asyncio.wrap_future(future)
         except TimeoutError as error:
-            raise DeadlineExceeded(f"{self.doing} took over {self._seconds_max:g} s") from error
+            raise DeadlineExceeded(late) from error
 
-    def _end(self, work: Future[Any]) -> None:
-        # Called by the thread that worked, or by the loop for a call that was still queued.
-        with self._counting:
-            self._in_hand -= 1
+    def _end(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Called by the thread that worked.
+        with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits for a place any more
+            loop.call_soon_threadsafe(self._places.give_back)
 
 
 class RankExecutor(BoundedExecutor):
@@ -68,9 +70,11 @@ class RankExecutor(BoundedExecutor):
         super().__init__(threads=threads, waiting_max=waiting_max, seconds_max=seconds_max)
         self.ranker = ranker
 
-    async def score(self, question: Question, candidates: Sequence[Candidate]) -> FloatArray:
+    async def score(
+        self, question: Question, candidates: Sequence[Candidate], *, tenant: str = ""
+    ) -> FloatArray:
         """Return one score per candidate; raise ResourceExhausted at once when too many requests wait."""
-        return await self.run(self.ranker.score, question, candidates)
+        return await self.run(self.ranker.score, question, candidates, tenant=tenant, cost=len(candidates))
 
 
 class EntailmentExecutor(BoundedExecutor):
@@ -82,6 +86,8 @@ class EntailmentExecutor(BoundedExecutor):
         super().__init__(threads=1, waiting_max=waiting_max, seconds_max=seconds_max)
         self.model = model
 
-    async def relations(self, premise: str, hypotheses: Sequence[str]) -> list[Relation]:
+    async def relations(
+        self, premise: str, hypotheses: Sequence[str], *, tenant: str = ""
+    ) -> list[Relation]:
         """Return what the premise is to each hypothesis; ResourceExhausted at once when too many requests wait."""
-        return await self.run(self.model.relations, premise, hypotheses)
+        return await self.run(self.model.relations, premise, hypotheses, tenant=tenant, cost=len(hypotheses))

@@ -9,7 +9,7 @@ import numpy as np
 
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
 from sourcier.services.chassis.errors import FailedPrecondition
-from sourcier.services.chassis.grpc.serving import require
+from sourcier.services.chassis.grpc.serving import require, tenant_of
 from sourcier.services.rerank.executor import EntailmentExecutor, RankExecutor
 from sourcier.services.rerank.ranker import Candidate, Question
 
@@ -36,7 +36,7 @@ class RerankServer(rerank_pb2_grpc.RerankServiceServicer):
         """Score every candidate against the question, best first."""
         question = self._checked_question(request)
         candidates = [Candidate(entry.chunk_id, entry.text, entry.token_codes) for entry in request.candidates]
-        scores = await self._executor.score(question, candidates)
+        scores = await self._executor.score(question, candidates, tenant=tenant_of(context))
         order = np.argsort(-scores, kind="stable")
         return rerank_pb2.RerankResponse(
             ranker=self._ranker.name,
@@ -65,7 +65,7 @@ class RerankServer(rerank_pb2_grpc.RerankServiceServicer):
             require(bool(hypothesis.strip()) and len(hypothesis) <= HYPOTHESIS_CHARACTERS_MAX,
                     f"hypotheses[{place}] has {len(hypothesis):,} characters; send 1 to "
                     f"{HYPOTHESIS_CHARACTERS_MAX:,}, not white space alone", field=f"hypotheses[{place}]")
-        relations = await self._entailment.relations(request.premise, hypotheses)
+        relations = await self._entailment.relations(request.premise, hypotheses, tenant=tenant_of(context))
         return rerank_pb2.EntailResponse(
             entailments=[
                 rerank_pb2.Entailment(

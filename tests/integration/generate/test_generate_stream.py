@@ -11,9 +11,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from sourcier.generate.v1 import generate_pb2 as pb
-from sourcier.services.generate.scripted.engine import ScriptedEngine
 from sourcier.services.generate.scripted.script import Rule
-from tests.integration.generate.fix_generate import answer, ask, failure, scripted, serving
+from tests.integration.generate.fix_generate import Service, answer, ask, failure, scripted, serving
 from tests.waiting import until
 
 SLOW = Rule(pattern="lent", text="mot " * 1000, tokens_per_second=20)
@@ -91,9 +90,9 @@ async def test_a_call_cancelled_while_it_waits_leaves_the_queue() -> None:
         await running.read()
         waiting = service.stub.Generate(ask("lent"), timeout=60)
         reading = asyncio.ensure_future(failure(waiting))
-        await until(lambda: engine.status().waiting == 1)
+        await until(lambda: service.supervisor.in_hand == 2)
         waiting.cancel()
-        await until(lambda: engine.status().waiting == 0)
+        await until(lambda: service.supervisor.in_hand == 1)
         with pytest.raises(asyncio.CancelledError):
             await reading
         assert engine.status().running == 1
@@ -152,8 +151,8 @@ async def test_a_stop_lets_streams_in_hand_finish() -> None:
     assert (first.text + text).count("mot") == 10
 
 
-def half_streams(engine: ScriptedEngine, reads: list[asyncio.Future[object]]) -> bool:
-    return engine.status().waiting == 50 and sum(read.done() for read in reads) == 50
+def half_streams(service: Service, reads: list[asyncio.Future[object]]) -> bool:
+    return service.supervisor.in_hand == 100 and sum(read.done() for read in reads) == 50
 
 
 async def test_thousands_of_cancelled_streams_leave_nothing() -> None:
@@ -163,7 +162,7 @@ async def test_thousands_of_cancelled_streams_leave_nothing() -> None:
             calls = [service.stub.Generate(ask("lent"), timeout=60) for _ in range(100)]
             reads = [asyncio.ensure_future(call.read()) for call in calls]
             # Half of them are cancelled while they stream, half while they wait.
-            await until(partial(half_streams, engine, reads))
+            await until(partial(half_streams, service, reads))
             for call in calls:
                 call.cancel()
             await asyncio.gather(*reads, return_exceptions=True)

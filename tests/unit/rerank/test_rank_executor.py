@@ -95,7 +95,7 @@ async def test_a_ranking_that_outlasts_its_caller_holds_its_place(ranker: GatedR
             await waiting
         ranker.gate.set()
         async with asyncio.timeout(10):
-            while executor._in_hand:
+            while executor._places.in_hand:
                 await asyncio.sleep(0.001)
         assert (await executor.score(QUESTION, CANDIDATES)).tolist() == [0, 1]
 
@@ -120,3 +120,23 @@ async def test_errors_of_the_ranker_pass_and_free_the_place(ranker: GatedRanker)
         for _ in range(4):
             with pytest.raises(InvalidArgument):
                 await executor.score(QUESTION, CANDIDATES)
+
+
+async def test_turns_go_round_by_tenant(ranker: GatedRanker) -> None:
+    ranker.gate.clear()
+    async with RankExecutor(ranker, threads=1, waiting_max=4, seconds_max=10) as executor:
+        ended: list[str] = []
+
+        async def score(tenant: str) -> None:
+            await executor.score(QUESTION, CANDIDATES, tenant=tenant)
+            ended.append(tenant)
+
+        crowd = [asyncio.ensure_future(score("crowd")) for _ in range(5)]
+        await asyncio.to_thread(ranker.entered.acquire)
+        single = asyncio.ensure_future(score("single"))
+        await asyncio.sleep(0)
+        ranker.gate.set()
+        await single
+        results = await asyncio.gather(*crowd, return_exceptions=True)
+        assert ended[:2] == ["crowd", "single"]
+        assert [isinstance(each, ResourceExhausted) for each in results] == [False] * 4 + [True]

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted
+from sourcier.services.chassis.errors import DeadlineExceeded
+from sourcier.services.chassis.fair_turns import FairPlaces
 from sourcier.services.chassis.lifecycle import first_of
 from sourcier.services.chassis.telemetry import DURATION_BUCKETS
 from sourcier.services.generate.engine import (
@@ -41,6 +42,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CHECK_SECONDS = 0.5
+CHARACTERS_PER_TOKEN = 4.0
+"""Of prose, for whose turn it is: the engine alone counts exactly, once it has begun."""
 
 first_token_seconds = Histogram(
     "sourcier_first_token_seconds", "Time from a generation's request to its first text.", buckets=DURATION_BUCKETS
@@ -62,7 +65,7 @@ class Supervisor:
         self, engine: Engine, *, sequences_max: int, queue_max: int, stall_seconds: float,
         bulk_wait_seconds_max: float = 60.0, bulk_yields_max: int = 2,
     ) -> None:
-        """Prepare to admit `sequences_max` generations at work and `queue_max` waiting ones.
+        """Prepare to admit `sequences_max` generations at work and `queue_max` waiting ones, in turns by tenant.
 
         Those that nobody waits for wait apart, as many, for so long at most, and give way so often once begun.
         """
@@ -71,8 +74,11 @@ class Supervisor:
         # An endpoint charges for what is thrown away, and does others' work beside ours anyway.
         self._bulk_yields_max = bulk_yields_max if engine.describe().supervised else 0
         self._engine = engine
-        self._sequences_max = sequences_max
-        self._queue_max = queue_max
+        self._places = FairPlaces(
+            places=sequences_max, waiting_max=queue_max,
+            full=f"{{in_hand}} generations are in hand, {queue_max} of them waiting; try again later, add replicas, or "
+                 "raise SOURCIER_GENERATE_QUEUE_MAX",
+        )
         self._stall_seconds = stall_seconds
         self._death = ""
         self._waits: set[EngineWait] = set()
@@ -132,10 +138,9 @@ class Supervisor:
         raise AssertionError("the last attempt gives way to nothing")
 
     async def _generated(self, generation: Generation) -> AsyncGenerator[Piece, None]:
-        self._admit()
         started = time.monotonic()
         answering = False
-        try:
+        async with self._admitted(generation):
             with self._waiting(generation.deadline) as wait:
                 async with aclosing(self._engine.generate(generation)) as pieces:
                     while True:
@@ -149,12 +154,6 @@ class Supervisor:
                             answering = True
                             first_token_seconds.observe(time.monotonic() - started)
                         yield piece
-        except EngineDead as error:
-            self._die(error.message)
-            raise
-        finally:
-            self.in_hand -= 1
-            generations_in_hand.dec()
 
     async def score(self, scoring: Scoring) -> Scores:
         """Return how likely the answers are; ResourceExhausted at once when too many requests wait."""
@@ -162,21 +161,14 @@ class Supervisor:
             return await self._scored(scoring)
 
     async def _scored(self, scoring: Scoring) -> Scores:
-        self._admit()
         started = time.monotonic()
-        try:
+        async with self._admitted(scoring):
             with self._waiting(scoring.deadline) as wait:
                 scores = await self._watched(
                     lambda: self._engine.score(scoring), wait,
                     late="the scoring did not end within the caller's deadline; allow more time, or send a shorter "
                          "prompt",
                 )
-        except EngineDead as error:
-            self._die(error.message)
-            raise
-        finally:
-            self.in_hand -= 1
-            generations_in_hand.dec()
         self._pieces += 1
         _count(scores.usage)
         score_seconds.observe(time.monotonic() - started)
@@ -190,19 +182,35 @@ class Supervisor:
                 raise EngineDead(self._death)
             await first_of(stopping, seconds=min(CHECK_SECONDS, self._stall_seconds / 4))
 
-    def _admit(self) -> None:
-        if self._death:
-            raise EngineDead(self._death)
-        if self.in_hand >= self._sequences_max + self._queue_max:
-            raise ResourceExhausted(
-                f"{self.in_hand} generations are in hand, {self._queue_max} of them waiting; try again later, add "
-                "replicas, or raise SOURCIER_GENERATE_QUEUE_MAX"
-            )
+    @asynccontextmanager
+    async def _admitted(self, asked: Generation | Scoring) -> AsyncIterator[None]:
+        """Hold a place at the engine, waited for in turns by tenant."""
+        self._refuse_dead()
         if self.in_hand == 0:
             # What was idle has not been stalling.
             self._progress_at, self._worked_at = time.monotonic(), None
         self.in_hand += 1
         generations_in_hand.inc()
+        try:
+            await self._places.take(
+                tenant=asked.tenant, cost=_cost(asked), deadline=asked.deadline,
+                late="the model was busy until the caller's deadline; allow more time, or add replicas",
+            )
+            try:
+                self._refuse_dead()
+                yield
+            finally:
+                self._places.give_back()
+        except EngineDead as error:
+            self._die(error.message)
+            raise
+        finally:
+            self.in_hand -= 1
+            generations_in_hand.dec()
+
+    def _refuse_dead(self) -> None:
+        if self._death:
+            raise EngineDead(self._death)
 
     @contextmanager
     def _waiting(self, deadline: float) -> Iterator[EngineWait]:
@@ -237,7 +245,7 @@ class Supervisor:
     def _check(self) -> None:
         status = self._engine.status()
         engine_requests.labels("running").set(status.running)
-        engine_requests.labels("waiting").set(status.waiting)
+        engine_requests.labels("waiting").set(status.waiting + self._places.waiting)
         if status.dead:
             self._die(f"the engine died: {status.dead}; the process restarts: try again in a moment")
         now = time.monotonic()
@@ -263,6 +271,12 @@ class Supervisor:
         logger.error("the engine is dead: %s", why)
         for wait in tuple(self._waits):
             wait.give_up()
+
+
+def _cost(asked: Generation | Scoring) -> float:
+    """Return about how many tokens the engine reads and writes for it."""
+    prompt = sum(len(message.content) for message in asked.messages) / CHARACTERS_PER_TOKEN
+    return prompt + (asked.sampling.tokens_max if isinstance(asked, Generation) else 1)
 
 
 def _count(usage: Usage) -> None:

@@ -99,6 +99,12 @@ async def accept(connection: Connection, new: NewVersion) -> Acceptance:
     return Acceptance("accepted", _reference(values), row[0])
 
 
+async def has_ended(connection: Connection, *, tenant: str, version_id: str) -> bool:
+    """Return whether a version was deleted, or a newer one took its place: work for it would be for nothing."""
+    cursor = await connection.execute(SELECT_STANDING, {"tenant": tenant, "version_id": version_id})
+    return await cursor.fetchone() is None
+
+
 async def _known(connection: Connection, values: dict[str, Any]) -> Acceptance | None:
     """Return the version that already has this content: the newest one, current or on its way."""
     cursor = await connection.execute(SELECT_NEWEST, values)
@@ -171,6 +177,11 @@ where document_id = %(document_id)s
   and content_sha256 = %(content_sha256)b
   and configuration_digest = %(configuration_digest)s
   and version.title = %(title)s
+"""
+
+SELECT_STANDING = """
+select from document_versions
+where tenant = %(tenant)s and version_id = %(version_id)s and state <> 'superseded'
 """
 
 # What is not in the passages changes without indexing anything again.

@@ -207,9 +207,10 @@ async def begin_document(
     where an import brought it before; raises `AlreadyExists` where its source is another document's.
     """
     copied_id = imported_id(collection_id=collection.collection_id, exported_id=document.document_id)
+    document_ids = [document.document_id, copied_id]
     values = {
         "tenant": collection.tenant, "collection_id": collection.collection_id,
-        "document_ids": [document.document_id, copied_id], "source": document.source, "title": document.title,
+        "document_ids": document_ids, "source": document.source, "title": document.title,
         "given_title": document.given_title, "filename": document.filename, "content_type": document.content_type,
         "size_bytes": document.size_bytes, "content_sha256": document.content_sha256,
         "configuration_digest": document.configuration_digest, "metadata": Jsonb(dict(document.metadata)),
@@ -219,7 +220,7 @@ async def begin_document(
     values["original_key"] = f"{NO_ORIGINAL}{values['version_id']}"
     cursor = await connection.execute(SELECT_KNOWN, values)
     known = [(str(found), str(source), bool(here)) for found, source, here in await cursor.fetchall()]
-    if any(here and found in values["document_ids"] and source == document.source for found, source, here in known):
+    if any(here and found in document_ids and source == document.source for found, source, here in known):
         return None
     if any(here for _, _, here in known):
         raise AlreadyExists(

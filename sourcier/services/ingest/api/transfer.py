@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
+from uuid import UUID
 
 import grpc.aio
 import numpy as np
@@ -279,9 +280,10 @@ def _document(message: transfer_pb2.TransferDocument, *, tenant: str) -> Transfe
         category=message.category,
     ))
     return TransferredDocument(
-        document_id=message.document_id, source=message.source, title=message.title, given_title=message.given_title,
-        filename=message.filename, content_type=message.content_type, size_bytes=message.size_bytes,
-        content_sha256=message.content_sha256, configuration_digest=message.configuration_digest,
+        document_id=str(UUID(message.document_id)), source=message.source, title=message.title,
+        given_title=message.given_title, filename=message.filename, content_type=message.content_type,
+        size_bytes=message.size_bytes, content_sha256=message.content_sha256,
+        configuration_digest=message.configuration_digest,
         method=message.method, metadata=dict(message.metadata), category=message.category,
         chunk_count=message.chunk_count,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from sourcier.services.chassis.errors import DocumentEmpty
+from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooCostly
 from sourcier.services.ingest.chunking.breaks import best_break, trim
 from sourcier.services.ingest.chunking.chunks import Chunk, Passage
 from sourcier.services.ingest.chunking.configuration import HYBRID, LINES, TOKENS, ChunkingConfiguration
@@ -23,20 +23,41 @@ TEXT_BYTES_MAX = 64 * 1024
 """In UTF-8, of a passage: a message carries several, each with what is embedded of it, and has 512 KiB at most."""
 
 
+@dataclass(frozen=True, slots=True)
+class CuttingLimits:
+    """What a document may cost: each chunk is embedded, stored, indexed and searched."""
+
+    chunks: int
+
+    def too_costly(self, title: str) -> DocumentTooCostly:
+        """Return the error for a document of more chunks."""
+        return DocumentTooCostly(
+            f"“{title}” makes more than {self.chunks:,} passages, the most that a document may; split it, or raise "
+            "SOURCIER_INGEST_DOCUMENT_CHUNKS_MAX, then replay"
+        )
+
+
 def cut(
     document: ParsedDocument,
     configuration: ChunkingConfiguration,
     tokens: Tokens,
     *,
     detect_language: Callable[[str], str] | None = None,
+    limits: CuttingLimits | None = None,
 ) -> list[Chunk]:
     """Return the document's chunks; the same document and configuration give the same chunks.
 
-    Raise InvalidArgument for a configuration that the model cannot take, DocumentEmpty where no chunk is left.
+    Raise InvalidArgument for a configuration that the model cannot take, DocumentEmpty where no chunk is left, and
+    DocumentTooCostly, before it is cut to its end, where the limits are passed.
     """
     configuration.validate(tokens.passage_limit)
     fitting = _Fitting(document, configuration, tokens)
-    fitted = [part for passage in _passages(document, configuration, tokens) for part in fitting.fit(passage)]
+    fitted: list[_Fitted] = []
+    for passage in _passages(document, configuration, tokens):
+        for part in fitting.fit(passage):
+            fitted.append(part)
+            if limits is not None and len(fitted) > limits.chunks:
+                raise limits.too_costly(document.title)
     if not fitted:
         raise DocumentEmpty(
             f"“{document.title}” leaves no passage: its text is shorter than the {CHUNK_CHARACTERS_MIN} characters "

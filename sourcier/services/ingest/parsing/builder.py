@@ -10,7 +10,8 @@ from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooLarge
 from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.rejoining import squeeze_spaces
-from sourcier.services.ingest.reading_warnings import ReadingWarnings
+from sourcier.services.ingest.parsing.unreadable import without_unreadable
+from sourcier.services.ingest.reading_warnings import PLACES_MAX, ReadingWarnings, WarningCode
 
 _INDENTED_LEVELS_MAX = 6
 _TIGHT = frozenset({BlockKind.LIST_ITEM})
@@ -26,6 +27,9 @@ class DocumentBuilder:
         self._length = 0
         self._headings: list[tuple[int, str]] = []
         self.warnings = ReadingWarnings()
+        self._unreadable = 0
+        self._unreadable_characters = 0
+        self._unreadable_pages: list[str] = []
 
     @property
     def first_heading(self) -> str:
@@ -34,7 +38,7 @@ class DocumentBuilder:
 
     def add(self, kind: BlockKind, text: str, *, page: int = 0, level: int = 0) -> None:
         """Append a block; one without visible text is left out."""
-        text = clean_line(text) if kind is BlockKind.HEADING else clean(text)
+        text = self._readable(clean_line(text) if kind is BlockKind.HEADING else clean(text), page=page)
         if kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.CAPTION):
             text = squeeze_spaces(text)
         text = text.rstrip().lstrip("\n") if kind is BlockKind.CODE else text.strip()
@@ -61,6 +65,11 @@ class DocumentBuilder:
         """Return the document, titled by the first of `titles` that says something, its first heading or its name."""
         if not self._blocks:
             raise DocumentEmpty(empty_reason or f"“{filename}” holds no text.")
+        if self._unreadable:
+            self.warnings.add(
+                WarningCode.UNREADABLE_TEXT, count=self._unreadable, places=self._unreadable_pages,
+                detail=f"{self._unreadable_characters:,} characters were left out",
+            )
         own = next((line for line in map(clean_line, (*titles, self.first_heading)) if line), "")
         title = own or clean_line(PurePath(filename).stem) or clean_line(filename)
         return ParsedDocument(
@@ -72,6 +81,15 @@ class DocumentBuilder:
             warnings=self.warnings.all(),
             titled=bool(own),
         )
+
+    def _readable(self, text: str, *, page: int) -> str:
+        readable, removed = without_unreadable(text)
+        if removed:
+            self._unreadable += 1
+            self._unreadable_characters += removed
+            if page and len(self._unreadable_pages) < PLACES_MAX and str(page) not in self._unreadable_pages:
+                self._unreadable_pages.append(str(page))
+        return readable
 
     def _enter_heading(self, level: int, text: str) -> None:
         while self._headings and self._headings[-1][0] >= level:

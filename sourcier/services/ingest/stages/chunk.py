@@ -11,18 +11,19 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sourcier.events.v1 import events_pb2
 from sourcier.services.chassis import ids
-from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.chassis.errors import InvalidArgument, Superseded
 from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.objects import ObjectStore
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.consuming import Consumer, Delivery
 from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.index.collections import versions
 from sourcier.services.index.language.recognition import detect
 from sourcier.services.index.moves import stored_chunks
 from sourcier.services.index.moves.stored_chunks import StoredChunk, StoredDocument
 from sourcier.services.ingest.chunking.chunks import Chunk
-from sourcier.services.ingest.chunking.cutting import Contexts, cut
+from sourcier.services.ingest.chunking.cutting import Contexts, CuttingLimits, cut
 from sourcier.services.ingest.counted_spaces import CountedSpace, CountedSpaces
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.messages import chunking_configuration
@@ -32,6 +33,8 @@ from sourcier.services.ingest.tokens import Tokens
 STAGE = "chunk"
 
 BATCH_CHUNKS_MAX = 32
+BATCHES_BETWEEN_LOOKS = 16
+"""A document that is deleted while its batches are published leaves so many more of them at most."""
 BATCH_BYTES_MAX = subjects.BODY_BYTES_MAX * 3 // 4
 """A quarter is left for ids, headings and the frame of the message."""
 
@@ -61,12 +64,14 @@ class ChunkStage:
         progress: Progress,
         *,
         spaces: CountedSpaces,
+        limits: CuttingLimits | None = None,
     ) -> None:
         self._jetstream = jetstream
         self._database = database
         self._objects = objects
         self._progress = progress
         self._spaces = spaces
+        self._limits = limits
 
     def consumer(self, *, slots: int) -> Consumer[events_pb2.DocumentParsed]:
         """Return the consumer, with slots for each lane."""
@@ -80,11 +85,12 @@ class ChunkStage:
 
     async def handle(self, parsed: events_pb2.DocumentParsed, delivery: Delivery) -> None:
         """Cut one document and publish its batches."""
+        await self._refuse_ended(parsed.version)
         await self._publish(parsed, await self._cut_parsed(parsed), identity=delivery.identity)
 
     async def cut(self, parsed: events_pb2.DocumentParsed, document: ParsedDocument, *, identity: str) -> None:
         """Cut a document that was read in this process; `identity` tells its batches from those of other messages."""
-        made = await asyncio.to_thread(_cut, document, parsed, self._spaces.of(parsed.space_id))
+        made = await asyncio.to_thread(_cut, document, parsed, self._spaces.of(parsed.space_id), self._limits)
         await self._publish(parsed, made, identity=identity)
 
     async def _publish(self, parsed: events_pb2.DocumentParsed, made: _CutDocument, *, identity: str) -> None:
@@ -95,6 +101,8 @@ class ChunkStage:
         self._progress.advance(version, CHUNKED)
         configuration_digest = chunking_configuration(parsed.chunking).digest()
         for batch_no, batch in enumerate(made.batches):
+            if batch_no and batch_no % BATCHES_BETWEEN_LOOKS == 0:
+                await self._refuse_ended(version)
             ready = events_pb2.ChunksReady(
                 version=version,
                 space_id=parsed.space_id,
@@ -117,6 +125,12 @@ class ChunkStage:
             )
             await failpoint("chunk.between-batches")
 
+    async def _refuse_ended(self, version: events_pb2.VersionReference) -> None:
+        """Raise `Superseded` for a version that was deleted or overtaken: what is not begun costs nothing."""
+        async with self._database.transaction(tenant=version.tenant, read_only=True) as connection:
+            if await versions.has_ended(connection, tenant=version.tenant, version_id=version.version_id):
+                raise Superseded("The version was deleted, or a newer one took its place.")
+
     async def _cut_parsed(self, parsed: events_pb2.DocumentParsed) -> _CutDocument:
         space = self._spaces.of(parsed.space_id)
         stored = await self._stored(parsed) if parsed.start_stage == "embed" else None
@@ -125,7 +139,7 @@ class ChunkStage:
             parsed.version.parser_version = stored.parser_version
             return await asyncio.to_thread(_cut_before, stored, space)
         artefact = await self._objects.get(parsed.artefact.key, sha256=parsed.artefact.sha256)
-        return await asyncio.to_thread(lambda: _cut(ParsedDocument.from_bytes(artefact), parsed, space))
+        return await asyncio.to_thread(lambda: _cut(ParsedDocument.from_bytes(artefact), parsed, space, self._limits))
 
     async def _stored(self, parsed: events_pb2.DocumentParsed) -> StoredDocument | None:
         version = parsed.version
@@ -164,9 +178,13 @@ def with_contexts(title: str, stored: Sequence[StoredChunk], tokens: Tokens) -> 
     return chunks
 
 
-def _cut(document: ParsedDocument, parsed: events_pb2.DocumentParsed, space: CountedSpace) -> _CutDocument:
+def _cut(
+    document: ParsedDocument, parsed: events_pb2.DocumentParsed, space: CountedSpace, limits: CuttingLimits | None
+) -> _CutDocument:
     document = document.named(title=parsed.title, filename=parsed.filename)
-    chunks = cut(document, chunking_configuration(parsed.chunking), space.tokens, detect_language=detect)
+    chunks = cut(
+        document, chunking_configuration(parsed.chunking), space.tokens, detect_language=detect, limits=limits
+    )
     return _CutDocument.of(document.title, chunks, space)
 
 

@@ -10,6 +10,7 @@ import pytest
 from sourcier.events.v1 import events_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.chassis import lifecycle, telemetry
+from sourcier.services.chassis.errors import Superseded
 from sourcier.services.chassis.grpc.serving import Server
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.lifecycle import Stopping
@@ -329,3 +330,39 @@ async def test_stages_that_a_job_comes_to_while_the_service_stops_are_noted(
         stopping.set()
         await serving
         assert await service.rows("select stage, percentage from jobs") == [("parsed", 30)]
+
+
+async def test_a_deleted_document_is_not_cut(serve: Serve) -> None:
+    """Work that waited for a document costs nothing once it is deleted."""
+    async with serve(stages="accept,parse") as service:
+        job = (await service.submit(GUIDE)).job
+
+        async def parsed() -> bool:
+            return await stream_messages(service.jetstream, subjects.PARSED) == 1
+
+        await eventually(parsed)
+        name = subjects.stream_name(service.jetstream.prefix, subjects.PARSED)
+        message = events_pb2.DocumentParsed.FromString((await service.jetstream.context.get_msg(name, 1)).data or b"")
+        stage = chunk_stage.ChunkStage(
+            service.jetstream, service.database, service.parts.objects, service.parts.progress,
+            spaces=service.parts.spaces,
+        )
+        await stage.handle(message, Delivery(1, "bulk", "1"))
+
+        async def embedded() -> bool:
+            return await stream_messages(service.jetstream, subjects.EMBEDDED) == 1
+
+        await eventually(embedded)
+        assert await delete(service, job.document_id)
+        with pytest.raises(Superseded):
+            await stage.handle(message, Delivery(1, "bulk", "2"))
+        await idle_ready(service)
+        assert await embedded()
+
+
+async def idle_ready(service: Pipeline) -> None:
+    """Wait until nothing waits to be embedded."""
+    async def empty() -> bool:
+        return await stream_messages(service.jetstream, subjects.READY) == 0
+
+    await eventually(empty)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourcier.services.chassis.errors import DocumentEmpty, InvalidArgument
+from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooCostly, InvalidArgument
 from sourcier.services.ingest.chunking.chunks import Chunk
 from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
-from sourcier.services.ingest.chunking.cutting import TEXT_BYTES_MAX, cut
+from sourcier.services.ingest.chunking.cutting import TEXT_BYTES_MAX, CuttingLimits, cut
 from sourcier.services.ingest.chunking.lines import join_lines
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
@@ -326,3 +326,14 @@ def test_the_digest_of_a_cut_tells_passages_places_and_batches() -> None:
     digests = [cut_digest(batches) for batches in cuts]
     assert len(set(digests)) == len(digests)
     assert cut_digest([[dataclasses.replace(first), dataclasses.replace(second)]]) == digests[2]
+
+
+@pytest.mark.parametrize("method", ["hybrid", "page", "lines"])
+def test_a_document_that_costs_too_much_is_refused_with_the_figure(method: str) -> None:
+    document = document_of("\n\n".join(f"Le paragraphe {n} dit que le pont fut ouvert." for n in range(800)))
+    configuration = ChunkingConfiguration.of(method=method, target=240, overlap=0, maximum=300)
+    chunks = cut(document, configuration, TOKENS)
+    assert len(chunks) > 10
+    assert cut(document, configuration, TOKENS, limits=CuttingLimits(len(chunks))) == chunks
+    with pytest.raises(DocumentTooCostly, match=f"more than {len(chunks) - 1:,} passages.*DOCUMENT_CHUNKS_MAX"):
+        cut(document, configuration, TOKENS, limits=CuttingLimits(len(chunks) - 1))
