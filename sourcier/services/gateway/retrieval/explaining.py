@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from sourcier.services.index.language.recognition import detect_words
 from sourcier.services.index.language.words import split_words
 from sourcier.services.index.search.holding import Place
 
+_SIGNS = re.compile(r"[\W_]")
 WORDS_MAX = 40
 """Words of a question that are told of."""
 _IN_LISTS = ("dense", "lexical", "units")
@@ -100,7 +102,10 @@ def _question_words(question: str) -> dict[str, frozenset[str]]:
     """Return the words of a question that mean something, with the stems that a passage holds them by."""
     words = split_words(question)
     language = detect_words(words)
-    stems = {word: frozenset(question_stems(word, language)) for word in words}
+    # `L. 1121-1` gives `l`, `1121-1`, `1121` and `1`, of which a person wants to read one.
+    parts = {part for word in words if not word.isalnum() for part in _SIGNS.split(word)}
+    told = [word for word in words if word not in parts and (len(word) > 1 or word.isdigit())]
+    stems = {word: frozenset(question_stems(word, language)) for word in told}
     return dict([(word, forms) for word, forms in stems.items() if forms][:WORDS_MAX])
 
 
