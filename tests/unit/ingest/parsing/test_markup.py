@@ -88,6 +88,11 @@ def test_content_is_kept_whatever_its_name_says(tmp_path: Path) -> None:
     assert [kind for kind, _ in blocks(document)] == ["heading", "paragraph", "paragraph", "paragraph"]
 
 
+def test_a_page_of_nothing_but_a_menu_is_its_menu(tmp_path: Path) -> None:
+    assert read(tmp_path, "<div class=nav-mobile><h2><a href=/>Accueil</a></h2></div>").text == "Accueil"
+    assert read(tmp_path, "<nav><a href=/>Accueil</a></nav><footer>Standard : 3120</footer>").text == "Standard : 3120"
+
+
 def test_struck_out_text_is_marked(tmp_path: Path) -> None:
     document = read(
         tmp_path,
