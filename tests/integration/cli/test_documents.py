@@ -230,7 +230,7 @@ async def test_jobs(cli: Command, folder: Path) -> None:
     assert [job["source"] for job in listed] == ["docs/a/broken.pdf"]
     shown = await cli("jobs", "show", "job-docs/a/un.txt")
     assert "completed, done, 100 %" in shown.out
-    watched = await cli("jobs", "watch", "job-broken.pdf")
+    watched = await cli("jobs", "watch", "job-docs/a/broken.pdf")
     assert (watched.code, watched.out.splitlines()[-1]) == (
         1, " 30 %  parsed     failed: the document is protected by a password [DOCUMENT_ENCRYPTED]")
     assert (await cli("jobs", "show", "absent")).err.splitlines() == [
