@@ -35,6 +35,7 @@ import click  # noqa: E402 the path comes first
 from sourcier.cli import output  # noqa: E402
 from sourcier.cli.answers.ask import EXIT_QUOTED, EXIT_REFUSED, AnswerWriter  # noqa: E402
 from sourcier.cli.documents.files import Selection, select  # noqa: E402
+from sourcier.cli.documents.identity import identify  # noqa: E402
 from sourcier.cli.documents.ingest import ensure_collection, shown, summarise, tell_left_out  # noqa: E402
 from sourcier.cli.documents.ingestion import Ingestion  # noqa: E402
 from sourcier.cli.failure import Failure, explain, root  # noqa: E402
@@ -183,11 +184,12 @@ async def ingest(gateway: str, plan: Plan, selection: Selection) -> None:
     document: dict[str, Any] = {"collection": plan.collection}
     async with Client(gateway) as client:
         await ensure_collection(client, plan.collection, create=True)
+        identified = await identify(client, selection.files, collection=plan.collection)
         with shown(len(selection.files), wait=True, as_json=False) as progress:
             outcomes = await Ingestion(
                 client=client, progress=progress, document=document, wait=True, uploads_at_once=8,
-                timeout_seconds=GATEWAY_SECONDS,
-            ).run(selection.files)
+                timeout_seconds=GATEWAY_SECONDS, contents=identified.contents,
+            ).run(identified.files)
     summarise(outcomes, seconds=time.monotonic() - started, to_error=False, wait=True)
     if all(outcome.status == "failed" for outcome in outcomes):
         raise Failure("no document could be ingested", hint="sourcier jobs list keeps the reasons")

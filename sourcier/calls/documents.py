@@ -8,6 +8,7 @@ import io
 import os
 import stat
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 from typing import BinaryIO, Unpack
 
@@ -70,6 +71,17 @@ class DocumentCalls(Calls):
         """Return one document."""
         request = knowledge_pb2.GetDocumentRequest(document_id=document_id)
         return (await self._unary(self._knowledge.GetDocument, request, timeout_seconds)).document
+
+    async def document_text(
+        self, document_id: str, *, timeout_seconds: float = 600.0
+    ) -> AsyncGenerator[knowledge_pb2.GetDocumentTextResponse, None]:
+        """Yield what was read of a document, as Markdown in pieces, each of which continues the one before it."""
+        request = knowledge_pb2.GetDocumentTextRequest(document_id=document_id)
+        async with aclosing(self._channel.stream(
+            self._knowledge.GetDocumentText, request, lambda response: response, timeout_seconds=timeout_seconds
+        )) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def documents(
         self, *, collection: str = "", page_size: int = 200

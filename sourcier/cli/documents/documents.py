@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import click
 
+from sourcier.cli.documents.files import composed
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.text import json_line, moment, printable, size, write_table
@@ -48,10 +49,15 @@ def list_documents(collection: str, as_json: bool, connection: Connection) -> No
 @documents.command()
 @click.argument("document")
 @click.option("-c", "--collection", default="", help="Where a source is looked up; everywhere by default.")
+@click.option("--text", "as_text", is_flag=True, help="Write what was read of it, as Markdown.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 @connects
-def show(document: str, collection: str, as_json: bool, connection: Connection) -> None:
+def show(document: str, collection: str, as_text: bool, as_json: bool, connection: Connection) -> None:
     """Show a DOCUMENT, named by its id or its source."""
+    if as_text:
+        connection.run(lambda client: _write_text(client, document, collection, as_json=as_json))
+        return
+
     async def use(client: Client) -> knowledge_pb2.Document:
         return await client.get_document(await identified(client, document, collection))
 
@@ -69,6 +75,21 @@ def show(document: str, collection: str, as_json: bool, connection: Connection) 
     ):
         if value:
             click.echo(f"{name:<12} {printable(value)}")
+    if found.warnings:
+        from sourcier.cli.documents.reading_warnings import in_french, sentences
+
+        name = "non lu" if in_french() else "not read"
+        for number, sentence in enumerate(sentences(found.warnings)):
+            click.echo(f"{'' if number else name:<12} {printable(sentence)}")
+
+
+async def _write_text(client: Client, document: str, collection: str, *, as_json: bool) -> None:
+    document_id = await identified(client, document, collection)
+    async with aclosing(client.document_text(document_id)) as pieces:
+        async for piece in pieces:
+            click.echo(json_line(piece) if as_json else printable(piece.text), nl=as_json)
+    if not as_json:
+        click.echo()
 
 
 @documents.command()
@@ -103,7 +124,3 @@ async def identified(client: Client, name: str, collection: str) -> str:
                       hint="name one with --collection, or give the document's id")
     return found[0].document_id
 
-
-def composed(text: str) -> str:
-    """Return the text with every accent in its letter (NFC)."""
-    return unicodedata.normalize("NFC", text)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
+import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sourcier.cli.failure import Failure
@@ -17,7 +18,9 @@ class SourceFile:
 
     path: Path
     source: str
-    """The path relative to the folder given, or the path as given."""
+    """The path from the folder one stands in, or from the root for what lies elsewhere: however it was given."""
+    short: str = ""
+    """What identified it for commands before this one: the path relative to the folder given, or the path as given."""
     unreadable: str = ""
     """Why it cannot be read, where that is known already: a folder nobody may look into."""
 
@@ -56,9 +59,8 @@ def select(arguments: tuple[str, ...]) -> Selection:
         for found in _found(argument, left_out):
             known = files.get(found.source)
             if known is not None and not os.path.samefile(known.path, found.path):
-                raise Failure(
-                    f"{known.path} and {found.path} would both be {found.source!r} in the collection",
-                    hint="give the folder above them, or ingest them into two collections", exit_code=2)
+                # Two files whose names differ in how their accents are written: each keeps its own.
+                found = replace(found, source=_place(found.path, composing=False))
             files.setdefault(found.source, found)
     if not files:
         raise Failure(f"no file in {', '.join(arguments)}{left_out}", exit_code=2)
@@ -76,13 +78,13 @@ def _found(argument: str, left_out: _LeftOut) -> Iterator[SourceFile]:
         if not path.is_file():
             raise Failure(f"{argument} is neither a file nor a folder", exit_code=2,
                           hint="write what comes out of it into a file, and ingest that")
-        yield SourceFile(path=path, source=path.as_posix())
+        yield SourceFile(path, _place(path), path.as_posix())
     elif glob.has_magic(argument):
         # `**` matches the folder itself too, so that files at the root are found.
         matches = [Path(match) for match in sorted(glob.glob(argument, recursive=True)) if Path(match).is_file()]
         if not matches:
             raise Failure(f"no file matches {argument}", hint="** stands for any folders: 'docs/**/*.pdf'", exit_code=2)
-        yield from (SourceFile(path=match, source=match.as_posix()) for match in matches)
+        yield from (SourceFile(match, _place(match), match.as_posix()) for match in matches)
     else:
         raise Failure(f"there is no {argument}", exit_code=2)
 
@@ -101,9 +103,20 @@ def _folder(folder: Path, left_out: _LeftOut) -> Iterator[SourceFile]:
             if os.path.exists(path) and not os.path.isfile(path):
                 left_out.special.append(str(path))
                 continue
-            yield SourceFile(path=path, source=path.relative_to(folder).as_posix())
+            yield SourceFile(path, _place(path), path.relative_to(folder).as_posix())
     for error in unreadable:
         path = Path(error.filename or folder)
-        inner = path.relative_to(folder).as_posix()
-        yield SourceFile(path=path, source=f"{path.as_posix() if inner == '.' else inner}/",
-                         unreadable=error.strerror or str(error))
+        yield SourceFile(path, f"{_place(path)}/", unreadable=error.strerror or str(error))
+
+
+def _place(path: Path, *, composing: bool = True) -> str:
+    """Return what identifies a file, the same for each way to name it; links are not followed."""
+    absolute, here = os.path.abspath(path), os.getcwd()
+    below = os.path.relpath(absolute, here) if absolute.startswith(here.rstrip(os.sep) + os.sep) else absolute
+    place = Path(below).as_posix()
+    return composed(place) if composing else place
+
+
+def composed(text: str) -> str:
+    """Return a text with every accent in its letter (NFC), as Linux has it; macOS writes them apart."""
+    return unicodedata.normalize("NFC", text)

@@ -44,9 +44,9 @@ def ingest(
 ) -> int:
     """Bring in files, folders with all they hold, and patterns ('docs/**/*.pdf').
 
-    A document is identified by its path: relative to the folder given, or as given for files and patterns. The same
-    path again is a new version; the same content again changes nothing. Hidden files and links to folders are passed
-    over in folders. The exit code is 1 when any file failed.
+    A document is identified by its path from the folder you stand in, however it is given; what lies elsewhere by its
+    path from the root. The same path again is a new version (`replaced`); the same content again changes nothing.
+    Hidden files and links to folders are passed over in folders. The exit code is 1 when any file failed.
     """
     facts = key_values(metadata, example=METADATA_EXAMPLE)
     selection = select(paths)
@@ -58,14 +58,18 @@ def ingest(
     }
 
     async def use(client: Client) -> list[Outcome]:
+        from sourcier.cli.documents.identity import identify
         from sourcier.cli.documents.ingestion import Ingestion
 
         await ensure_collection(client, collection, create=create)
+        identified = await identify(client, selection.files, collection=collection)
+        if not identified.complete:
+            click.echo("the collection is large: files are not compared with documents of older commands", err=True)
         with shown(count, wait=wait, as_json=as_json) as progress:
             return await Ingestion(
                 client=client, progress=progress, document=document, wait=wait, uploads_at_once=concurrency,
-                timeout_seconds=timeout_seconds,
-            ).run(selection.files)
+                timeout_seconds=timeout_seconds, contents=identified.contents,
+            ).run(identified.files)
 
     started = time.monotonic()
     try:
@@ -105,8 +109,12 @@ def summarise(outcomes: list[Outcome], *, seconds: float, to_error: bool, wait: 
     """Write the counts; each file that failed was told with its reason as it ended."""
     counts = Counter[str](outcome.status for outcome in outcomes)
     first = "indexed" if wait else "accepted"
-    parts = [f"{counts[first]} {first}", f"{counts['unchanged']} unchanged", f"{counts['failed']} failed"]
+    replaced = [f"{counts['replaced']} replaced"] if counts["replaced"] else []
+    parts = [f"{counts[first]} {first}", *replaced, f"{counts['unchanged']} unchanged", f"{counts['failed']} failed"]
     click.echo(f"{', '.join(parts)} of {counted(len(outcomes), 'file')} in {seconds:.1f} s", err=to_error)
+    warned = sum(bool(outcome.warnings) for outcome in outcomes)
+    if warned:
+        click.echo(f"{counted(warned, 'file')} not read whole: sourcier documents show tells what is missing", err=True)
     if counts["accepted"]:
         click.echo("sourcier jobs list tells how far they are", err=True)
 

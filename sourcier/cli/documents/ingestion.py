@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from sourcier.cli.documents.files import SourceFile
+from sourcier.cli.documents.reading_warnings import sentences
 from sourcier.cli.inputs import is_utf8
 from sourcier.client import Client
 from sourcier.errors import SourcierError, Unavailable
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.results import UploadResult
 
-Status = Literal["indexed", "accepted", "unchanged", "failed"]
+Status = Literal["indexed", "replaced", "accepted", "unchanged", "failed"]
 
 WATCHED_AT_ONCE = 32
 _ENDED = frozenset({knowledge_pb2.JOB_STATUS_COMPLETED, knowledge_pb2.JOB_STATUS_FAILED})
@@ -34,6 +35,12 @@ class Outcome:
     """Why it failed, for a program: `DOCUMENT_ENCRYPTED`."""
     message: str = ""
     """Why it failed, for a person."""
+    replaces: bool = False
+    """Whether a document of the same source with other content was there."""
+    warnings: tuple[dict[str, Any], ...] = ()
+    """What was not read of it: code, count, places, detail."""
+    told: tuple[str, ...] = ()
+    """The same as sentences for a person."""
 
 
 class Progress(Protocol):
@@ -58,6 +65,8 @@ class Ingestion:
     uploads_at_once: int
     timeout_seconds: float
     """The longest a document's job may take."""
+    contents: Mapping[str, str] = field(default_factory=dict)
+    """By source, the SHA-256 of what the collection holds, in hexadecimal: what is sent over it replaces it."""
 
     async def run(self, files: Sequence[SourceFile]) -> list[Outcome]:
         """Bring the files in; every file has an outcome, in the order of the files."""
@@ -118,9 +127,10 @@ class Ingestion:
         self.progress.reached(file.source, "sent")
         ended = result.job.status in _ENDED
         if result.unchanged and (ended or not self.wait):
-            return _ended(file, result.job, unchanged=True)
+            outcome = _ended(file, result.job, unchanged=True)
+            return await self._with_warnings(outcome) if self.wait and outcome.status != "failed" else outcome
         if not self.wait:
-            return Outcome(file.source, "accepted", result.document_id, result.job_id)
+            return Outcome(file.source, "accepted", result.document_id, result.job_id, replaces=self._replaces(file))
         return result
 
     async def _follow(self, file: SourceFile, upload: UploadResult) -> Outcome:
@@ -132,7 +142,25 @@ class Ingestion:
                     self.progress.reached(file.source, job.stage)
         except SourcierError as error:
             return _failed(file, error.reason, error.message, job)
-        return _ended(file, job, unchanged=upload.unchanged)
+        outcome = _ended(file, job, unchanged=upload.unchanged)
+        if outcome.status == "indexed" and self._replaces(file):
+            outcome = replace(outcome, status="replaced", replaces=True)
+        return outcome if outcome.status == "failed" else await self._with_warnings(outcome)
+
+    def _replaces(self, file: SourceFile) -> bool:
+        return file.source in self.contents
+
+    async def _with_warnings(self, outcome: Outcome) -> Outcome:
+        """Return an outcome with what was not read of the document."""
+        try:
+            warnings = (await self.client.get_document(outcome.document_id)).warnings
+        except SourcierError:  # deleted or overtaken meanwhile: there is nothing to tell of it
+            return outcome
+        return replace(
+            outcome, told=tuple(sentences(warnings)),
+            warnings=tuple({"code": warning.code, "count": warning.count, "places": list(warning.places),
+                            "detail": warning.detail} for warning in warnings),
+        )
 
 
 def _ended(file: SourceFile, job: knowledge_pb2.Job, *, unchanged: bool) -> Outcome:

@@ -52,10 +52,10 @@ class Bars:
     def ended(self, outcome: Outcome) -> None:
         """Fill a file's bars to the end, and name it where it failed."""
         self._fill(outcome.source, len(self._names))
-        if outcome.status == "failed":
+        if outcome.status == "failed" or outcome.told:
             from rich.text import Text
 
-            self._progress.console.print(Text(line(outcome), style="red"))
+            self._progress.console.print(Text(line(outcome), style="red" if outcome.status == "failed" else "yellow"))
 
     def _fill(self, source: str, count: int) -> None:
         before = self._reached.get(source, 0)
@@ -87,7 +87,10 @@ class JsonLines(Lines):
     def ended(self, outcome: Outcome) -> None:
         """Write the file's object."""
         # JSON is UTF-8: a name that is not would make the line unreadable.
-        click.echo(json.dumps(asdict(outcome) | {"source": spelled(outcome.source)}, ensure_ascii=False))
+        click.echo(json.dumps(
+            {name: value for name, value in asdict(outcome).items() if name != "told"}
+            | {"source": spelled(outcome.source)}, ensure_ascii=False,
+        ))
 
 
 def line(outcome: Outcome) -> str:
@@ -96,7 +99,10 @@ def line(outcome: Outcome) -> str:
     if outcome.status == "failed":
         return f"failed     {source}: {why(outcome)}"
     chunks = f" ({counted(outcome.chunk_count, 'chunk')})" if outcome.chunk_count else ""
-    return f"{outcome.status:<10} {source}{chunks}"
+    if outcome.status == "accepted" and outcome.replaces:
+        chunks = " (replaces what is there)"
+    told = "".join(f"\n           ! {sentence}" for sentence in outcome.told)
+    return f"{outcome.status:<10} {source}{chunks}{told}"
 
 
 def why(outcome: Outcome) -> str:

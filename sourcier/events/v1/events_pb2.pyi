@@ -35,6 +35,7 @@ class VersionReference(_message.Message):
     LANE_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     PARSER_VERSION_FIELD_NUMBER: _builtins.int
+    READING_WARNINGS_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
     """The tenant, `[a-z0-9-]{1,40}`."""
     collection_id: _builtins.str
@@ -55,6 +56,10 @@ class VersionReference(_message.Message):
     """Version of the parsers and of the form they leave documents in, of what read the version's text; empty before it is
     read, and where that is not known.
     """
+    reading_warnings: _builtins.str
+    """What was not read of the version's text: JSON, `[[code, count, [place, …], detail], …]`; empty before it is read,
+    and where nothing is to be told.
+    """
     def __init__(
         self,
         *,
@@ -67,10 +72,11 @@ class VersionReference(_message.Message):
         lane: _builtins.str = ...,
         request_id: _builtins.str = ...,
         parser_version: _builtins.str = ...,
+        reading_warnings: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection_id", b"collection_id", "document_id", b"document_id", "generation", b"generation", "job_id", b"job_id", "lane", b"lane", "parser_version", b"parser_version", "request_id", b"request_id", "tenant", b"tenant", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection_id", b"collection_id", "document_id", b"document_id", "generation", b"generation", "job_id", b"job_id", "lane", b"lane", "parser_version", b"parser_version", "reading_warnings", b"reading_warnings", "request_id", b"request_id", "tenant", b"tenant", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

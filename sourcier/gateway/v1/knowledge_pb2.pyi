@@ -732,6 +732,7 @@ class Document(_message.Message):
     CATEGORY_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     INDEXED_AT_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """Its id (UUIDv7)."""
     collection: _builtins.str
@@ -766,6 +767,12 @@ class Document(_message.Message):
     def indexed_at(self) -> _timestamp_pb2.Timestamp:
         """When the version that answers now became visible; absent before."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReadingWarning]:
+        """What was not read of the version that answers now, or was left out of it; empty where all of it was read, and for
+        what a service before this one read.
+        """
+
     def __init__(
         self,
         *,
@@ -783,14 +790,51 @@ class Document(_message.Message):
         category: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         indexed_at: _timestamp_pb2.Timestamp | None = ...,
+        warnings: _abc.Iterable[Global___ReadingWarning] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "indexed_at", b"indexed_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "chunk_count", b"chunk_count", "collection", b"collection", "content_sha256", b"content_sha256", "content_type", b"content_type", "created_at", b"created_at", "document_id", b"document_id", "filename", b"filename", "indexed_at", b"indexed_at", "metadata", b"metadata", "size_bytes", b"size_bytes", "source", b"source", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "chunk_count", b"chunk_count", "collection", b"collection", "content_sha256", b"content_sha256", "content_type", b"content_type", "created_at", b"created_at", "document_id", b"document_id", "filename", b"filename", "indexed_at", b"indexed_at", "metadata", b"metadata", "size_bytes", b"size_bytes", "source", b"source", "title", b"title", "version_id", b"version_id", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Document: _TypeAlias = Document  # noqa: Y015
+
+@_typing.final
+class ReadingWarning(_message.Message):
+    """One kind of thing that was not read of a document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
+    DETAIL_FIELD_NUMBER: _builtins.int
+    code: _builtins.str
+    """What happened, for a program: `pages_without_text`, `hidden_text`, `encoding_guessed`, …; more may be added."""
+    count: _builtins.int
+    """How often."""
+    detail: _builtins.str
+    """What the code alone does not say; empty for most."""
+    @_builtins.property
+    def places(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Where, as a person would name it: page numbers, cells, slides; the first 20."""
+
+    def __init__(
+        self,
+        *,
+        code: _builtins.str = ...,
+        count: _builtins.int = ...,
+        places: _abc.Iterable[_builtins.str] | None = ...,
+        detail: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "count", b"count", "detail", b"detail", "places", b"places"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadingWarning: _TypeAlias = ReadingWarning  # noqa: Y015
 
 @_typing.final
 class GetDocumentRequest(_message.Message):
@@ -837,6 +881,54 @@ class GetDocumentResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetDocumentResponse: _TypeAlias = GetDocumentResponse  # noqa: Y015
+
+@_typing.final
+class GetDocumentTextRequest(_message.Message):
+    """Names a document whose text is asked for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The document's id."""
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDocumentTextRequest: _TypeAlias = GetDocumentTextRequest  # noqa: Y015
+
+@_typing.final
+class GetDocumentTextResponse(_message.Message):
+    """A piece of a document's text, which continues the one before it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """Markdown: headings, lists and tables as they were read."""
+    page: _builtins.int
+    """The page it stands on, from 1; 0 where the format has no pages."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        page: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDocumentTextResponse: _TypeAlias = GetDocumentTextResponse  # noqa: Y015
 
 @_typing.final
 class ListDocumentsRequest(_message.Message):

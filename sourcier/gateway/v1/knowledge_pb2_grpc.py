@@ -70,6 +70,11 @@ class KnowledgeServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentResponse.FromString,
                 _registered_method=True)
+        self.GetDocumentText = channel.unary_stream(
+                '/sourcier.gateway.v1.KnowledgeService/GetDocumentText',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextResponse.FromString,
+                _registered_method=True)
         self.ListDocuments = channel.unary_unary(
                 '/sourcier.gateway.v1.KnowledgeService/ListDocuments',
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsRequest.SerializeToString,
@@ -154,6 +159,13 @@ class KnowledgeServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetDocumentText(self, request, context):
+        """Streams what was read of a document, as Markdown, from the version that answers now.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListDocuments(self, request, context):
         """Lists documents, always in the same order.
         """
@@ -226,6 +238,11 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     servicer.GetDocument,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentResponse.SerializeToString,
+            ),
+            'GetDocumentText': grpc.unary_stream_rpc_method_handler(
+                    servicer.GetDocumentText,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextResponse.SerializeToString,
             ),
             'ListDocuments': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDocuments,
@@ -443,6 +460,33 @@ class KnowledgeService(object):
             '/sourcier.gateway.v1.KnowledgeService/GetDocument',
             sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDocumentText(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/sourcier.gateway.v1.KnowledgeService/GetDocumentText',
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextResponse.FromString,
             options,
             channel_credentials,
             insecure,

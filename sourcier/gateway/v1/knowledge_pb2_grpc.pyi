@@ -36,6 +36,8 @@ class KnowledgeServiceStub:
     """Ingests plain text with metadata, waits until it can be found, and tells the chunks made."""
     GetDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetDocumentRequest, _knowledge_pb2.GetDocumentResponse]
     """Returns one document."""
+    GetDocumentText: _aio.UnaryStreamMultiCallable[_knowledge_pb2.GetDocumentTextRequest, _knowledge_pb2.GetDocumentTextResponse]
+    """Streams what was read of a document, as Markdown, from the version that answers now."""
     ListDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]
     """Lists documents, always in the same order."""
     DeleteDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]
@@ -111,6 +113,14 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_knowledge_pb2.GetDocumentRequest, _abc.Awaitable[_knowledge_pb2.GetDocumentResponse]],
     ) -> _abc.Awaitable[_knowledge_pb2.GetDocumentResponse]:
         """Returns one document."""
+
+    @_abc_1.abstractmethod
+    def GetDocumentText(
+        self,
+        request: _knowledge_pb2.GetDocumentTextRequest,
+        context: _aio.ServicerContext[_knowledge_pb2.GetDocumentTextRequest, _abc.AsyncIterator[_knowledge_pb2.GetDocumentTextResponse]],
+    ) -> _abc.AsyncIterator[_knowledge_pb2.GetDocumentTextResponse]:
+        """Streams what was read of a document, as Markdown, from the version that answers now."""
 
     @_abc_1.abstractmethod
     def ListDocuments(

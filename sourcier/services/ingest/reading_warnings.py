@@ -5,9 +5,16 @@ A code decides what people are told, in their language; the detail quotes what t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from prometheus_client import Counter
+
+reading_warnings_total = Counter(
+    "sourcier_reading_warnings_total", "Things that were not read of documents, by kind.", ["code"]
+)
 
 PLACES_MAX = 20
 DETAIL_CHARACTERS_MAX = 300
@@ -53,6 +60,20 @@ class ReadingWarning:
     places: tuple[str, ...] = ()
     """Page numbers, cells or slides, at most 20 of them, as a person would name them."""
     detail: str = ""
+
+
+def as_json(warnings: Sequence[ReadingWarning]) -> str:
+    """Return warnings as messages and the index keep them; nothing where there is none."""
+    if not warnings:
+        return ""
+    rows = [[warning.code, warning.count, warning.places, warning.detail] for warning in warnings]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+
+
+def count(warnings: Sequence[ReadingWarning]) -> None:
+    """Count what was not read of a document."""
+    for warning in warnings:
+        reading_warnings_total.labels(warning.code).inc(warning.count)
 
 
 class ReadingWarnings:

@@ -40,7 +40,7 @@ async def test_own_documents_have_a_collection_of_their_own(gateway: FakeGateway
     async with asyncio.timeout(60):
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
-    assert (gateway.headers[0].source, gateway.headers[0].collection) == ("loi.txt", "demo-mes-lois")
+    assert (gateway.headers[0].source, gateway.headers[0].collection) == ("Mes lois/loi.txt", "demo-mes-lois")
     assert "refused after" in out.decode()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
 
 import pytest
 
+from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.services.chassis import errors
 from tests.integration.cli.conftest import REPOSITORY, Command
 from tests.unit.sdk.fake_gateway import FakeGateway
@@ -29,11 +31,34 @@ async def test_a_folder_with_all_it_holds(cli: Command, gateway: FakeGateway, fo
     done = await cli("ingest", "docs", "--wait", "--category", "rh", "--metadata", "an=2026")
     assert done.code == 0, done.err
     assert done.out.startswith("3 indexed, 0 unchanged, 0 failed of 3 files in ")
-    assert sorted(header.source for header in gateway.headers) == ["a/b/deux.txt", "a/un.txt", "racine.md"]
+    assert sorted(header.source for header in gateway.headers) == [
+        "docs/a/b/deux.txt", "docs/a/un.txt", "docs/racine.md"]
     assert {(header.category, header.lane, header.metadata["an"]) for header in gateway.headers} == {
         ("rh", "interactive", "2026")}
     assert "passed over (hidden): docs/.git, docs/.secret" in done.err
-    assert "indexed    a/un.txt (3 chunks)" in done.err
+    assert "indexed    docs/a/un.txt (3 chunks)" in done.err
+
+
+async def test_what_was_not_read_is_told(cli: Command, gateway: FakeGateway, tmp_path: Path) -> None:
+    (tmp_path / "scan.pdf").write_text("un scan")
+    document_id = f"document-{hashlib.sha256(b'un scan').hexdigest()[:8]}"
+    gateway.documents[document_id] = knowledge_pb2.Document(document_id=document_id, source="scan.pdf", warnings=[
+        knowledge_pb2.ReadingWarning(code="pages_without_text", count=2, places=["2", "3"])
+    ])
+    done = await cli("ingest", "scan.pdf", "--wait", LC_ALL="fr_FR.UTF-8")
+    assert "! 2 pages sans texte (des scans ?) (2, 3)" in done.err
+    assert "1 file not read whole" in done.err
+    shown = await cli("documents", "show", document_id, LC_ALL="C.UTF-8")
+    assert "not read     2 pages without text (scans?) (2, 3)" in shown.out
+    as_json = await cli("ingest", "scan.pdf", "--wait", "--json")
+    assert json.loads(as_json.out)["warnings"] == [
+        {"code": "pages_without_text", "count": 2, "places": ["2", "3"], "detail": ""}
+    ]
+
+
+async def test_what_was_read_is_written_as_markdown(cli: Command) -> None:
+    shown = await cli("documents", "show", "0192a0de-0000-7000-8000-000000000000", "--text")
+    assert (shown.code, shown.out) == (0, "# Charte\n\nDeux jours\npar semaine.\n")
 
 
 async def test_a_failed_file_is_named_once_with_its_reason(cli: Command, folder: Path) -> None:
@@ -41,7 +66,7 @@ async def test_a_failed_file_is_named_once_with_its_reason(cli: Command, folder:
     assert done.code == 1
     told = (done.err + done.out).splitlines()
     assert [line for line in told if "broken.pdf" in line] == [
-        "failed     a/broken.pdf: the document is protected by a password [DOCUMENT_ENCRYPTED]"]
+        "failed     docs/a/broken.pdf: the document is protected by a password [DOCUMENT_ENCRYPTED]"]
     assert done.out.startswith("3 indexed, 0 unchanged, 1 failed of 4 files in ")
     as_json = await cli("ingest", "docs", "--wait", "--json")
     told = (as_json.err + as_json.out).splitlines()
@@ -93,7 +118,6 @@ async def test_collections_are_made_on_request(cli: Command, gateway: FakeGatewa
     (("absent.pdf",), "error: there is no absent.pdf"),
     (("*.pdf",), "error: no file matches *.pdf"),
     (("vide",), "error: no file in vide"),
-    (("un", "deux"), "error: un/a.txt and deux/a.txt would both be 'a.txt' in the collection"),
 ])
 async def test_what_cannot_be_ingested(
     cli: Command, gateway: FakeGateway, tmp_path: Path, arguments: tuple[str, ...], message: str
@@ -203,10 +227,10 @@ async def test_an_interrupt_while_modules_are_imported_is_no_traceback(cli: Comm
 async def test_jobs(cli: Command, folder: Path) -> None:
     await cli("ingest", "docs/a", "--wait")
     listed = [json.loads(line) for line in (await cli("jobs", "list", "--json", "--status", "failed")).out.splitlines()]
-    assert [job["source"] for job in listed] == ["broken.pdf"]
-    shown = await cli("jobs", "show", "job-un.txt")
+    assert [job["source"] for job in listed] == ["docs/a/broken.pdf"]
+    shown = await cli("jobs", "show", "job-docs/a/un.txt")
     assert "completed, done, 100 %" in shown.out
-    watched = await cli("jobs", "watch", "job-broken.pdf")
+    watched = await cli("jobs", "watch", "job-docs/a/broken.pdf")
     assert (watched.code, watched.out.splitlines()[-1]) == (
         1, " 30 %  parsed     failed: the document is protected by a password [DOCUMENT_ENCRYPTED]")
     assert (await cli("jobs", "show", "absent")).err.splitlines() == [

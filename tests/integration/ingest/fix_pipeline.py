@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from sourcier.services.ingest.counted_spaces import CountedSpace
 from sourcier.services.ingest.enriching.peers import EnrichingPeers
 from sourcier.services.ingest.intake.intake import Header, Intake
 from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCode
 from sourcier.services.ingest.relay import Relay
 from sourcier.services.ingest.settings import IngestSettings
 from sourcier.services.ingest.stages.sandbox import ParsedArtefact
@@ -46,6 +47,13 @@ from tests.unit.ingest.fix_words import WordCounter, document_of
 
 TENANT = "acme"
 METADATA = (("sourcier-tenant", TENANT),)
+
+
+WARNINGS = (
+    ReadingWarning(WarningCode.PAGES_WITHOUT_TEXT, 2, ("2", "3")),
+    ReadingWarning(WarningCode.NOT_READ, detail="l'annexe"),
+)
+"""Of what begins with `!warned`."""
 
 
 class PlainParsers:
@@ -76,7 +84,10 @@ class PlainParsers:
             raise DocumentMalformed(f"“{filename}” is damaged.")
         if text.startswith("!broken") and not self.repaired:
             raise DeadlineExceeded("the parser is away")
-        return ParsedArtefact(document_of(text, title=title or filename, titled=bool(title)).to_bytes(), 0)
+        document = document_of(text, title=title or filename, titled=bool(title))
+        if text.startswith("!warned"):
+            document = replace(document, warnings=WARNINGS)
+        return ParsedArtefact(document.to_bytes(), 0)
 
 
 @dataclass

@@ -351,6 +351,13 @@ class FakeKnowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
             raise errors.NotFound(f"the document {request.document_id} does not exist", field="document_id")
         return knowledge_pb2.GetDocumentResponse(document=found)
 
+    async def GetDocumentText(
+        self, request: knowledge_pb2.GetDocumentTextRequest, context: Context
+    ) -> AsyncIterator[knowledge_pb2.GetDocumentTextResponse]:
+        self._gateway.see(request, context)
+        for text in ("# Charte", "\n\nDeux jours\npar semaine."):
+            yield knowledge_pb2.GetDocumentTextResponse(text=text, page=1)
+
     async def ListDocuments(
         self, request: knowledge_pb2.ListDocumentsRequest, context: Context
     ) -> knowledge_pb2.ListDocumentsResponse:

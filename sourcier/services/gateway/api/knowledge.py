@@ -26,7 +26,7 @@ from sourcier.services.gateway.contract.knowledge import (
 )
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.index.collections import collections
-from sourcier.services.index.documents import documents
+from sourcier.services.index.documents import documents, texts
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -148,6 +148,23 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         """Return one document."""
         document = await self._document(tenant_of(context), request.document_id)
         return knowledge_pb2.GetDocumentResponse(document=document)
+
+    async def GetDocumentText(
+        self, request: knowledge_pb2.GetDocumentTextRequest, context: Context
+    ) -> AsyncIterator[knowledge_pb2.GetDocumentTextResponse]:
+        """Stream what was read of a document."""
+        tenant, joiner, after = tenant_of(context), texts.TextJoiner(), -1
+        while True:
+            # One transaction for each part: a slow reader holds none.
+            async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+                chunks = await texts.read_chunks(
+                    connection, tenant=tenant, document_id=request.document_id, after=after
+                )
+            for piece in joiner.pieces(chunks):
+                yield knowledge_pb2.GetDocumentTextResponse(text=piece.text, page=piece.page)
+            if len(chunks) < texts.CHUNKS_MAX:
+                return
+            after = chunks[-1].chunk_index
 
     async def ListDocuments(
         self, request: knowledge_pb2.ListDocumentsRequest, context: Context

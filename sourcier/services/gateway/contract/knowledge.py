@@ -37,6 +37,10 @@ def document_message(document: Document) -> knowledge_pb2.Document:
         version_id=document.current_version or "", chunk_count=document.chunk_count,
         metadata={key: str(value) for key, value in document.metadata.items()}, category=document.category,
         created_at=timestamp(document.created_at), indexed_at=timestamp(document.updated_at) if indexed else None,
+        warnings=[
+            knowledge_pb2.ReadingWarning(code=code, count=count, places=places, detail=detail)
+            for code, count, places, detail in document.reading_warnings or ()
+        ],
     )
 
 

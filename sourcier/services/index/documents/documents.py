@@ -46,6 +46,8 @@ class Document:
     chunk_count: int
     created_at: datetime
     updated_at: datetime
+    reading_warnings: Sequence[Sequence[Any]] | None = None
+    """What was not read of it: code, count, places and detail of each kind; None where nothing is to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +161,14 @@ async def _select(
 
 
 SELECT = """
-select document.document_id, document.tenant, document.collection_id, collection.name as collection, source, title,
-       filename, content_type, size_bytes, content_sha256, metadata, category, current_version,
-       current_generation as generation, chunk_count, document.created_at, updated_at
+select document.document_id, document.tenant, document.collection_id, collection.name as collection, document.source,
+       document.title, document.filename, document.content_type, document.size_bytes, document.content_sha256,
+       document.metadata, document.category, document.current_version, document.current_generation as generation,
+       document.chunk_count, document.created_at, updated_at,
+       version.reading_warnings
 from documents as document
 join collections as collection using (collection_id)
+left join document_versions as version on version.version_id = document.current_version
 where document.tenant = %(tenant)s
   and (%(document_id)s::uuid is null or document.document_id = %(document_id)s)
   and (%(collection_id)s::uuid is null or document.collection_id = %(collection_id)s)

@@ -32,6 +32,8 @@ class StoredDocument:
     title: str
     parser_version: str
     """Of what read its text; empty where that is not known."""
+    reading_warnings: str
+    """What was not read of it, as JSON; empty where nothing is to be told."""
     chunks: list[StoredChunk]
 
 
@@ -49,7 +51,7 @@ async def of_document(
         return None
     async with connection.cursor(row_factory=class_row(StoredChunk)) as chunks:
         await chunks.execute(SELECT_CHUNKS, values)
-        return StoredDocument(str(row[0]), str(row[1]), await chunks.fetchall())
+        return StoredDocument(str(row[0]), str(row[1]), str(row[2]), await chunks.fetchall())
 
 
 async def draw_headings(
@@ -65,7 +67,7 @@ async def draw_headings(
 
 
 SELECT_TITLE = """
-select document.title, coalesce(version.parser_version, '')
+select document.title, coalesce(version.parser_version, ''), coalesce(version.reading_warnings::text, '')
 from documents as document
 join document_versions as version on version.version_id = document.current_version
 where document.tenant = %(tenant)s and document.document_id = %(document_id)s

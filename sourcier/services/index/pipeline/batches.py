@@ -76,6 +76,8 @@ class Batch:
     """None where whoever cut does not say: such a batch belongs to whatever is staged."""
     parser_version: str = ""
     """Of what read the text; empty where that is not known."""
+    reading_warnings: str = ""
+    """What was not read of it, as JSON; empty where nothing is to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +324,7 @@ def _batch_values(batch: Batch) -> dict[str, Any]:
         "cut": None if batch.cut is None else batch.cut.digest,
         "cut_at": None if batch.cut is None else batch.cut.made_at,
         "parser_version": batch.parser_version,
+        "reading_warnings": batch.reading_warnings,
     }
 
 

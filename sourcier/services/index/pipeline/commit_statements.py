@@ -212,7 +212,8 @@ with document as (
 finished as (
     update document_versions
     set state = 'committed', finished_at = now(), chunk_count = (select chunk_count from document),
-        batch_count = %(batch_count)s, staged = %(batch_count)s, parser_version = nullif(%(parser_version)s, '')
+        batch_count = %(batch_count)s, staged = %(batch_count)s, parser_version = nullif(%(parser_version)s, ''),
+        reading_warnings = nullif(%(reading_warnings)s, '')::jsonb
     where version_id = %(version_id)s
 ),
 completed as (

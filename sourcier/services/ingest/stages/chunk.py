@@ -22,6 +22,7 @@ from sourcier.services.index.collections import versions
 from sourcier.services.index.language.recognition import detect
 from sourcier.services.index.moves import stored_chunks
 from sourcier.services.index.moves.stored_chunks import StoredChunk, StoredDocument
+from sourcier.services.ingest import reading_warnings
 from sourcier.services.ingest.chunking.chunks import Chunk
 from sourcier.services.ingest.chunking.cutting import Contexts, CuttingLimits, cut
 from sourcier.services.ingest.counted_spaces import CountedSpace, CountedSpaces
@@ -91,6 +92,7 @@ class ChunkStage:
     async def cut(self, parsed: events_pb2.DocumentParsed, document: ParsedDocument, *, identity: str) -> None:
         """Cut a document that was read in this process; `identity` tells its batches from those of other messages."""
         made = await asyncio.to_thread(_cut, document, parsed, self._spaces.of(parsed.space_id), self._limits)
+        _tell(document, parsed)
         await self._publish(parsed, made, identity=identity)
 
     async def _publish(self, parsed: events_pb2.DocumentParsed, made: _CutDocument, *, identity: str) -> None:
@@ -137,9 +139,13 @@ class ChunkStage:
         if stored is not None and stored.chunks:
             # The text is theirs, whatever has read the original since.
             parsed.version.parser_version = stored.parser_version
+            parsed.version.reading_warnings = stored.reading_warnings
             return await asyncio.to_thread(_cut_before, stored, space)
         artefact = await self._objects.get(parsed.artefact.key, sha256=parsed.artefact.sha256)
-        return await asyncio.to_thread(lambda: _cut(ParsedDocument.from_bytes(artefact), parsed, space, self._limits))
+        document = await asyncio.to_thread(ParsedDocument.from_bytes, artefact)
+        made = await asyncio.to_thread(_cut, document, parsed, space, self._limits)
+        _tell(document, parsed)
+        return made
 
     async def _stored(self, parsed: events_pb2.DocumentParsed) -> StoredDocument | None:
         version = parsed.version
@@ -186,6 +192,12 @@ def _cut(
         document, chunking_configuration(parsed.chunking), space.tokens, detect_language=detect, limits=limits
     )
     return _CutDocument.of(document.title, chunks, space)
+
+
+def _tell(document: ParsedDocument, parsed: events_pb2.DocumentParsed) -> None:
+    """Have a version's messages say what was not read of it."""
+    reading_warnings.count(document.warnings)
+    parsed.version.reading_warnings = reading_warnings.as_json(document.warnings)
 
 
 def _cut_before(stored: StoredDocument, space: CountedSpace) -> _CutDocument:

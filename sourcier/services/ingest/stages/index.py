@@ -130,6 +130,7 @@ def _batch(embedded: events_pb2.ChunksEmbedded) -> Batch:
         chunks=tuple(_chunk(entry) for entry in embedded.chunks),
         cut=Cut(embedded.cut, embedded.cut_at.ToDatetime(tzinfo=UTC)) if embedded.cut else None,
         parser_version=embedded.version.parser_version,
+        reading_warnings=embedded.version.reading_warnings,
     )
 
 

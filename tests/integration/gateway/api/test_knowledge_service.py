@@ -188,6 +188,19 @@ async def test_documents_and_collections_are_read_from_the_index(handbook: Datab
     assert (collection.name, collection.document_count, collection.chunk_count) == ("default", 2, 3)
 
 
+async def test_what_was_read_of_a_document_is_streamed(handbook: Database) -> None:
+    async with gateway(handbook, Scenario(), down=("ingest",)) as served:
+        listed = await served.knowledge.ListDocuments(knowledge_pb2.ListDocumentsRequest(), **PATIENT)
+        (document,) = [each for each in listed.documents if each.source == "telework.md"]
+        request = knowledge_pb2.GetDocumentTextRequest(document_id=document.document_id)
+        pieces = [piece async for piece in served.knowledge.GetDocumentText(request, **PATIENT)]
+        unknown = knowledge_pb2.GetDocumentTextRequest(document_id="00000000-0000-7000-8000-000000000000")
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            [piece async for piece in served.knowledge.GetDocumentText(unknown, **PATIENT)]
+    assert "".join(piece.text for piece in pieces).strip()
+    assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+
+
 @pytest.mark.parametrize("document_id", ["00000000-0000-7000-8000-000000000000", "nonsense", ""])
 async def test_a_document_that_is_not_there_is_not_found(handbook: Database, document_id: str) -> None:
     async with gateway(handbook, Scenario()) as served:

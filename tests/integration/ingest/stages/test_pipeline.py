@@ -16,9 +16,12 @@ from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.lifecycle import Stopping
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.consuming import Delivery
+from sourcier.services.gateway.contract.knowledge import document_message
+from sourcier.services.index.documents.documents import get_document
 from sourcier.services.index.search import search
 from sourcier.services.index.search.search import SearchRequest
 from sourcier.services.ingest import progress, worker
+from sourcier.services.ingest.reading_warnings import reading_warnings_total
 from sourcier.services.ingest.stages import chunk as chunk_stage
 from tests.integration.chassis.fix_jetstream import stream_messages
 from tests.integration.ingest.conftest import Serve
@@ -67,6 +70,23 @@ async def test_a_document_goes_all_the_way(serve: Serve) -> None:
     passage = found[0].passage
     assert (passage.title, passage.category, dict(passage.metadata)) == ("Guide", "rh", {"team": "paie"})
     assert "deux jours par semaine" in passage.text
+
+
+async def test_what_was_not_read_is_kept_with_the_version_and_counted(serve: Serve) -> None:
+    counted = reading_warnings_total.labels("pages_without_text")._value.get()
+    async with serve() as service:
+        first = (await service.submit(f"!warned {GUIDE}", filename="a.md")).job
+        await service.finished(first.job_id)
+        other = (await service.submit(GUIDE, filename="b.md")).job
+        await service.finished(other.job_id)
+        async with service.database.transaction(tenant=TENANT, read_only=True) as connection:
+            warned = await get_document(connection, tenant=TENANT, document_id=first.document_id)
+            whole = await get_document(connection, tenant=TENANT, document_id=other.document_id)
+    assert [(each.code, each.count, list(each.places), each.detail) for each in document_message(warned).warnings] == [
+        ("pages_without_text", 2, ["2", "3"], ""), ("not_read", 1, [], "l'annexe")
+    ]
+    assert not document_message(whole).warnings
+    assert reading_warnings_total.labels("pages_without_text")._value.get() == counted + 2
 
 
 async def test_a_watcher_sees_a_long_document_move_while_it_is_embedded_and_saved(

@@ -35,6 +35,15 @@ def test_it_reads_as_the_parsing_process_does(text: str, tmp_path: Path) -> None
     assert document.text
 
 
+def test_items_are_blocks_of_their_own() -> None:
+    document = light(b"Il est interdit :\n- de fumer\n  dans les caves ;\n  - ni ailleurs ;\n- courir.\nMerci.\n")
+    assert document is not None
+    assert [(block.kind.value, block.level, document.block_text(block)) for block in document.blocks] == [
+        ("paragraph", 0, "Il est interdit :"), ("list_item", 1, "- de fumer\ndans les caves ;"),
+        ("list_item", 2, "- ni ailleurs ;"), ("list_item", 1, "- courir."), ("paragraph", 0, "Merci."),
+    ]
+
+
 @pytest.mark.parametrize(("body", "filename"), [
     ("e\N{COMBINING ACUTE ACCENT}te".encode(), "note.txt"),
     ("می\N{ZERO WIDTH NON-JOINER}خواهم".encode(), "note.txt"),

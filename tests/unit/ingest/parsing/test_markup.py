@@ -88,6 +88,11 @@ def test_content_is_kept_whatever_its_name_says(tmp_path: Path) -> None:
     assert [kind for kind, _ in blocks(document)] == ["heading", "paragraph", "paragraph", "paragraph"]
 
 
+def test_a_page_of_nothing_but_a_menu_is_its_menu(tmp_path: Path) -> None:
+    assert read(tmp_path, "<div class=nav-mobile><h2><a href=/>Accueil</a></h2></div>").text == "Accueil"
+    assert read(tmp_path, "<nav><a href=/>Accueil</a></nav><footer>Standard : 3120</footer>").text == "Standard : 3120"
+
+
 def test_struck_out_text_is_marked(tmp_path: Path) -> None:
     document = read(
         tmp_path,
@@ -107,6 +112,7 @@ def test_struck_out_text_is_marked(tmp_path: Path) -> None:
     ("m·s", "-1", "⁻¹"), ("x", "2", "²"), ("19", "2", " [2]"), ("4 500", "3", " [3]"), ("17", "(6)", " [6]"),
     ("25 %", "4", " [4]"), ("le repas", "1", " [1]"), ("M", "me", "me"), ("n", "o", "°"), ("14", "h", "h"),
     ("110", "3", " [3]"),
+    ("E = mc", "2", "²"), ("note", "1,2", " [1,2]"), ("x", "(1)", " [1]"), ("x", "2n", "²ⁿ"),
     ("12 €", "90", "90"), ("", "1", "[1]"), ("12", "a", "a"), ("12", "b", " [b]"), ("Total", "*", "*"), ("", "", ""),
 ])
 def test_raised_text(before: str, text: str, read_as: str) -> None:

@@ -1,1 +1,1 @@
-"""HTML, Markdown and office formats by docling's readers: opened, and walked into our blocks."""
+"""Office formats by docling's readers: opened, and walked into our blocks."""

@@ -45,7 +45,8 @@ def take_apart(root: lxml.html.HtmlElement) -> list[lxml.html.HtmlElement]:
     if not total:
         return []
     page = _Page(root, total)
-    for element in [element for element in root.iter() if isinstance(element.tag, str) and page.is_menu(element)]:
+    menus = [element for element in root.iter() if isinstance(element.tag, str) and page.is_menu(element)]
+    for element in menus:
         if element.getparent() is not None:
             _take_out(element)
     apart: list[lxml.html.HtmlElement] = []
@@ -59,8 +60,9 @@ def take_apart(root: lxml.html.HtmlElement) -> list[lxml.html.HtmlElement]:
             skipped.add(element)
             _take_out(element)
             apart.append(element)
-    if apart and not _length(root):
-        return _put_back(root, apart)
+    if not _length(root):
+        # The page has no other content: then this is it.
+        return _put_back(root, apart or [menu for menu in menus if menu.getparent() is None])
     return apart
 
 
@@ -104,7 +106,7 @@ class _Page:
 
 
 def _put_back(root: lxml.html.HtmlElement, apart: list[lxml.html.HtmlElement]) -> list[lxml.html.HtmlElement]:
-    """The page has no other content: then this is it."""
+    """Put elements into the page again; nothing is left apart."""
     body = root.find("body")
     for element in apart:
         (root if body is None else body).append(element)

@@ -19,6 +19,7 @@ _UNITS = frozenset(
     ]
 )
 _LAST_WORD = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,3}\Z")
+_IN_FORMULA = re.compile(r"= ?[^\W\d_]{1,3}\Z")
 _POWER_OF_TEN = re.compile(r"(?<![\d.,\u00a0\u202f])10\Z")
 _ORDINAL_ENDS = frozenset([
     "e", "è", "er", "re", "ère", "ère", "d", "de", "nd", "nde", "st", "th", "rd", "ème", "eme", "ième", "ier", "ière",
@@ -39,10 +40,10 @@ def raised(before: str, text: str, *, calls_note: bool = False) -> str:
         return text.translate(_RAISED) if _is_power(before, text) else _after_figures(before, text)
     if last.isdigit():
         return _after_digit(before, text, call)
+    if call and (text[0] in "[(" or text[0].isdigit()):
+        return _note(before, call.group(1))
     if _EXPRESSION.fullmatch(text) and _is_power(before, "-1"):
         return text.translate(_RAISED)
-    if call and text[0] in "[(":
-        return _note(before, call.group(1))
     # Mᵐᵉ, Dʳ, Sᵗ, nᵒ: one word; a longer text that is raised stands apart.
     if last.isalpha() and text.isalpha() and len(text) <= 4:
         return "°" if text == "o" and last in "nN" else text
@@ -65,6 +66,8 @@ def _is_power(before: str, figure: str) -> bool:
     if last.isdigit():
         return bool(_POWER_OF_TEN.search(before))
     word = _LAST_WORD.search(before)
+    if _IN_FORMULA.search(before):
+        return True
     if word is None:
         return False
     found = word.group()

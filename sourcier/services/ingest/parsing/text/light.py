@@ -27,6 +27,7 @@ TEXT = "text"
 
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _TITLE_CHARACTERS_MAX = 120
+_ITEM = re.compile(r"([ \t]*+)(?:[-*•◦▪]|\d{1,3}[.)]|[a-z]\))[ \t]++\S")
 # What `formats` looks into however a file is named: pages, XML, RTF, PostScript; a PDF's mark stands near the start.
 _OTHERS = ("<", "{\\rtf", "%!PS")
 _PDF, _PDF_WITHIN_CHARACTERS = "%PDF-", 1024
@@ -72,11 +73,29 @@ def _light_table(text: str, builder: DocumentBuilder, *, filename: str) -> Parse
 
 
 def text_document(text: str, builder: DocumentBuilder, *, filename: str, title: str = "") -> ParsedDocument:
-    """Return a text as a document: paragraphs are what blank lines set apart."""
+    """Return a text as a document: paragraphs are what blank lines set apart, and items what begins with their sign."""
     # Controls go first: they would end a line where the writer's text has none.
-    for paragraph in _PARAGRAPHS.split(clean(text)):
-        builder.add(BlockKind.PARAGRAPH, paragraph)
+    cleaned = clean(text)
+    listed = sum(1 for line in cleaned.split("\n") if _ITEM.match(line)) > 1
+    for paragraph in _PARAGRAPHS.split(cleaned):
+        if listed:
+            _add_items(builder, paragraph)
+        else:
+            builder.add(BlockKind.PARAGRAPH, paragraph)
     return builder.build(format=TEXT, filename=filename, titles=(title, _title_line(text)))
+
+
+def _add_items(builder: DocumentBuilder, paragraph: str) -> None:
+    """Add a paragraph, each item of it as a block of its own; indented lines below an item belong to it."""
+    kind, level, lines = BlockKind.PARAGRAPH, 0, list[str]()
+    for line in paragraph.split("\n"):
+        item = _ITEM.match(line)
+        if item or (kind is BlockKind.LIST_ITEM and not line.startswith((" ", "\t"))):
+            builder.add(kind, "\n".join(lines), level=level)
+            kind, lines = BlockKind.LIST_ITEM if item else BlockKind.PARAGRAPH, []
+            level = 1 + len(item.group(1).expandtabs(4)) // 2 if item else 0
+        lines.append(line)
+    builder.add(kind, "\n".join(lines), level=level)
 
 
 def _title_line(text: str) -> str:

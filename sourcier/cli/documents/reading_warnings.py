@@ -1,0 +1,85 @@
+"""What was not read of a document, as sentences for people, in their language."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from sourcier.cli.text import one_line
+from sourcier.gateway.v1 import knowledge_pb2
+
+PLACES_SHOWN = 10
+_SENTENCES = {
+    "pages_unreadable": (("damaged page", "damaged pages"), ("page abîmée", "pages abîmées")),
+    "pages_without_text": (
+        ("page without text (a scan?)", "pages without text (scans?)"),
+        ("page sans texte (un scan ?)", "pages sans texte (des scans ?)"),
+    ),
+    "running_lines": (
+        ("running header or footer left out after its first time", "running headers and footers left out after their "
+         "first time"),
+        ("en-tête ou pied de page répété, laissé de côté", "en-têtes et pieds de page répétés, laissés de côté"),
+    ),
+    "hidden_text": (
+        ("text that nobody sees, left out", "texts that nobody sees, left out"),
+        ("texte que personne ne voit, laissé de côté", "textes que personne ne voit, laissés de côté"),
+    ),
+    "unmapped_characters": (
+        ("character whose letter the file does not tell", "characters whose letter the file does not tell"),
+        ("caractère dont le fichier ne dit pas la lettre", "caractères dont le fichier ne dit pas la lettre"),
+    ),
+    "unreadable_text": (
+        ("text that nobody can read, left out", "texts that nobody can read, left out"),
+        ("texte illisible, laissé de côté", "textes illisibles, laissés de côté"),
+    ),
+    "pictures": (("picture not described", "pictures not described"), ("image non décrite", "images non décrites")),
+    "formulas_without_value": (
+        ("formula without a stored value", "formulas without a stored value"),
+        ("formule sans valeur enregistrée", "formules sans valeur enregistrée"),
+    ),
+    "hidden_cells": (
+        ("hidden sheet, row or column left out", "hidden sheets, rows or columns left out"),
+        ("feuille, ligne ou colonne masquée, non lue", "feuilles, lignes ou colonnes masquées, non lues"),
+    ),
+    "encoding_guessed": (
+        ("the encoding of the text was guessed: check its accents",) * 2,
+        ("l'encodage du texte a été deviné : vérifiez ses accents",) * 2,
+    ),
+    "invalid_bytes": (
+        ("byte that is no character", "bytes that are no characters"),
+        ("octet qui n'est aucun caractère", "octets qui ne sont aucun caractère"),
+    ),
+    "type_differs": (
+        ("the content is of another type than the name says",) * 2,
+        ("le contenu est d'un autre type que ne le dit le nom",) * 2,
+    ),
+    "not_read": (("something was not read",) * 2, ("un élément n'a pas été lu",) * 2),
+}
+_UNCOUNTED = frozenset({"encoding_guessed", "type_differs", "not_read"})
+
+
+def in_french() -> bool:
+    """Tell whether the person reads French, by the locale of the messages."""
+    named = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
+    return named.lower().startswith("fr")
+
+
+def sentences(warnings: Sequence[knowledge_pb2.ReadingWarning]) -> list[str]:
+    """Return a sentence for each kind of thing that was not read."""
+    return [_sentence(warning, french=in_french()) for warning in warnings]
+
+
+def _sentence(warning: knowledge_pb2.ReadingWarning, *, french: bool) -> str:
+    forms = _SENTENCES.get(warning.code)
+    # A later service may tell what this command does not know yet.
+    one, several = forms[french] if forms else (warning.code, warning.code)
+    many = warning.count >= 2
+    told = several if many else one
+    if warning.code not in _UNCOUNTED:
+        told = f"{warning.count} {told}"
+    if warning.places:
+        more = "…" if warning.count > PLACES_SHOWN < len(warning.places) else ""
+        told += f" ({', '.join(map(one_line, warning.places[:PLACES_SHOWN]))}{more})"
+    if warning.detail:
+        told += f"{' :' if french else ':'} {one_line(warning.detail)}"
+    return told
