@@ -148,7 +148,7 @@ def _runs(loaded: _TextPage) -> Iterator[_Run]:
         drawn_by = native.text_object(loaded.handle, start)
         end = _end_of_run(loaded, start, count, drawn_by)
         if drawn_by:
-            size, angle = _size_and_angle(loaded, start)
+            size, angle = _size_and_angle(loaded, start, end)
             yield _Run(start, end, drawn_by, size, angle, _is_bold(loaded, start, drawn_by))
         start = end
 
@@ -169,22 +169,22 @@ def _end_of_run(loaded: _TextPage, start: int, count: int, drawn_by: int | None)
     return high
 
 
-def _size_and_angle(loaded: _TextPage, index: int) -> tuple[float, float]:
+def _size_and_angle(loaded: _TextPage, index: int, end: int) -> tuple[float, float]:
     matrix = pdfium.FS_MATRIX()
     size = abs(pdfium.FPDFText_GetFontSize(loaded.raw, index))
     if not pdfium.FPDFText_GetMatrix(loaded.raw, index, ctypes.byref(matrix)):
         return size, 0.0
     size *= math.hypot(matrix.c, matrix.d)
     if not math.isfinite(size) or size <= _SIZE_MIN:
-        size = _measured_size(loaded, index)
+        size = _measured_size(loaded, index, end)
     return size, math.atan2(matrix.b, matrix.a)
 
 
-def _measured_size(loaded: _TextPage, index: int) -> float:
+def _measured_size(loaded: _TextPage, index: int, end: int) -> float:
     # A font may be scaled by its own matrix: what counts is how large its letters are.
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     tallest = 0.0
-    for letter in range(index, min(index + _STRIDE, len(loaded.text))):
+    for letter in range(index, min(index + _STRIDE, end)):
         if pdfium.FPDFText_GetCharBox(loaded.raw, letter, left, right, bottom, top):
             tallest = max(tallest, min(abs(top.value - bottom.value), abs(right.value - left.value) * 3))
     return tallest / _LETTER_SHARE
