@@ -30,6 +30,8 @@ WORDS = [
     "pièce",
     "jour",
     "semaine",
+]
+WORDS += [
     "heure",
     "matin",
     "soir",
@@ -42,17 +44,8 @@ WORDS = [
     "agent",
     "contrat",
     "règlement",
-    "note",
-    "prime",
-    "repas",
-    "frais",
-    "voyage",
-    "train",
-    "hôtel",
-    "plafond",
-    "montant",
-    "euros",
 ]
+WORDS += ["note", "prime", "repas", "frais", "voyage", "train", "hôtel", "plafond", "montant", "euros"]
 
 
 def read(tmp_path: Path, *pages: PageMaker) -> ParsedDocument:

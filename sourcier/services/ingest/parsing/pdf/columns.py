@@ -174,10 +174,11 @@ def _is_prose(lines: Sequence[Line]) -> bool:
     left, right = min(s.left for s in body), max(s.right for s in body)
     full = sum((line.right - left) >= _FULL_SHARE * (right - left) for line in lines)
     words = sum(len(segment.words) for segment in body) / len(lines)
-    letters = sum(character.isalpha() for s in body for character in s.text)
-    digits = sum(character.isdigit() for s in body for character in s.text)
-    # A table inside a column is cut in its turn; the column is prose all the same.
-    return full >= 0.5 * len(lines) and words >= _PROSE_WORDS and letters > 3 * digits and _runs_on(lines)
+    if full < 0.5 * len(lines) or words < _PROSE_WORDS or not _runs_on(lines):
+        return False
+    letters = sum(character.isalpha() for segment in body for character in segment.text)
+    digits = sum(character.isdigit() for segment in body for character in segment.text)
+    return letters > 3 * digits
 
 
 def _runs_on(lines: Sequence[Line]) -> bool:

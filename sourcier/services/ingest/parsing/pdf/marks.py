@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
@@ -40,8 +40,11 @@ def attach_marks(words: Sequence[Word]) -> list[Word]:
     for index, word in enumerate(words):
         by_right[round(word.right / 4)].append(index)
     marked = list(words)
+    body = Counter(word.size for word in words).most_common(1)[0][0]
     for index, word in enumerate(words):
-        if len(word.text) > _MARK_CHARACTERS_MAX:
+        # Nearly all words are as large as the text and as the word before: no mark, and nothing to look for.
+        before = words[index - 1].size if index else 0.0
+        if len(word.text) > _MARK_CHARACTERS_MAX or word.size > _SMALLER * max(body, before):
             continue
         base = _base(index, word, marked, by_right)
         if base is not None:

@@ -36,7 +36,8 @@ _CONTROLS = {code: _UNKNOWN for code in (*range(32), *range(127, 160)) if code n
 # The hyphen of a word that a line end broke comes as one of these two.
 _CONTROLS |= {0x02: "-", 0xFFFE: "-"}
 _PICTURED_SHARE = 0.5
-_SYMBOL_BULLETS = frozenset("\uf0b7\uf0a7\uf0d8\uf0fc")
+# Without the bullets of symbol fonts, which are known.
+_UNMAPPED = re.compile("[\ufffd\ue000-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf0d7\uf0d9-\uf0fb\uf0fd-\uf8ff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def _assemble(number: int, loaded: _TextPage, runs: list[_Run], frame: Frame, dr
         else:
             asides.setdefault((round(math.degrees(run.angle)), round(run.size)), []).extend(w.text for w in words)
     found.asides = [" ".join(texts) for texts in asides.values()]
-    found.unmapped = sum(map(_is_unmapped, loaded.text)) if not loaded.text.isascii() else 0
+    found.unmapped = len(_UNMAPPED.findall(loaded.text))
     return found
 
 
@@ -122,10 +123,6 @@ def _goes_on(word: Word, following: Word) -> bool:
 
 def _whole(word: Word, rest: Word) -> Word:
     return word._replace(text=word.text + rest.text, right=rest.right, end=rest.end)
-
-
-def _is_unmapped(character: str) -> bool:
-    return character == _UNKNOWN or ("\ue000" <= character <= "\uf8ff" and character not in _SYMBOL_BULLETS)
 
 
 def _text(raw: Any) -> str:
