@@ -51,9 +51,20 @@ class PageMaker:
         self._content.append(f"0.5 w {x0} {HEIGHT - y0} m {x1} {HEIGHT - y1} l S")
         return self
 
+    def broad(self, x0: float, y0: float, x1: float, y1: float, *, width: float, colour: str) -> PageMaker:
+        """Draw a broad line."""
+        self._content.append(f"{colour} RG {width} w {x0} {HEIGHT - y0} m {x1} {HEIGHT - y1} l S")
+        return self
+
     def fill(self, x0: float, y0: float, x1: float, y1: float, colour: str) -> PageMaker:
         """Fill a box."""
         self._content.append(f"{colour} rg {x0} {HEIGHT - y1} {x1 - x0} {y1 - y0} re f")
+        return self
+
+    def frame(self, x0: float, y0: float, x1: float, y1: float, colour: str) -> PageMaker:
+        """Fill the stripe between a box and one that is a point smaller on each side."""
+        boxes = " ".join(f"{x0 + by} {HEIGHT - y1 + by} {x1 - x0 - 2 * by} {y1 - y0 - 2 * by} re" for by in (0, 1))
+        self._content.append(f"{colour} rg {boxes} f*")
         return self
 
     def picture(self, x0: float, y0: float, x1: float, y1: float) -> PageMaker:

@@ -345,3 +345,28 @@ def test_a_page_of_very_many_pieces_is_read_in_the_time_of_its_pieces(tmp_path: 
         )
         page.rule(random.uniform(0, 590), 1, random.uniform(0, 590), 1)
     assert len(read(tmp_path, page).text) > 2_000
+
+
+def test_text_in_a_frame_of_its_own_colour_is_seen(tmp_path: Path) -> None:
+    page = PageMaker().text(60, 100, "Encadré", colour="0.2 0.2 0.2")
+    page.frame(50, 85, 150, 110, "0.2 0.2 0.2")
+    assert texts(read(tmp_path, page)) == ["Encadré"]
+
+
+def test_a_line_of_small_text_beside_a_larger_one_is_no_mark(tmp_path: Path) -> None:
+    page = PageMaker().text(50, 100, "Spectacle", size=7).text(83, 104, "le 12 sous réserve des places", size=6)
+    assert "le 12 sous réserve des places" in read(tmp_path, page).text
+
+
+def test_letters_drawn_one_by_one_are_words(tmp_path: Path) -> None:
+    page = PageMaker()
+    for number, letter in enumerate("mmmm mmm mmmm"):
+        if letter != " ":
+            page.text(50 + 8.33 * number, 60, letter, size=10)
+    assert read(tmp_path, page).text == "mmmm mmm mmmm"
+
+
+def test_text_on_a_broad_line_is_seen(tmp_path: Path) -> None:
+    page = PageMaker().broad(50, 100, 300, 100, width=20, colour="0 0 0.5").text(60, 103, "Titre", colour="1 1 1")
+    page.broad(20, 30, 500, 700, width=9, colour="0.2 0.2 0.2").text(200, 300, "Sous une flèche", colour="0.2 0.2 0.2")
+    assert texts(read(tmp_path, page)) == ["Titre", "Sous une flèche"]

@@ -162,7 +162,7 @@ def _is_parted(line: Line) -> bool:
 
 def _said(line: Line) -> str:
     """Return a line's text: a label and its value of one line are one line."""
-    return " ".join(segment.text for segment in line.segments)
+    return line.text.replace("  ", " ")
 
 
 def _starts_like_heading(text: str) -> bool:

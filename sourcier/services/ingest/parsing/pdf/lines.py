@@ -16,6 +16,8 @@ _WIDE_GAP = 1.0
 """In sizes of the font: a wider gap may be one between columns."""
 _SPACE = 0.12
 _SPACE_WITHIN_CONTENT = 0.25
+_OVERLAP = 0.5
+"""Words that lie over one another are two."""
 _CLOSES = ".,;:!?)]}»…%"
 
 
@@ -96,7 +98,7 @@ class Line:
             max(segment.right for segment in segments),
             min(segment.top for segment in segments),
             max(segment.bottom for segment in segments),
-            "  ".join(segment.text for segment in segments),
+            "  ".join(segment.text for segment in (segments[::-1] if _is_leftward(longest.text) else segments)),
         )
 
     @property
@@ -159,6 +161,8 @@ def spaced(previous: Word, word: Word) -> bool:
         return True
     gap = max(word.left - previous.right, previous.left - word.right)
     size = min(previous.size, word.size)
+    if gap < -_OVERLAP * size:
+        return True
     if previous.end == word.first and word.first > 0:
         return gap > _SPACE_WITHIN_CONTENT * size
     if previous.text.endswith("]") and word.text[0] in _CLOSES:

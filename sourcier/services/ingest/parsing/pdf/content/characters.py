@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ _STRIDE = 16
 """Characters of one object follow one another: between two of the same object all are."""
 _UPRIGHT = math.radians(6)
 _NEXT_LETTER = 0.25
+_LEFTWARD = "\u0590"
 _SIZE_MIN = 2.0
 _LETTER_SHARE = 0.7
 _TOKEN = re.compile("[^ \t\r\n]+")
@@ -112,17 +114,19 @@ def _assemble(number: int, loaded: _TextPage, runs: list[_Run], frame: Frame, dr
 
 def _goes_on(word: Word, following: Word) -> bool:
     """Tell whether a word is the rest of the one before it: some writers draw each letter by itself."""
+    leftward = word.text[0] >= _LEFTWARD and unicodedata.bidirectional(word.text[0]) in ("R", "AL")
     return (
         word.end == following.first
         and word.bold == following.bold
         and abs(word.size - following.size) < 0.05 * word.size
         and abs(word.baseline - following.baseline) < 0.02 * word.size
-        and abs(following.left - word.right) < _NEXT_LETTER * word.size
+        and abs(word.left - following.right if leftward else following.left - word.right) < _NEXT_LETTER * word.size
     )
 
 
 def _whole(word: Word, rest: Word) -> Word:
-    return word._replace(text=word.text + rest.text, right=rest.right, end=rest.end)
+    left, right = min(word.left, rest.left), max(word.right, rest.right)
+    return word._replace(text=word.text + rest.text, left=left, right=right, end=rest.end)
 
 
 def _text(raw: Any) -> str:
