@@ -8,7 +8,7 @@ from sourcier.services.ingest.parsing.pdf.lines import Line, Segment
 
 
 def line(text: str, baseline: float, *, size: float = 11.0, right: float = 500.0, bold: bool = False) -> Line:
-    return Line((Segment.of([Word(text, 60.0, right, baseline, size, bold)]),))
+    return Line.of([Segment.of([Word(text, 60.0, right, baseline, size, bold)])])
 
 
 def test_larger_and_bold_lines_are_headings_and_full_lines_flow() -> None:

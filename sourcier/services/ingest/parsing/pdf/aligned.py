@@ -45,7 +45,12 @@ def aligned_tables(lines: Sequence[Line], page: int) -> list[Table | Line]:
         candidate = _grow(lines, index)
         rows = _rows(candidate) if candidate else []
         if candidate and _is_table(rows, candidate):
-            found.append(_table(rows, candidate, page))
+            table = _table(rows, candidate, page)
+            above = found[-1] if found else None
+            if isinstance(above, Line) and _spans(above, candidate):
+                found.pop()
+                table.rows.insert(0, _spanning_header(above, candidate))
+            found.append(table)
             index += len(candidate.lines)
         else:
             found.append(lines[index])
@@ -79,10 +84,12 @@ def _tabular(line: Line) -> bool:
 def _placed(line: Line, bands: Sequence[_Band]) -> list[_Band] | None:
     """Return the columns widened by a line's segments, None where one would reach into a second column."""
     widened = [_Band(band.left, band.right) for band in bands]
+    filled: set[int] = set()
     for segment in line.segments:
         over = [band for band in widened if min(band.right, segment.right) - max(band.left, segment.left) > 0.5]
-        if len(over) > 1:
+        if len(over) > 1 or (over and id(over[0]) in filled):
             return None
+        filled.update(map(id, over))
         if not over:
             widened.append(_Band(segment.left, segment.right))
             widened.sort(key=lambda band: band.left)
@@ -123,7 +130,7 @@ def _first_reach(candidate: _Candidate) -> float:
 
 
 def _usual(lines: Sequence[Line]) -> float:
-    distances = [below.baseline - above.baseline for above, below in zip(lines[-12:], lines[-11:], strict=False)]
+    distances = [below.baseline - above.baseline for above, below in pairwise(lines[-12:])]
     return median(distances) if distances else 1.6 * lines[0].size
 
 
@@ -197,6 +204,9 @@ def _column(segment: Segment, bands: Sequence[_Band]) -> int:
 
 def _is_table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate) -> bool:
     columns = len(candidate.bands)
+    labels = [row[0][-1].text.endswith(":") for row in rows if row[0]]
+    if 2 * sum(labels) >= max(len(labels), 1) or all(cell[-1].text.endswith(":") for cell in rows[0][::2] if cell):
+        return False  # labels and values, one or more pairs a line
     full = [row for row in rows if sum(bool(cell) for cell in row) >= 2]
     if columns < 3:
         return len(rows) >= 3 and len(full) >= max(2, 0.5 * len(rows)) and _has_header(rows)
@@ -214,10 +224,54 @@ def _has_header(rows: Sequence[Sequence[Sequence[Segment]]]) -> bool:
     header = [segment for cell in first for segment in cell]
     bold = all(segment.bold for segment in header) and not all(s.bold for row in rest for cell in row[1:] for s in cell)
     words_only = not any(character.isdigit() for segment in header for character in segment.text)
-    ends = [row[0][0].text.rstrip().endswith(":") for row in rows if row[0]]
-    if sum(ends) >= 0.5 * len(ends):
-        return False
     return bold or (words_only and len(rest) >= 3 and numbers == len(values) == len(rest))
+
+
+def _spans(line: Line, candidate: _Candidate) -> bool:
+    """Tell whether the line above a table is its first header: it says what several columns have in common."""
+    first = candidate.lines[0]
+    near = 0 < first.baseline - line.baseline <= 2 * max(line.size, first.size)
+    reach = candidate.bands[0].left - 2 * line.size, candidate.bands[-1].right + 2 * line.size
+    within = line.left >= reach[0] and line.right <= reach[1]
+    return near and within and len(line.segments) > 1 and _tabular(line)
+
+
+def _is_spanning(texts: Sequence[Sequence[str]], first: Line) -> bool:
+    """Tell whether the first row says what columns have in common that the second one names."""
+    return (
+        len(texts) > 2
+        and 1 < len(first.segments) < len(texts[0]) - 1
+        and not texts[0][0]
+        and all(texts[1])
+        and not any(character.isdigit() for cell in texts[1] for character in cell)
+    )
+
+
+def _spanning_header(line: Line, candidate: _Candidate) -> list[str]:
+    """Return for each column the segment that stands above it."""
+    middles = [(segment.left + segment.right) / 2 for segment in line.segments]
+    reach = min(right - left for left, right in pairwise(middles)) / 2
+    header: list[str] = []
+    for band in candidate.bands:
+        middle = (band.left + band.right) / 2
+        away, nearest = min((abs(middle - other), index) for index, other in enumerate(middles))
+        header.append(line.segments[nearest].text if away <= reach else "")
+    return header
+
+
+def _titled(rows: list[list[str]], edges: list[float]) -> tuple[list[list[str]], list[float]]:
+    """Join a column that is a header alone with the one beside it that lacks one: its values are set to the right."""
+    column = 0
+    while column + 1 < len(rows[0]):
+        for named, valued in ((column, column + 1), (column + 1, column)):
+            alone = rows[0][named] and not rows[0][valued] and not any(row[named] for row in rows[1:])
+            if alone and len(rows) > 1:
+                rows = [[*row[:column], row[column] or row[column + 1], *row[column + 2 :]] for row in rows]
+                edges = [*edges[: column + 1], *edges[column + 2 :]]
+                break
+        else:
+            column += 1
+    return rows, edges
 
 
 def _table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate, page: int) -> Table:
@@ -228,8 +282,10 @@ def _table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate, p
         max(line.right for line in lines),
         max(line.bottom for line in lines),
     )
-    edges = (*(band.left for band in candidate.bands), candidate.bands[-1].right)
     texts = [
         ["\n".join(s.text for s in sorted(cell, key=lambda s: (s.baseline, s.left))) for cell in row] for row in rows
     ]
-    return Table(page, box, texts, edges)
+    if _is_spanning(texts, lines[0]):
+        texts[0] = _spanning_header(lines[0], candidate)
+    texts, edges = _titled(texts, [*(band.left for band in candidate.bands), candidate.bands[-1].right])
+    return Table(page, box, texts, tuple(edges))

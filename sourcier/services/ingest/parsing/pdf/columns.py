@@ -20,8 +20,10 @@ _GUTTER_EM = 0.9
 """Least width of the white between columns, in sizes of the font."""
 _DEPTH_MAX = 12
 _ACTIVE_MAX = 24
+_TRIED_MAX = 16
 _FULL_SHARE = 0.62
 _PROSE_WORDS = 3.4
+_SHORT = 0.6
 _PARTED = 1.7
 """Lines further apart, in usual distances, belong to different parts of the page."""
 _BULLET = re.compile(r"[•◦▪‣●○■□☐☒➢➤✓–—-]\s*\w")
@@ -69,7 +71,9 @@ def _side(lines: Iterable[Line], at: float, *, left: bool) -> list[Line]:
 
 def _best_gutter(lines: Sequence[Line]) -> _Gutter | None:
     weighted: list[tuple[float, _Gutter]] = []
-    for gutter in {_trimmed(gutter, lines) for gutter in _gutters(lines)}:
+    # The longest first, and few of them: on a page of scattered pieces there is one beside each.
+    longest = sorted(_gutters(lines), key=lambda gutter: gutter.first - gutter.end)[:_TRIED_MAX]
+    for gutter in {_trimmed(gutter, lines) for gutter in longest}:
         if gutter is not None:
             height = lines[gutter.end - 1].bottom - lines[gutter.first].top
             # The longest stripe; of equal ones the widest.
@@ -86,6 +90,7 @@ def _gutters(lines: Sequence[Line]) -> Iterator[_Gutter]:
         least = _GUTTER_EM * line.size
         white = [gap for gap in _white(line, left, right) if gap[1] - gap[0] >= least]
         kept: dict[tuple[int, int], _Gutter] = {}
+        alone = len(line.segments) == 1
         for gutter in active:
             narrowed = [
                 (max(gap[0], gutter.left), min(gap[1], gutter.right))
@@ -99,7 +104,8 @@ def _gutters(lines: Sequence[Line]) -> Iterator[_Gutter]:
                 if key not in kept or kept[key].first > gutter.first:
                     kept[key] = _Gutter(start, end, gutter.first, index + 1)
         for start, end in white:
-            if start > left and end < right:
+            # Where lines of two columns never share a height, the white beside a short line is a beginning, too.
+            if (start > left and end < right) or (alone and line.right - line.left < _SHORT * (right - left)):
                 kept.setdefault((round(start), round(end)), _Gutter(start, end, index, index + 1))
         active = sorted(kept.values(), key=lambda gutter: (gutter.first, gutter.left - gutter.right))[:_ACTIVE_MAX]
     yield from active
@@ -168,10 +174,11 @@ def _is_prose(lines: Sequence[Line]) -> bool:
     left, right = min(s.left for s in body), max(s.right for s in body)
     full = sum((line.right - left) >= _FULL_SHARE * (right - left) for line in lines)
     words = sum(len(segment.words) for segment in body) / len(lines)
-    letters = sum(character.isalpha() for s in body for character in s.text)
-    digits = sum(character.isdigit() for s in body for character in s.text)
-    # A table inside a column is cut in its turn; the column is prose all the same.
-    return full >= 0.5 * len(lines) and words >= _PROSE_WORDS and letters > 3 * digits and _runs_on(lines)
+    if full < 0.5 * len(lines) or words < _PROSE_WORDS or not _runs_on(lines):
+        return False
+    letters = sum(character.isalpha() for segment in body for character in segment.text)
+    digits = sum(character.isdigit() for segment in body for character in segment.text)
+    return letters > 3 * digits
 
 
 def _runs_on(lines: Sequence[Line]) -> bool:

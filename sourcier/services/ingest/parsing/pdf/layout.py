@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 from sourcier.services.ingest.parsing.pdf.content.elements import Box
@@ -18,6 +19,9 @@ _HEADING_LEVELS_MAX = 4
 _BOLD_HEADING_CHARACTERS_MAX = 100
 _FULL_LINE_SHARE = 0.8
 """A line that reaches this share of its paragraph's width was broken by the margin, not by its writer."""
+_NOTE = re.compile(r"[0-9]{1,3}[.)]?\s")
+_NOTE_RATIO = 0.95
+_PARTED = 3.0
 _GAP_RATIO = 1.55
 _LINE_HEIGHT = 1.12
 """Height of a line of text, in sizes of its font."""
@@ -107,7 +111,9 @@ def _breaks(group: Sequence[Line], line: Line, layout: Layout) -> bool:
         return len(group) >= 3 or _gap(previous, line) > 2 * _GAP_RATIO
     if abs(previous.size - line.size) > 0.12 * max(previous.size, line.size) and _ends_sentence(previous):
         return True
-    if line.text.startswith("[note "):
+    if line.text.startswith("[note ") or (
+        line.size < _NOTE_RATIO * layout.body_size and _NOTE.match(line.text) and _ends_sentence(previous)
+    ):
         return True
     if previous.bold != line.bold and (_short_bold(group) or (line.bold and _ends_sentence(previous))):
         return True
@@ -144,14 +150,19 @@ def _reflow(group: Sequence[Line]) -> str:
             break
         full = (line.right - left) / width >= _FULL_LINE_SHARE
         hyphen = line.text.endswith(("-", "\u2010")) and following.text[:1].islower()
-        parted = len(line.segments) > 1 and len(following.segments) > 1
+        parted = _is_parted(line) or (len(line.segments) > 1 and len(following.segments) > 1)
         text += "\n" if hyphen or parted or not full else " "
     return text
 
 
+def _is_parted(line: Line) -> bool:
+    """Tell whether a gap wider than any that justifies a line stands in it: a date at the right, a value."""
+    return any(after.left - before.right > _PARTED * line.size for before, after in pairwise(line.segments))
+
+
 def _said(line: Line) -> str:
     """Return a line's text: a label and its value of one line are one line."""
-    return " ".join(segment.text for segment in line.segments)
+    return line.text.replace("  ", " ")
 
 
 def _starts_like_heading(text: str) -> bool:

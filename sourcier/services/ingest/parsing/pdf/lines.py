@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Self
 
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Word
 from sourcier.services.ingest.parsing.pdf.marks import join_spaced_letters
@@ -15,6 +16,8 @@ _WIDE_GAP = 1.0
 """In sizes of the font: a wider gap may be one between columns."""
 _SPACE = 0.12
 _SPACE_WITHIN_CONTENT = 0.25
+_OVERLAP = 0.5
+"""Words that lie over one another are two."""
 _CLOSES = ".,;:!?)]}»…%"
 
 
@@ -71,49 +74,37 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What stands at one height, from left to right."""
+    """What stands at one height, from left to right; baseline and size are those of its longest segment."""
 
     segments: tuple[Segment, ...]
+    baseline: float
+    size: float
+    left: float
+    right: float
+    top: float
+    bottom: float
+    text: str
+    """All of it, gaps as two spaces."""
 
-    @property
-    def baseline(self) -> float:
-        """Of its longest segment."""
-        return max(self.segments, key=lambda segment: len(segment.text)).baseline
-
-    @property
-    def size(self) -> float:
-        """Of its longest segment."""
-        return max(self.segments, key=lambda segment: len(segment.text)).size
-
-    @property
-    def top(self) -> float:
-        """Upper edge."""
-        return min(segment.top for segment in self.segments)
-
-    @property
-    def bottom(self) -> float:
-        """Lower edge."""
-        return max(segment.bottom for segment in self.segments)
-
-    @property
-    def left(self) -> float:
-        """Where it begins."""
-        return self.segments[0].left
-
-    @property
-    def right(self) -> float:
-        """Where it ends."""
-        return self.segments[-1].right
+    @classmethod
+    def of(cls, segments: Sequence[Segment]) -> Self:
+        """Measure segments that are in their order."""
+        longest = max(segments, key=lambda segment: len(segment.text))
+        return cls(
+            tuple(segments),
+            longest.baseline,
+            longest.size,
+            segments[0].left,
+            max(segment.right for segment in segments),
+            min(segment.top for segment in segments),
+            max(segment.bottom for segment in segments),
+            "  ".join(segment.text for segment in (segments[::-1] if _is_leftward(longest.text) else segments)),
+        )
 
     @property
     def bold(self) -> bool:
         """All of it is."""
         return all(segment.bold for segment in self.segments)
-
-    @property
-    def text(self) -> str:
-        """All of it, gaps as two spaces."""
-        return "  ".join(segment.text for segment in self.segments)
 
     @property
     def foreign(self) -> bool:
@@ -146,11 +137,11 @@ def lines_of_segments(segments: Iterable[Segment]) -> list[Line]:
     row: list[Segment] = []
     for segment in sorted(segments, key=lambda segment: (segment.baseline, segment.left)):
         if row and segment.baseline - row[0].baseline > _SAME_LINE * min(segment.size, row[0].size):
-            lines.append(Line(tuple(sorted(row, key=lambda segment: segment.left))))
+            lines.append(Line.of(sorted(row, key=lambda segment: segment.left)))
             row = []
         row.append(segment)
     if row:
-        lines.append(Line(tuple(sorted(row, key=lambda segment: segment.left))))
+        lines.append(Line.of(sorted(row, key=lambda segment: segment.left)))
     return lines
 
 
@@ -170,6 +161,8 @@ def spaced(previous: Word, word: Word) -> bool:
         return True
     gap = max(word.left - previous.right, previous.left - word.right)
     size = min(previous.size, word.size)
+    if gap < -_OVERLAP * size:
+        return True
     if previous.end == word.first and word.first > 0:
         return gap > _SPACE_WITHIN_CONTENT * size
     if previous.text.endswith("]") and word.text[0] in _CLOSES:
@@ -196,4 +189,4 @@ def segments_of(row: Sequence[Word]) -> list[Segment]:
 
 
 def _line(row: Sequence[Word]) -> Line:
-    return Line(tuple(segments_of(row)))
+    return Line.of(segments_of(row))

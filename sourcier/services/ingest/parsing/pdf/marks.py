@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
@@ -23,9 +23,12 @@ _NOTE = re.compile(r"[(\[]?(?:[1-9][0-9]{0,2}(?:[,;][0-9]{1,3})*|[*†‡§]{1,3
 _POWER = re.compile(r"[−–-][0-9]{1,2}")
 _UNITS = frozenset(["m", "km", "hm", "dm", "cm", "mm", "µm", "mi", "ft", "in", "s", "px"])
 _LAST_PIECE = re.compile(r"\w+")
+_LONG_ENDINGS = frozenset(["ième", "ièmes", "ères", "èmes", "iers"])
 _NO_VARIABLES = frozenset("àyaAÀYôÔ")
 _DROP_CAP_RATIO = 1.7
 _SPACED_LETTERS_MIN = 4
+_LEFTWARD = "\u0590"
+"""From here on letters are not set wide: they join, or are written from right to left."""
 NOTE_CALL = "[note {}]"
 
 
@@ -40,8 +43,13 @@ def attach_marks(words: Sequence[Word]) -> list[Word]:
     for index, word in enumerate(words):
         by_right[round(word.right / 4)].append(index)
     marked = list(words)
+    body = Counter(word.size for word in words).most_common(1)[0][0]
     for index, word in enumerate(words):
-        if len(word.text) > _MARK_CHARACTERS_MAX:
+        # Nearly all words are as large as the text and as the word before: no mark, and nothing to look for.
+        before = words[index - 1].size if index else 0.0
+        if len(word.text) > _MARK_CHARACTERS_MAX or word.size > _SMALLER * max(body, before):
+            continue
+        if not _can_be_mark(word.text) or _is_within_small_text(index, words):
             continue
         base = _base(index, word, marked, by_right)
         if base is not None:
@@ -90,7 +98,7 @@ def attach_drop_caps(words: Sequence[Word], vocabulary: frozenset[str]) -> list[
 
 def join_spaced_letters(line: Sequence[Word]) -> list[Word]:
     """Join letters that are set wide: `R È G L E M E N T` is one word, a wider gap ends it."""
-    if sum(len(word.text) == 1 for word in line) < _SPACED_LETTERS_MIN:
+    if sum(len(word.text) == 1 and word.text < _LEFTWARD for word in line) < _SPACED_LETTERS_MIN:
         return list(line)
     joined: list[Word] = []
     run: list[Word] = []
@@ -139,6 +147,21 @@ def _base(index: int, word: Word, words: Sequence[Word], by_right: dict[int, lis
             if _SHIFT_MIN <= shift <= _SHIFT_MAX and -0.15 * large <= left - other.right <= 0.35 * large:
                 best = min(best or (shift, place), (shift, place))
     return best[1] if best else None
+
+
+def _can_be_mark(text: str) -> bool:
+    return len(text) <= 3 or text in _LONG_ENDINGS or not any(map(str.isalpha, text))
+
+
+def _is_within_small_text(index: int, words: Sequence[Word]) -> bool:
+    """Tell whether letters stand beside it, as large and as high: words of a small line, no marks."""
+    word = words[index]
+    for other in words[max(index - 1, 0) : index + 2]:
+        alike = abs(other.size - word.size) < 0.05 * word.size and abs(other.baseline - word.baseline) < 0.1 * word.size
+        gap = max(other.left - word.right, word.left - other.right)
+        if other is not word and alike and gap < word.size and any(map(str.isalpha, word.text + other.text)):
+            return True
+    return False
 
 
 def _opens_note(index: int, word: Word, words: Sequence[Word]) -> bool:

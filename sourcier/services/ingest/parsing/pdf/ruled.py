@@ -16,6 +16,8 @@ _TOUCH = 2.5
 _SIDES_MIN = 4.0
 """Lines nearer to each other are one."""
 _CELLS_MAX = 20_000
+_FILLED_SHARE = 0.5
+_REPEATED_CHARACTERS_MAX = 80
 _CELL_CHARACTERS_MAX = 1_500
 """A grid with longer cells lays out a page: it is read cell by cell, as text."""
 
@@ -106,7 +108,9 @@ def _table(number: int, grid: _Grid, words: Sequence[Word]) -> Table | None:
     texts = {owner: cell_text(cell) for owner, cell in contents.items()}
     if max(map(len, texts.values()), default=0) > _CELL_CHARACTERS_MAX:
         return None
-    if len({owner // columns for owner in texts}) < 2 or len({owner % columns for owner in texts}) < 2:
+    named, said = {owner % columns for owner in texts}, {owner // columns for owner in texts}
+    # Bars and boxes of a drawing cross, too; most of their stripes hold nothing.
+    if len(named) < max(2, _FILLED_SHARE * columns) or len(said) < max(2, _FILLED_SHARE * rows):
         return None
     return Table(number, grid.box, _filled(texts, owners, rows, columns), grid.xs, ruled=True)
 
@@ -120,7 +124,8 @@ def _filled(texts: dict[int, str], owners: Sequence[int], rows: int, columns: in
             owner = owners[row * columns + column]
             own = owner == row * columns + column
             spans_rows_only = owner % columns == column
-            repeated = spans_rows_only or row == 0 or owner // columns == 0
+            short = len(texts.get(owner, "")) <= _REPEATED_CHARACTERS_MAX
+            repeated = short and (spans_rows_only or row == 0 or owner // columns == 0)
             cells.append(texts.get(owner, "") if own or repeated else "")
         table.append(cells)
     return [row for row in table if any(row)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import median
 from typing import NamedTuple
 
@@ -98,14 +98,22 @@ def _are_most(found: set[int], written: Sequence[int]) -> bool:
 
 
 def _bounded(chosen: dict[int, list[Line]], pages: Sequence[Sequence[Line]]) -> list[tuple[int, int]]:
-    """Leave a page whole where more than half of it would go, its bare page number apart."""
+    """Keep what stands within a page's text, and all of a page that would lose half of it, its bare number apart."""
     kept: list[tuple[int, int]] = []
     for index, lines in chosen.items():
-        whole = sum(len(line.text) for line in pages[index])
-        lost = sum(len(line.text) for line in lines)
-        going = lines if lost <= _LOST_MAX * whole else [line for line in lines if _form(line).bare]
+        page, names = pages[index], {id(line) for line in lines}
+        outer = {*_outer(page, names), *_outer(page[::-1], names)}
+        going = [line for line in lines if id(line) in outer]
+        whole, lost = sum(len(line.text) for line in page), sum(len(line.text) for line in going)
+        if lost > _LOST_MAX * whole:
+            going = [line for line in going if _form(line).bare]
         kept.extend((index, id(line)) for line in going)
     return kept
+
+
+def _outer(lines: Sequence[Line], chosen: set[int]) -> list[int]:
+    """Return the running lines with no other line between them and the edge: what follows a page's text is text."""
+    return [id(line) for line in takewhile(lambda line: id(line) in chosen, lines)]
 
 
 def _edges(index: int, lines: Sequence[Line], height: float) -> list[_Edge]:

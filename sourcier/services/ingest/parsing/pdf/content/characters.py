@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ _STRIDE = 16
 """Characters of one object follow one another: between two of the same object all are."""
 _UPRIGHT = math.radians(6)
 _NEXT_LETTER = 0.25
+_LEFTWARD = "\u0590"
 _SIZE_MIN = 2.0
 _LETTER_SHARE = 0.7
 _TOKEN = re.compile("[^ \t\r\n]+")
@@ -36,7 +38,8 @@ _CONTROLS = {code: _UNKNOWN for code in (*range(32), *range(127, 160)) if code n
 # The hyphen of a word that a line end broke comes as one of these two.
 _CONTROLS |= {0x02: "-", 0xFFFE: "-"}
 _PICTURED_SHARE = 0.5
-_SYMBOL_BULLETS = frozenset("\uf0b7\uf0a7\uf0d8\uf0fc")
+# Without the bullets of symbol fonts, which are known.
+_UNMAPPED = re.compile("[\ufffd\ue000-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf0d7\uf0d9-\uf0fb\uf0fd-\uf8ff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,27 +108,25 @@ def _assemble(number: int, loaded: _TextPage, runs: list[_Run], frame: Frame, dr
         else:
             asides.setdefault((round(math.degrees(run.angle)), round(run.size)), []).extend(w.text for w in words)
     found.asides = [" ".join(texts) for texts in asides.values()]
-    found.unmapped = sum(map(_is_unmapped, loaded.text)) if not loaded.text.isascii() else 0
+    found.unmapped = len(_UNMAPPED.findall(loaded.text))
     return found
 
 
 def _goes_on(word: Word, following: Word) -> bool:
     """Tell whether a word is the rest of the one before it: some writers draw each letter by itself."""
+    leftward = word.text[0] >= _LEFTWARD and unicodedata.bidirectional(word.text[0]) in ("R", "AL")
     return (
         word.end == following.first
         and word.bold == following.bold
         and abs(word.size - following.size) < 0.05 * word.size
         and abs(word.baseline - following.baseline) < 0.02 * word.size
-        and abs(following.left - word.right) < _NEXT_LETTER * word.size
+        and abs(word.left - following.right if leftward else following.left - word.right) < _NEXT_LETTER * word.size
     )
 
 
 def _whole(word: Word, rest: Word) -> Word:
-    return word._replace(text=word.text + rest.text, right=rest.right, end=rest.end)
-
-
-def _is_unmapped(character: str) -> bool:
-    return character == _UNKNOWN or ("\ue000" <= character <= "\uf8ff" and character not in _SYMBOL_BULLETS)
+    left, right = min(word.left, rest.left), max(word.right, rest.right)
+    return word._replace(text=word.text + rest.text, left=left, right=right, end=rest.end)
 
 
 def _text(raw: Any) -> str:
@@ -148,7 +149,7 @@ def _runs(loaded: _TextPage) -> Iterator[_Run]:
         drawn_by = native.text_object(loaded.handle, start)
         end = _end_of_run(loaded, start, count, drawn_by)
         if drawn_by:
-            size, angle = _size_and_angle(loaded, start)
+            size, angle = _size_and_angle(loaded, start, end)
             yield _Run(start, end, drawn_by, size, angle, _is_bold(loaded, start, drawn_by))
         start = end
 
@@ -169,22 +170,22 @@ def _end_of_run(loaded: _TextPage, start: int, count: int, drawn_by: int | None)
     return high
 
 
-def _size_and_angle(loaded: _TextPage, index: int) -> tuple[float, float]:
+def _size_and_angle(loaded: _TextPage, index: int, end: int) -> tuple[float, float]:
     matrix = pdfium.FS_MATRIX()
     size = abs(pdfium.FPDFText_GetFontSize(loaded.raw, index))
     if not pdfium.FPDFText_GetMatrix(loaded.raw, index, ctypes.byref(matrix)):
         return size, 0.0
     size *= math.hypot(matrix.c, matrix.d)
     if not math.isfinite(size) or size <= _SIZE_MIN:
-        size = _measured_size(loaded, index)
+        size = _measured_size(loaded, index, end)
     return size, math.atan2(matrix.b, matrix.a)
 
 
-def _measured_size(loaded: _TextPage, index: int) -> float:
+def _measured_size(loaded: _TextPage, index: int, end: int) -> float:
     # A font may be scaled by its own matrix: what counts is how large its letters are.
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     tallest = 0.0
-    for letter in range(index, min(index + _STRIDE, len(loaded.text))):
+    for letter in range(index, min(index + _STRIDE, end)):
         if pdfium.FPDFText_GetCharBox(loaded.raw, letter, left, right, bottom, top):
             tallest = max(tallest, min(abs(top.value - bottom.value), abs(right.value - left.value) * 3))
     return tallest / _LETTER_SHARE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -36,8 +37,9 @@ class Painted(NamedTuple):
     order: int
     box: Box
     colour: tuple[int, int, int] | None
-    """None for a picture, whose colours are not looked at."""
+    """None where it is not certain: a picture's, or that of what lets its ground shine through."""
     opaque: bool
+    picture: bool = False
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ class Drawing:
     @property
     def pictures(self) -> Iterator[Painted]:
         """Pictures and shadings."""
-        return (item for item in self.painted if item.colour is None)
+        return (item for item in self.painted if item.picture)
 
 
 def read_drawing(page: pypdfium2.PdfPage, frame: Frame) -> Drawing:
@@ -69,7 +71,7 @@ def read_drawing(page: pypdfium2.PdfPage, frame: Frame) -> Drawing:
             box = _bounds(item, matrix, frame)
             if box is not None:
                 opaque = kind == pdfium.FPDF_PAGEOBJ_IMAGE and not pdfium.FPDFPageObj_HasTransparency(item)
-                drawing.painted.append(Painted(order, box, None, opaque))
+                drawing.painted.append(Painted(order, box, None, opaque, picture=True))
     drawing.horizontal = join_rules(drawing.horizontal)
     drawing.vertical = join_rules(drawing.vertical)
     return drawing
@@ -137,12 +139,13 @@ def _read_path(path: Any, matrix: Matrix, order: int, frame: Frame, drawing: Dra
         return
     whole = _times(_matrix(path), matrix)
     colour = _fill_colour(path) if mode.value else None
-    for points, straight in _outlines(path, count, whole, frame):
+    outlines = list(_outlines(path, count, whole, frame))
+    for points, straight in outlines:
         if stroked.value:
             _add_strokes(points, drawing)
-            _add_broad_stroke(points, order, path, drawing)
+            _add_broad_stroke(points, order, path, whole, drawing)
         if colour is not None:
-            _add_fill(points, order, colour, path, drawing, straight=straight)
+            _add_fill(points, order, colour, path, drawing, straight=straight, single=len(outlines) == 1)
 
 
 def _outlines(
@@ -182,17 +185,26 @@ def _add_strokes(points: Sequence[tuple[float, float] | None], drawing: Drawing)
             _add_rule(begin, end, drawing)
 
 
-def _add_broad_stroke(points: Sequence[tuple[float, float] | None], order: int, path: Any, drawing: Drawing) -> None:
+def _add_broad_stroke(
+    points: Sequence[tuple[float, float] | None], order: int, path: Any, matrix: Matrix, drawing: Drawing
+) -> None:
     """A single broad line is a ground for text, as a filled box is."""
     if len(points) != 2 or points[0] is None or points[1] is None or len(drawing.painted) >= _BOXES_MAX:
         return
     width = ctypes.c_float()
     pdfium.FPDFPageObj_GetStrokeWidth(path, ctypes.byref(width))
+    half = width.value * math.hypot(matrix[0], matrix[1]) / 2
     red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
-    if width.value > _THIN and pdfium.FPDFPageObj_GetStrokeColor(path, red, green, blue, alpha):
-        (x0, y0), (x1, y1), half = points[0], points[1], width.value / 2
-        box = Box(min(x0, x1) - half, min(y0, y1) - half, max(x0, x1) + half, max(y0, y1) + half)
-        drawing.painted.append(Painted(order, box, (red.value, green.value, blue.value), opaque=False))
+    if 2 * half <= _THIN or not pdfium.FPDFPageObj_GetStrokeColor(path, red, green, blue, alpha):
+        return
+    (x0, y0), (x1, y1) = points[0], points[1]
+    colour = (red.value, green.value, blue.value)
+    if abs(y0 - y1) <= _SLANT_MAX:
+        box = Box(min(x0, x1), min(y0, y1) - half, max(x0, x1), max(y0, y1) + half)
+        drawing.painted.append(Painted(order, box, colour, opaque=False))
+    elif abs(x0 - x1) <= _SLANT_MAX:
+        box = Box(min(x0, x1) - half, min(y0, y1), max(x0, x1) + half, max(y0, y1))
+        drawing.painted.append(Painted(order, box, colour, opaque=False))
 
 
 def _add_rule(begin: tuple[float, float], end: tuple[float, float], drawing: Drawing) -> None:
@@ -211,6 +223,7 @@ def _add_fill(
     drawing: Drawing,
     *,
     straight: bool,
+    single: bool,
 ) -> None:
     corners = [point for point in points if point is not None]
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
@@ -220,10 +233,11 @@ def _add_fill(
     elif straight and box.width <= _THIN and box.height >= _RULE_LENGTH_MIN:
         drawing.vertical.append(Rule((box.left + box.right) / 2, box.top, box.bottom))
     elif len(drawing.painted) < _BOXES_MAX and colour[3]:
-        # Of other shapes only the box around them is known: text on them may be seen, what they cover is not certain.
-        sharp = straight and len(corners) <= 6 and _square(corners)
+        # Of other shapes only the box around them is known, and one outline within another is a frame around nothing:
+        # text on them may be seen, what they cover is not certain.
+        sharp = single and straight and len(corners) <= 6 and _square(corners)
         opaque = sharp and colour[3] == 255 and not pdfium.FPDFPageObj_HasTransparency(path)
-        drawing.painted.append(Painted(order, box, colour[:3], opaque))
+        drawing.painted.append(Painted(order, box, colour[:3] if opaque else None, opaque))
 
 
 def _square(corners: Sequence[tuple[float, float]]) -> bool:

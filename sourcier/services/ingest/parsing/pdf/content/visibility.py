@@ -63,7 +63,7 @@ def _is_covered(order: int, box: Box, frame: Frame, drawing: Drawing) -> bool:
 
 
 def _is_scan(item: Painted, frame: Frame) -> bool:
-    return item.colour is None and item.box.width * item.box.height >= _SCAN_SHARE * frame.width * frame.height
+    return item.picture and item.box.width * item.box.height >= _SCAN_SHARE * frame.width * frame.height
 
 
 def _covers(cover: Box, box: Box) -> bool:
