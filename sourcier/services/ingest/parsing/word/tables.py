@@ -108,5 +108,3 @@ def _inside(element: Element, wanted: str) -> Iterator[Element]:
 
 def _span(element: Element | None, *, default: int) -> int:
     return min(max(number(attribute(element, "val"), default), default), _SPAN_MAX)
-
-
