@@ -81,5 +81,5 @@ def table(*rows: str) -> str:
 
 def cell(content: str, properties: str = "") -> str:
     """Return a cell: of text, or of blocks."""
-    inner = content if content.startswith("<w:p") or content.startswith("<w:tbl") else paragraph(content)
+    inner = content if content.startswith(("<w:p", "<w:tbl")) else paragraph(content)
     return f"<w:tc>{f'<w:tcPr>{properties}</w:tcPr>' if properties else ''}{inner}</w:tc>"

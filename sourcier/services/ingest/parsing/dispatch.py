@@ -8,15 +8,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.formats import Format, recognise
 from sourcier.services.ingest.parsing.markup.reader import parse_html, parse_markdown
-from sourcier.services.ingest.parsing.office.reader import parse_office
 from sourcier.services.ingest.parsing.pdf.reader import parse_pdf
 from sourcier.services.ingest.parsing.sheets.reader import parse_workbook
+from sourcier.services.ingest.parsing.slides.reader import parse_slides
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.text.delimited import parse_csv
 from sourcier.services.ingest.parsing.text.plain import parse_text
@@ -25,7 +24,7 @@ from sourcier.services.ingest.parsing.word.reader import parse_word
 PARSERS: dict[Format, Callable[[Source], ParsedDocument]] = {
     Format.PDF: parse_pdf,
     Format.DOCX: parse_word,
-    Format.PPTX: partial(parse_office, office_format=Format.PPTX),
+    Format.PPTX: parse_slides,
     Format.XLSX: parse_workbook,
     Format.HTML: parse_html,
     Format.MARKDOWN: parse_markdown,

@@ -175,14 +175,15 @@ def _ole_error(path: Path, filename: str) -> Exception:
     content = path.read_bytes()
     if "EncryptedPackage".encode("utf-16-le") in content:
         return DocumentEncrypted(f"“{filename}” is protected by a password: save it without one and send it again.")
-    for stream, kind in (
-        ("WordDocument", "a Word 97–2003 document (DOC)"),
-        ("Workbook", "an Excel 97–2003 workbook (XLS)"),
-        ("PowerPoint Document", "a PowerPoint 97–2003 presentation (PPT)"),
-        ("__properties_version1.0", "an Outlook message (MSG)"),
-    ):
+    for stream, kind, way_out in (
+        ("WordDocument", "a Word 97–2003 document (DOC)", "Open it in Word or LibreOffice and save it as DOCX. "),
+        ("Workbook", "an Excel 97–2003 workbook (XLS)", "Open it in Excel or LibreOffice and save it as XLSX. "),
+        ("PowerPoint Document", "a PowerPoint 97–2003 presentation (PPT)",
+         "Open it in PowerPoint or LibreOffice and save it as PPTX. "),
+        ("__properties_version1.0", "an Outlook message (MSG)", "Save what it says as text or PDF. "),
+    ):  # fmt: skip
         if stream.encode("utf-16-le") in content:
-            return _unsupported(filename, kind)
+            return _unsupported(filename, kind, way_out)
     return _unsupported(filename, "an OLE container")
 
 
@@ -210,10 +211,12 @@ def _warnings(found: Format, filename: str) -> tuple[ReadingWarning, ...]:
     return (ReadingWarning(WarningCode.TYPE_DIFFERS, detail=f"named like {LABELS[named]}, read as {LABELS[found]}"),)
 
 
-def _unsupported(filename: str, kind: str) -> DocumentUnsupported:
+def _unsupported(filename: str, kind: str, way_out: str = "") -> DocumentUnsupported:
     named = _EXTENSIONS.get(suffix_of(filename))
     contrast = f", though its name says {LABELS[named]}" if named else ""
-    return DocumentUnsupported(f"“{filename}” is {kind}{contrast}, which cannot be read. Supported: {SUPPORTED}.")
+    return DocumentUnsupported(
+        f"“{filename}” is {kind}{contrast}, which cannot be read. {way_out}Supported: {SUPPORTED}."
+    )
 
 
 def _unreadable(filename: str) -> Exception:

@@ -10,9 +10,9 @@ import pytest
 
 from sourcier.services.chassis.errors import DocumentTooLarge
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
-from sourcier.services.ingest.parsing.dispatch import parse
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.sheets.number_formats import show, show_text
+from sourcier.services.ingest.parsing.sheets.reader import parse_workbook
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import WarningCode
 
@@ -63,7 +63,7 @@ def save(path: Path, workbook: Any) -> Path:
 
 
 def read(path: Path, workbook: Any) -> ParsedDocument:
-    return parse(Source(save(path, workbook), "a.xlsx"))
+    return parse_workbook(Source(save(path, workbook), "a.xlsx"))
 
 
 def filled(*rows: tuple[Any, ...], title: str = "Frais") -> Any:
@@ -159,4 +159,4 @@ def test_a_sparse_sheet_is_bounded(tmp_path: Path) -> None:
         workbook.active.cell(1, column, "x")
     source = Source(save(tmp_path, workbook), "a.xlsx", limits=ParsingLimits(table_cells=20_000))
     with pytest.raises(DocumentTooLarge, match="20,000 cells"):
-        parse(source)
+        parse_workbook(source)

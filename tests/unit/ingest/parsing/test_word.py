@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
-from sourcier.services.ingest.parsing.dispatch import parse
 from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.word.reader import parse_word
 from sourcier.services.ingest.reading_warnings import WarningCode
 from tests.unit.ingest.fix_office_files import cell, paragraph, table, text_run, write_word
 
@@ -28,7 +28,7 @@ LEVELS = (
 
 def read(path: Path, body: str, **parts: str) -> ParsedDocument:
     written = write_word(path / "a.docx", body, **parts)
-    return parse(Source(written, "a.docx"))
+    return parse_word(Source(written, "a.docx"))
 
 
 def numbered(text: str, level: int, *, identifier: int = 1, style: str = "") -> str:
@@ -232,12 +232,14 @@ def test_a_table_in_a_cell_keeps_its_rows(tmp_path: Path) -> None:
     inner = table(cell("Option") + cell("Prix"), cell("Projecteur") + cell("35 €"))
     document = read(tmp_path, table(cell("Salle") + cell("Garonne"), cell("Options") + cell(inner + "<w:p/>")))
     assert document.text == (
-        "| Salle | Garonne |\n|---|---|\n| Options |  |\n\nOptions\n\n| Option | Prix |\n|---|---|\n| Projecteur | 35 € |"
+        "| Salle | Garonne |\n|---|---|\n| Options |  |\n\nOptions\n\n"
+        "| Option | Prix |\n|---|---|\n| Projecteur | 35 € |"
     )
 
 
 def test_a_frame_around_text_is_no_table(tmp_path: Path) -> None:
-    document = read(tmp_path, table(cell(paragraph("Titre", properties='<w:pStyle w:val="Titre1"/>') + paragraph("Un."))))
+    heading = paragraph("Titre", properties='<w:pStyle w:val="Titre1"/>')
+    document = read(tmp_path, table(cell(heading + paragraph("Un."))))
     assert [block.kind for block in document.blocks] == [BlockKind.HEADING, BlockKind.PARAGRAPH]
 
 
@@ -259,4 +261,4 @@ def test_strict_files_are_read_alike(tmp_path: Path) -> None:
     strict = 'xmlns:w="http://purl.oclc.org/ooxml/wordprocessingml/main"'
     body = paragraph("Un", text_run("2", RAISED), text_run(" deux", "<w:strike/>"))
     written = write_word(tmp_path / "a.docx", body, namespaces=strict)
-    assert parse(Source(written, "a.docx")).text == "Un [2] ~~deux~~"
+    assert parse_word(Source(written, "a.docx")).text == "Un [2] ~~deux~~"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import re
 import zipfile
 from pathlib import Path
 
@@ -12,8 +10,6 @@ from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 
 _ENCRYPTED_FLAG = 0x1
 _PROLOGUE_BYTES = 4096
-# One without an end is none that a reader of XML would take: it goes with all that follows, and is looked at once.
-_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 # A small archive may be one well-compressed sheet; the ratio only tells a bomb once there is something to unpack.
 _RATIO_FROM_BYTES = 32 * MEBIBYTE
 
@@ -31,25 +27,6 @@ def check_archive(path: Path, limits: ParsingLimits) -> None:
                     _check_prologue(archive, member)
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as error:
         raise DocumentMalformed("The file is a damaged Office archive: it was cut short or changed.") from error
-
-
-def without_comments(path: Path) -> bytes:
-    """Return a checked Word archive, XML comments removed from its parts: docling's back end stumbles over them."""
-    content = path.read_bytes()
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist() if _is_word_part(name)}
-        commented = {name: _COMMENT.sub(b"", part) for name, part in parts.items() if b"<!--" in part}
-        if not commented:
-            return content
-        rewritten = io.BytesIO()
-        with zipfile.ZipFile(rewritten, "w", zipfile.ZIP_STORED) as copy:
-            for member in archive.infolist():
-                copy.writestr(member.filename, commented.get(member.filename) or archive.read(member))
-    return rewritten.getvalue()
-
-
-def _is_word_part(name: str) -> bool:
-    return name.startswith("word/") and name.endswith(".xml")
 
 
 def _check_sizes(archive: zipfile.ZipFile, packed_bytes: int, limits: ParsingLimits) -> None:

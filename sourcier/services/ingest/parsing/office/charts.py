@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sourcier.services.ingest.documents import BlockKind
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, descendants
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText
+from sourcier.services.ingest.parsing.sheets.number_formats import show
 
 CHART_LEAD = "Graphique :"
 _POINTS_MAX = 20_000
@@ -38,8 +39,9 @@ def diagram_text(diagram: Element | None) -> str:
     """Return the texts of a diagram, one a line."""
     if diagram is None:
         return ""
-    points = ("".join(found.text or "" for found in descendants(point, "a:t")) for point in descendants(diagram, "dgm:pt"))
-    return "\n".join(text for text in map(str.strip, points) if text)
+    points = descendants(diagram, "dgm:pt")
+    texts = ("".join(found.text or "" for found in descendants(point, "a:t")).strip() for point in points)
+    return "\n".join(text for text in texts if text)
 
 
 def _series(element: Element) -> tuple[str, dict[int, str], dict[int, str]]:
@@ -81,8 +83,6 @@ def _cached(element: Element) -> dict[int, str]:
 
 def shown_number(value: str, code: str) -> str:
     """Return a cached value as its format shows it."""
-    from sourcier.services.ingest.parsing.sheets.number_formats import show
-
     try:
         return show(float(value), code)
     except ValueError:

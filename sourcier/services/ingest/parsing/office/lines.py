@@ -1,4 +1,4 @@
-"""One paragraph's text put together from runs: raised figures apart, struck words marked, notes after their sentence."""
+"""A paragraph's text from its runs: raised figures apart, struck words marked, notes after their sentence."""
 
 from __future__ import annotations
 

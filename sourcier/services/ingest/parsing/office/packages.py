@@ -103,7 +103,9 @@ class Package:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._archive.close()
 
     def names(self) -> list[str]:
@@ -141,9 +143,7 @@ class Package:
     def related(self, part: str, *kinds: str) -> list[str]:
         """Return the parts that a part names as one of these kinds."""
         return [
-            found.target
-            for found in self.relationships(part).values()
-            if found.kind in kinds and not found.external
+            found.target for found in self.relationships(part).values() if found.kind in kinds and not found.external
         ]
 
     def main_part(self, fallback: str) -> str:

@@ -10,9 +10,11 @@ import re
 
 _RAISED = str.maketrans("0123456789+-−–=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾ⁿ")
 _LOWERED = str.maketrans("0123456789+-−–=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
-_UNITS = frozenset(
-    ["m", "dm", "cm", "mm", "km", "hm", "dam", "nm", "µm", "s", "ms", "h", "min", "kg", "g", "mg", "mol", "l", "L", "W", "kW", "N", "Pa", "K", "J", "A", "V", "ft", "in", "yd", "inch", "Hz", "rad", "px", "pt"]
-)
+_UNITS = frozenset({
+    "m", "dm", "cm", "mm", "km", "hm", "dam", "nm", "µm", "s", "ms", "h", "min", "kg", "g", "mg", "mol", "l", "L", "W",
+    "kW",
+    "N", "Pa", "K", "J", "A", "V", "ft", "in", "yd", "Hz", "rad", "px", "pt",
+})  # fmt: skip
 _WORD_BEFORE = re.compile(r"[^\W\d_]+\Z")
 _NUMBER_BEFORE = re.compile(r"\d[\d.,]*\Z")
 _TIMES_TEN = re.compile(r"[×x*·⋅.][ \u00a0\u202f]?10\Z")

@@ -128,7 +128,7 @@ class SheetReader:
     def _cell(self, entry: Element, row: int, column: int) -> Cell:
         kind = attribute(entry, "t", "n")
         shown_as = self._workbook.format(attribute(entry, "s", "0"))
-        value = (child(entry, "x:v") if kind != "inlineStr" else None)
+        value = child(entry, "x:v") if kind != "inlineStr" else None
         stored = (value.text or "") if value is not None else ""
         formula = child(entry, "x:f")
         if formula is not None and not stored and kind not in ("str", "inlineStr"):
@@ -160,7 +160,16 @@ class SheetReader:
             return Cell(stored)
         shown = show(value, code, date_1904=self._workbook.date_1904, french=self._workbook.french)
         is_plain = code == GENERAL or is_date(code)
-        return Cell(shown, is_number=True, raw="" if is_plain or not shown else _raw(value, shown))
+        return Cell(shown, is_number=True, raw="" if is_plain or not shown else self._raw(value, shown))
+
+    def _raw(self, value: float, shown: str) -> str:
+        """Return the stored number where the shown one is another: a percentage, or rounded."""
+        if "%" not in shown:
+            point, group = (",", ".") if self._workbook.french else (".", ",")
+            digits = re.sub(r"[^\d,.]", "", shown).replace(group, "").replace(point, ".").strip(".")
+            if not _loses(value, digits):
+                return ""
+        return f"{value:.15g}"
 
     def _formula_without_value(self, formula: Element, row: int, column: int) -> Cell:
         place = f"{self._name}!{column_letters(column)}{row}"
@@ -186,15 +195,6 @@ def _top_elements(content: bytes) -> Iterator[Element]:
         element.clear()
         while element.getprevious() is not None:
             del element.getparent()[0]
-
-
-def _raw(value: float, shown: str) -> str:
-    """Return the stored number where the shown one is another: a percentage, or rounded."""
-    stored = f"{value:.15g}"
-    digits = re.sub(r"[^\d,.]", "", shown).replace(",", ".").strip(".")
-    if "%" not in shown and digits.rstrip("0").rstrip(".") == stored.lstrip("-"):
-        return ""
-    return stored if "%" in shown or "e" not in stored and _loses(value, digits) else ""
 
 
 def _loses(value: float, digits: str) -> bool:

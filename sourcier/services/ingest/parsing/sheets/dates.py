@@ -11,12 +11,21 @@ _SERIAL_MAX = 2_958_466
 _LEAP_BUG = 60
 """Excel counts a 29 February 1900, as Lotus did: serials below it are a day late."""
 _TOKEN = re.compile(
-    r"\"[^\"]*+\"|\\.|_.|\*.|\[[^\]]*+\]|AM/PM|A/P|[yY]++|[mM]++|[dD]++|[hH]++|[sS]++(?:\.0++)?|[.,]|[^\w\[\"\\]|\w", re.S
+    r"\"[^\"]*+\"|\\.|_.|\*.|\[[^\]]*+\]|AM/PM|A/P|[yY]++|[mM]++|[dD]++|[hH]++|[sS]++(?:\.0++)?|[^\w\[\"\\]|\w",
+    re.S,
 )
-FRENCH_MONTHS = ["janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"]
-_FRENCH_SHORT_MONTHS = ["janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc."]
+FRENCH_MONTHS = [
+    "janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre",
+    "décembre",
+]  # fmt: skip
+_FRENCH_SHORT_MONTHS = [
+    "janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc.",
+]  # fmt: skip
 _FRENCH_DAYS = ["lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"]
-_ENGLISH_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+_ENGLISH_MONTHS = [
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+]  # fmt: skip
 _ENGLISH_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
@@ -46,9 +55,7 @@ def _is_minutes(tokens: list[str], index: int) -> bool:
     return before.lstrip("[")[:1].lower() == "h" or after[:1].lower() == "s"
 
 
-def _shown(
-    token: str, moment: dt.datetime, seconds: float, *, french: bool, twelve_hours: bool, minutes: bool
-) -> str:
+def _shown(token: str, moment: dt.datetime, seconds: float, *, french: bool, twelve_hours: bool, minutes: bool) -> str:
     first, size = token[0].lower(), len(token)
     if first == '"':
         return token[1:-1]

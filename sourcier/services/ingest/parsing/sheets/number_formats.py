@@ -77,7 +77,7 @@ def show_text(text: str, code: str) -> str:
     sections = _split(code[:_CODE_CHARACTERS_MAX])
     if len(sections) < 4 or "@" not in sections[3]:
         return "" if len(sections) >= 4 and not sections[3].strip() else text
-    return "".join(text if token == "@" else _literal(token) for token in _TOKEN.findall(sections[3]))
+    return "".join(text if piece == "@" else _literal(piece) for piece in _TOKEN.findall(sections[3]))
 
 
 def _split(code: str) -> list[str]:
@@ -107,25 +107,25 @@ def _section(value: float, code: str) -> tuple[str, float]:
 
 
 def _show_number(value: float, section: str, *, french: bool) -> str:
-    tokens = _TOKEN.findall(section)
-    places = [index for index, token in enumerate(tokens) if token in ("0", "#", "?")]
+    pieces = _TOKEN.findall(section)
+    places = [index for index, piece in enumerate(pieces) if piece in ("0", "#", "?")]
     if not places:
-        return "".join(map(_literal, tokens)).strip()
+        return "".join(map(_literal, pieces)).strip()
     first, last = places[0], places[-1]
-    if any(token == "/" for token in tokens[first:last]):
-        return _show_fraction(value, tokens, first, last)
-    value *= 100 ** sum(token == "%" for token in tokens)
-    while last + 1 < len(tokens) and tokens[last + 1] == ",":
+    if any(piece == "/" for piece in pieces[first:last]):
+        return _show_fraction(value, pieces, first, last)
+    value *= 100 ** sum(piece == "%" for piece in pieces)
+    while last + 1 < len(pieces) and pieces[last + 1] == ",":
         value /= 1000
-        del tokens[last + 1]
-    middle = tokens[first : last + 1]
-    exponent = next((token for token in tokens[last + 1 :] if token.startswith("E")), "")
+        del pieces[last + 1]
+    middle = pieces[first : last + 1]
+    exponent = next((piece for piece in pieces[last + 1 :] if piece.startswith("E")), "")
     sign = "-" if value < 0 else ""
     digits = _digits(abs(value), middle, exponent, french=french)
     if not any(character.isdigit() and character != "0" for character in digits):
         sign = ""
-    before = "".join(map(_literal, tokens[:first])).lstrip()
-    after = "".join("" if token.startswith("E") else _literal(token) for token in tokens[last + 1 :])
+    before = "".join(map(_literal, pieces[:first])).lstrip()
+    after = "".join("" if piece.startswith("E") else _literal(piece) for piece in pieces[last + 1 :])
     if french:
         after = re.sub(r"(?<![\s%])%", " %", after, count=1)
     return f"{sign}{before}{digits}{after}".strip()
@@ -134,8 +134,8 @@ def _show_number(value: float, section: str, *, french: bool) -> str:
 def _digits(value: float, middle: list[str], exponent: str, *, french: bool) -> str:
     point = middle.index(".") if "." in middle else len(middle)
     whole, part = middle[:point], middle[point + 1 :]
-    decimals = sum(token in ("0", "#", "?") for token in part)
-    needed = sum(token == "0" for token in part)
+    decimals = sum(piece in ("0", "#", "?") for piece in part)
+    needed = sum(piece == "0" for piece in part)
     power = 0
     if exponent and value:
         power = math.floor(math.log10(value))
@@ -144,7 +144,7 @@ def _digits(value: float, middle: list[str], exponent: str, *, french: bool) -> 
     integer, _, fraction = f"{rounded:f}".partition(".")
     while len(fraction) > needed and fraction.endswith("0"):
         fraction = fraction[:-1]
-    least = sum(token == "0" for token in whole)
+    least = sum(piece == "0" for piece in whole)
     integer = integer.lstrip("0").rjust(least, "0") if integer.strip("0") or least else ""
     shown = _spread(integer, whole)
     if "," in whole:
@@ -158,23 +158,23 @@ def _digits(value: float, middle: list[str], exponent: str, *, french: bool) -> 
 
 def _spread(digits: str, whole: list[str]) -> str:
     """Put what a format writes between digits where it stands: `01 02 03 04 05`."""
-    if all(token in ("0", "#", "?", ",") for token in whole):
+    if all(piece in ("0", "#", "?", ",") for piece in whole):
         return digits
     shown, left = "", digits
-    for token in reversed(whole):
-        if token in ("0", "#", "?"):
-            shown, left = (left[-1:] or ("0" if token == "0" else "")) + shown, left[:-1]
-        elif token != ",":
-            shown = (_literal(token) if left else "") + shown
+    for piece in reversed(whole):
+        if piece in ("0", "#", "?"):
+            shown, left = (left[-1:] or ("0" if piece == "0" else "")) + shown, left[:-1]
+        elif piece != ",":
+            shown = (_literal(piece) if left else "") + shown
     return left + shown
 
 
-def _show_fraction(value: float, tokens: list[str], first: int, last: int) -> str:
-    after = "".join(tokens[tokens.index("/", first) + 1 :])
+def _show_fraction(value: float, pieces: list[str], first: int, last: int) -> str:
+    after = "".join(pieces[pieces.index("/", first) + 1 :])
     fixed = re.match(r"\s?(\d{1,4})", after)
-    size = min(sum(token in ("0", "#", "?") for token in after), 4)
+    size = min(sum(piece in ("0", "#", "?") for piece in after), 4)
     sign, value = ("-" if value < 0 else ""), abs(value)
-    mixed = " " in tokens[first:last]
+    mixed = " " in pieces[first:last]
     whole = int(value) if mixed else 0
     if fixed and fixed.group(1).strip("0"):
         denominator = int(fixed.group(1))
@@ -187,17 +187,17 @@ def _show_fraction(value: float, tokens: list[str], first: int, last: int) -> st
     return f"{sign}{whole} {part}/{below}" if whole else f"{sign}{part}/{below}"
 
 
-def _literal(token: str) -> str:
-    if token.startswith('"'):
-        return token.strip('"')
-    if token.startswith("\\"):
-        return token[1:]
-    if token.startswith("[$"):
-        currency = _CURRENCY.match(token)
+def _literal(piece: str) -> str:
+    if piece.startswith('"'):
+        return piece.strip('"')
+    if piece.startswith("\\"):
+        return piece[1:]
+    if piece.startswith("[$"):
+        currency = _CURRENCY.match(piece)
         return currency.group(1) if currency else ""
-    if token.startswith(("[", "*")):
+    if piece.startswith(("[", "*")):
         return ""
-    return " " if token.startswith("_") else "" if token in ("?", "#") else token
+    return " " if piece.startswith("_") else "" if piece in ("?", "#") else piece
 
 
 def _localised(number: str, *, french: bool) -> str:

@@ -100,9 +100,7 @@ class _SheetsReader:
 
 
 def _body_text(body: Element) -> str:
-    return "\n".join(
-        "".join(text.text or "" for text in descendants(line, "a:t")) for line in children(body, "a:p")
-    )
+    return "\n".join("".join(text.text or "" for text in descendants(line, "a:t")) for line in children(body, "a:p"))
 
 
 def _shown(region: Region) -> Iterator[Shown]:

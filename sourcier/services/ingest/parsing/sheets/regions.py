@@ -16,6 +16,8 @@ _ENOUGH = 0.6
 _PREAMBLE_ROWS_MAX = 40
 _UNIT = re.compile(r"\([^()]{1,20}\)|%|[a-zA-Z]{0,3}€(?:/\w{1,10})?|k€|M€")
 _COLUMNS_BETWEEN_TABLES = 2
+_GAP_MAX = 3
+"""Rows that may lie between two rows of one table: an empty one or two."""
 
 
 @dataclass(slots=True)
@@ -27,7 +29,6 @@ class Region:
     header_rows: int
     raw: list[tuple[str, list[str]]]
     """For each column with numbers that are shown otherwise than stored: its name and the stored ones."""
-    columns: frozenset[int] = frozenset()
 
 
 def regions(sheet: Sheet, tables: list[Span], budget: CellBudget) -> list[Region]:
@@ -37,12 +38,7 @@ def regions(sheet: Sheet, tables: list[Span], budget: CellBudget) -> list[Region
         for numbers, columns in _side_by_side(sheet, group):
             # A sparse table takes a cell for each place, not for each value.
             budget.take(len(numbers) * len(columns))
-            region = _region(sheet, numbers, columns, [*tables, *sheet.filtered])
-            if found and _goes_on(found[-1], region, sheet, numbers[0]):
-                found[-1].rows.extend(region.rows)
-                found[-1].raw.extend(region.raw)
-            else:
-                found.append(region)
+            found.append(_region(sheet, numbers, columns, [*tables, *sheet.filtered]))
     return found
 
 
@@ -52,12 +48,20 @@ def _row_groups(sheet: Sheet) -> list[list[int]]:
     groups: list[list[int]] = []
     end = 0
     for number in sorted(sheet.rows):
-        if groups and number <= end + 1:
+        if groups and (number <= end + 1 or (number <= end + _GAP_MAX and _goes_on(sheet, groups[-1], number))):
             groups[-1].append(number)
         else:
             groups.append([number])
         end = max(end, reach.get(number, number), number)
     return groups
+
+
+def _goes_on(sheet: Sheet, group: list[int], number: int) -> bool:
+    """Tell whether a row after an empty one belongs to the table above: it has numbers, below cells of that table."""
+    row, last = sheet.rows[number], sheet.rows[group[-1]]
+    if len(row) < 2 or len(last) < 2 or not any(cell.is_number for cell in row.values()):
+        return False
+    return sum(column in last for column in row) >= len(row) / 2
 
 
 def _side_by_side(sheet: Sheet, group: list[int]) -> list[tuple[list[int], list[int]]]:
@@ -93,7 +97,7 @@ def _region(sheet: Sheet, numbers: list[int], columns: list[int], tables: list[S
     while height < min(len(shown) - 1, HEADER_ROWS_MAX) and _is_units(sheet.rows[shown[height]]):
         height += 1
     height = min(height, max(len(shown) - 1, 1))
-    return Region(above, rows, height, _raw_values(sheet, shown, columns, rows, height), frozenset(columns))
+    return Region(above, rows, height, _raw_values(sheet, shown, columns, rows, height))
 
 
 def _header_index(sheet: Sheet, numbers: list[int], columns: list[int], tables: list[Span]) -> int:
@@ -168,13 +172,6 @@ def _are_texts(sheet: Sheet, numbers: list[int]) -> bool:
 
 def _is_units(row: dict[int, Cell]) -> bool:
     return bool(row) and all(_UNIT.fullmatch(cell.text.strip()) for cell in row.values())
-
-
-def _goes_on(before: Region, region: Region, sheet: Sheet, first: int) -> bool:
-    """Tell whether rows after an empty one still belong to the table above: same columns, and no header of their own."""
-    if region.above or not region.columns <= before.columns or len(before.rows) < 2 or len(before.columns) < 2:
-        return False
-    return any(cell.is_number for cell in sheet.rows[first].values()) and len(before.rows[0]) == len(region.rows[0])
 
 
 def _line(row: dict[int, Cell], columns: list[int]) -> str:

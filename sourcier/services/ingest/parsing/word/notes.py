@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sourcier.services.ingest.parsing.office.counts import spell
 from sourcier.services.ingest.parsing.office.lines import Note
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, name
-from sourcier.services.ingest.parsing.word.numbering import spell
 from sourcier.services.ingest.parsing.word.styles import is_on
 
 _FORMS = {"w:footnote": "decimal", "w:endnote": "lowerRoman"}
@@ -21,7 +21,8 @@ class Notes:
             for kind, root in (("w:footnote", footnotes), ("w:endnote", endnotes))
         }
         self._forms = {
-            kind: attribute(child(settings, f"{kind}Pr", "w:numFmt"), "val", default) for kind, default in _FORMS.items()
+            kind: attribute(child(settings, f"{kind}Pr", "w:numFmt"), "val", default)
+            for kind, default in _FORMS.items()
         }
         self._called: dict[str, int] = dict.fromkeys(_FORMS, 0)
         self.read: Callable[[Element], str] = lambda element: ""

@@ -40,7 +40,8 @@ def parse_word(source: Source) -> ParsedDocument:
         document = package.xml(main)
         body = child(document, "w:body")
         if document is None or body is None:
-            raise DocumentMalformed(f"“{source.filename}” cannot be read as {LABELS[Format.DOCX]}: it has no text part.")
+            what = f"“{source.filename}” cannot be read as {LABELS[Format.DOCX]}"
+            raise DocumentMalformed(f"{what}: it has no text part.")
         word = _WordParts(package, main, builder, CellBudget(source.limits.table_cells))
         for lead, text in word.running_texts(document):
             builder.add(BlockKind.PARAGRAPH, f"{lead} {text}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from sourcier.services.ingest.parsing.office.formulas import formula_text
 from sourcier.services.ingest.parsing.office.lines import PLAIN, Line, Look
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, descendants, name
-from sourcier.services.ingest.parsing.word.formulas import formula_text
+from sourcier.services.ingest.parsing.office.symbols import box, is_symbol_font, symbol, symbols
 from sourcier.services.ingest.parsing.word.notes import Notes
 from sourcier.services.ingest.parsing.word.styles import RunLook, Styles, is_on, number
-from sourcier.services.ingest.parsing.word.symbols import box, is_symbol_font, symbol, symbols
 from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
 
 _GONE = frozenset({"w:del", "w:moveFrom", "w:delText", "w:rPr", "w:pPr", "w:sdtPr", "w:instrText", "w:rt"})

@@ -33,7 +33,8 @@ class TableReader:
 
     def read(self, table: Element) -> Iterator[Shown]:
         """Yield a table; one that only lays out a page yields what its cells hold, in order."""
-        rows, headers = [], 0
+        rows: list[list[_Cell]] = []
+        headers = 0
         for row in _inside(table, "w:tr"):
             properties = child(row, "w:trPr")
             if child(properties, "w:del") is not None:
@@ -108,5 +109,3 @@ def _inside(element: Element, wanted: str) -> Iterator[Element]:
 
 def _span(element: Element | None, *, default: int) -> int:
     return min(max(number(attribute(element, "val"), default), default), _SPAN_MAX)
-
-

@@ -1,0 +1,1 @@
+"""Presentations: what a slide shows, and apart from it the speaker's notes and the figures of charts."""
