@@ -18,9 +18,11 @@ LEAD_IN_ITEMS_MAX = 200
 _SENTENCE = re.compile(r"[^.!?…;\n]+(?:[.!?…;](?!\s|$)[^.!?…;\n]*)*[.!?…;]*")
 _ITEM = re.compile(r"(?:[-*•–—◦▪·]|\(?(?:\d{1,3}|[a-z])[.)°])\s+")
 _TURN = re.compile(
-    r",?\s(?:mais|tandis que|tandis qu['’]|alors que|alors qu['’]|en revanche|cependant|toutefois|but|whereas|while|"
-    r"however)\s|,\s(?=(?:et\s|and\s)?n(?:e\s|['’]))|\set\s(?=n(?:e\s|['’]))|\set\s(?=(?:aucune?|nul|nulle|personne|rien)\sn(?:e\s|['’]))|,\s(?=(?:et|and)\s(?:il|elle|ils|elles|it|"
-    r"they)\s)", re.IGNORECASE,
+    r",?\s(?:mais(?!\s(?:pas|non|jamais)\b)|tandis que|tandis qu['’]|alors que|alors qu['’]|en revanche|cependant|"
+    r"toutefois|but(?!\snot\b)|whereas|while|however)\s|"
+    r",\s(?=(?:et\s|and\s)?n(?:e\s|['’]))|\set\s(?=n(?:e\s|['’]))|"
+    r"\set\s(?=(?:aucune?|nul|nulle|personne|rien)\sn(?:e\s|['’]))|"
+    r",\s(?=(?:et|and)\s(?:il|elle|ils|elles|it|they)\s)", re.IGNORECASE,
 )
 _ALSO = re.compile(r"\s(?:et|and)\s(?=(\w+)\b)", re.IGNORECASE)
 _PRONOUNS = lexicon.words("il elle ils elles celui celle ceux celles ci cela ceci ce c' it they this these she he on")
