@@ -20,6 +20,7 @@ _ITEM = re.compile(r"(?:[-*•–—◦▪·]|\(?(?:\d{1,3}|[a-z])[.)°])\s+")
 _TURN = re.compile(
     r",?\s(?:mais(?!\s(?:pas|non|jamais)\b)|tandis que|tandis qu['’]|alors que|alors qu['’]|en revanche|cependant|"
     r"toutefois|but(?!\snot\b)|whereas|while|however)\s|"
+    r",\s(?:même si|bien que|bien qu['’]|puisque|puisqu['’]|car|parce que|parce qu['’]|because|although|though)\s|"
     r",\s(?=(?:et\s|and\s)?n(?:e\s|['’]))|\set\s(?=n(?:e\s|['’]))|"
     r"\set\s(?=(?:aucune?|nul|nulle|personne|rien)\sn(?:e\s|['’]))|"
     r",\s(?=(?:et|and)\s(?:il|elle|ils|elles|it|they)\s)", re.IGNORECASE,
