@@ -14,6 +14,8 @@ from sourcier.services.index.language.abbreviations import goes_on
 CLAUSES_MAX = 400
 """Of one passage; passages are a few hundred tokens."""
 LEAD_IN_ITEMS_MAX = 200
+BEFORE_CHARACTERS_MAX = 300
+"""Looked at before « et »; all of a long sentence at each would be quadratic."""
 
 _SENTENCE = re.compile(r"[^.!?…;\n]+(?:[.!?…;](?!\s|$)[^.!?…;\n]*)*[.!?…;]*")
 _ITEM = re.compile(r"(?:[-*•–—◦▪·]|\(?(?:\d{1,3}|[a-z])[.)°])\s+")
@@ -128,7 +130,7 @@ def _poles_apart(part: str) -> Iterator[str]:
     for match in _ALSO.finditer(part):
         following = tokens_of(match.group(1))
         pole = lexicon.POLES.get(following[0].text) if following else None
-        before = tokens_of(part[start : match.start()])
+        before = tokens_of(part[max(start, match.start() - BEFORE_CHARACTERS_MAX) : match.start()])
         if (pole is not None and any(
             (other := lexicon.POLES.get(token.text)) is not None and other.scale is pole.scale for token in before
         )) or (following and following[0].text in _FINITE and predicate_place(before) < len(before)):
