@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -27,6 +28,7 @@ from eval.system import System
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.evidence.checking import Thresholds
+from sourcier.services.gateway.evidence.clause_check import ClauseCheck
 from sourcier.services.gateway.evidence.support import SupportScorer
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.peers.services import Limits, Peers
@@ -66,8 +68,10 @@ class Checked:
     @property
     def score(self) -> float:
         """Finding and score as one number, so that kinds can be compared whatever rule catches them."""
-        deduction = {"FIGURE_ABSENT": 2.0, "NAME_ABSENT": 1.0, "NEGATION_ADDED": 1.0}.get(self.finding, 0.0)
-        return self.topic - deduction
+        return self.topic - DEDUCTIONS.get(self.finding, 0.0)
+
+
+DEDUCTIONS = {"FIGURE_ABSENT": 2.0, "NAME_ABSENT": 1.0, "NEGATION_ADDED": 1.0, "CONTRADICTED": 1.0}
 
 
 class Checker:
@@ -116,10 +120,20 @@ class Checker:
             raise click.ClickException(scorer.failed)
         verdict = check.verdicts[1]
         assert verdict.score is not None  # only a failure leaves it out
+        finding = verdict.finding
+        if finding.shown and self._objects(sentence):
+            finding = Finding.CONTRADICTED
         return Checked(
             sentence.kind, sentence.article, sentence.text, sentence.passage_id, round(verdict.score, 6),
-            check.repeated, verdict.finding.name,
+            check.repeated, finding.name,
         )
+
+    def _objects(self, sentence: Sentence) -> bool:
+        """Return whether a clause of the passage speaks against the sentence, as at the end of the gateway's check."""
+        clauses = ClauseCheck(
+            [self._passages[sentence.passage_id]], question="", language="fr", today=datetime.now(UTC).date()
+        )
+        return clauses.objection(sentence.text, (1,), confirmed=False) is not None
 
     def _scorer(self, given: Sequence[IndexedPassage]) -> SupportScorer:
         return SupportScorer(self.peers, given, tenant=TENANT, space_id=self._space_id, thresholds=self._thresholds)

@@ -279,8 +279,8 @@ class Writer:
         decided = yes_no.decided(self._clauses, self._passages, self._messages)
         if decided:
             # A clause answers the question by itself, and the language model is spared.
-            for event in decided:
-                yield event
+            for said in decided:
+                yield said
             return
         if not await self._is_answerable():
             self.outcome = Outcome.REFUSED

@@ -14,13 +14,18 @@ from sourcier.services.index.language.abbreviations import goes_on
 CLAUSES_MAX = 400
 """Of one passage; passages are a few hundred tokens."""
 LEAD_IN_ITEMS_MAX = 200
+BEFORE_CHARACTERS_MAX = 300
+"""Looked at before « et »; all of a long sentence at each would be quadratic."""
 
 _SENTENCE = re.compile(r"[^.!?…;\n]+(?:[.!?…;](?!\s|$)[^.!?…;\n]*)*[.!?…;]*")
 _ITEM = re.compile(r"(?:[-*•–—◦▪·]|\(?(?:\d{1,3}|[a-z])[.)°])\s+")
 _TURN = re.compile(
-    r",?\s(?:mais|tandis que|tandis qu['’]|alors que|alors qu['’]|en revanche|cependant|toutefois|but|whereas|while|"
-    r"however)\s|,\s(?=(?:et\s|and\s)?n(?:e\s|['’]))|\set\s(?=n(?:e\s|['’]))|\set\s(?=(?:aucune?|nul|nulle|personne|rien)\sn(?:e\s|['’]))|,\s(?=(?:et|and)\s(?:il|elle|ils|elles|it|"
-    r"they)\s)", re.IGNORECASE,
+    r",?\s(?:mais(?!\s(?:pas|non|jamais)\b)|tandis que|tandis qu['’]|alors que|alors qu['’]|en revanche|cependant|"
+    r"toutefois|but(?!\snot\b)|whereas|while|however)\s|"
+    r",\s(?:même si|bien que|bien qu['’]|puisque|puisqu['’]|car|parce que|parce qu['’]|because|although|though)\s|"
+    r",\s(?=(?:et\s|and\s)?n(?:e\s|['’]))|\set\s(?=n(?:e\s|['’]))|"
+    r"\set\s(?=(?:aucune?|nul|nulle|personne|rien)\sn(?:e\s|['’]))|"
+    r",\s(?=(?:et|and)\s(?:il|elle|ils|elles|it|they)\s)", re.IGNORECASE,
 )
 _ALSO = re.compile(r"\s(?:et|and)\s(?=(\w+)\b)", re.IGNORECASE)
 _PRONOUNS = lexicon.words("il elle ils elles celui celle ceux celles ci cela ceci ce c' it they this these she he on")
@@ -125,7 +130,7 @@ def _poles_apart(part: str) -> Iterator[str]:
     for match in _ALSO.finditer(part):
         following = tokens_of(match.group(1))
         pole = lexicon.POLES.get(following[0].text) if following else None
-        before = tokens_of(part[start : match.start()])
+        before = tokens_of(part[max(start, match.start() - BEFORE_CHARACTERS_MAX) : match.start()])
         if (pole is not None and any(
             (other := lexicon.POLES.get(token.text)) is not None and other.scale is pole.scale for token in before
         )) or (following and following[0].text in _FINITE and predicate_place(before) < len(before)):

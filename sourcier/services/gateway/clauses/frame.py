@@ -15,6 +15,9 @@ SECOND_PART_WITHIN = 9
 """Tokens between « ne » and the word that completes it."""
 
 
+_EXCEPTED = lexicon.EXCEPTIONS + lexicon.CONTRASTS
+
+
 class Status(Enum):
     """What a clause gives its words out for."""
 
@@ -52,6 +55,8 @@ class Frame:
     """« seuls », « uniquement », « ne … que »."""
     conditions: tuple[Condition, ...]
     exceptions: tuple[tuple[Token, ...], ...]
+    contrasted: bool
+    """Whether the exceptions are but denied beside the rest: « mais pas les chiens »."""
     status: Status
     quantities: frozenset[str]
     """Function words of `main` that change what is said."""
@@ -73,7 +78,7 @@ class Frame:
 
 def frame_of(tokens: Sequence[Token], *, today: date) -> Frame:
     """Return the frame of a clause; `today` tells a date to come from one gone by."""
-    main, conditions, exceptions = _segments(tokens, today=today)
+    main, conditions, exceptions, contrasted = _segments(tokens, today=today)
     denied, restricted, completing = _denial(main)
     poles = _poles(main, denied=bool(denied))
     if not main:
@@ -83,21 +88,22 @@ def frame_of(tokens: Sequence[Token], *, today: date) -> Frame:
         quantities.add("plus")
     return Frame(
         main, denied, poles, restricted or any(token.text in lexicon.RESTRICTING for token in main), conditions,
-        exceptions, _status(tokens, main, today=today), frozenset(quantities),
+        exceptions, contrasted, _status(tokens, main, today=today), frozenset(quantities),
     )
 
 
 def _segments(
     tokens: Sequence[Token], *, today: date
-) -> tuple[tuple[Token, ...], tuple[Condition, ...], tuple[tuple[Token, ...], ...]]:
+) -> tuple[tuple[Token, ...], tuple[Condition, ...], tuple[tuple[Token, ...], ...], bool]:
     """Cut conditions and exceptions out of a clause."""
     main: list[Token] = []
     conditions: list[Condition] = []
     exceptions: list[tuple[Token, ...]] = []
+    contrasted = True
     place = 0
     while place < len(tokens):
         exception = None if phrase_at(tokens, lexicon.NO_EXCEPTION, place) else phrase_at(
-            tokens, lexicon.EXCEPTIONS, place
+            tokens, _EXCEPTED, place
         )
         condition = None if exception else phrase_at(tokens, lexicon.CONDITIONS, place)
         phrase = exception or condition
@@ -113,11 +119,12 @@ def _segments(
         segment = tuple(tokens[place + len(phrase) : end])
         if exception is not None:
             exceptions.append(segment)
+            contrasted = contrasted and phrase_at(tokens, lexicon.CONTRASTS, place) is not None
         elif condition is not None:
             strong = phrase_at(tokens, lexicon.STRONG_CONDITIONS, place) is not None
             conditions.append(Condition(segment, strong))
         place = end
-    return tuple(main), tuple(conditions), tuple(exceptions)
+    return tuple(main), tuple(conditions), tuple(exceptions), contrasted
 
 
 _VERBS_AGAIN = lexicon.words(
@@ -130,7 +137,7 @@ def _segment_end(tokens: Sequence[Token], start: int, *, opens: bool) -> int:
     if start >= 2 and tokens[start - 2].text == "(":
         return next((place for place in range(start, len(tokens)) if tokens[place].text == ")"), len(tokens))
     for place in range(start, len(tokens)):
-        if phrase_at(tokens, lexicon.EXCEPTIONS, place) or (
+        if phrase_at(tokens, _EXCEPTED, place) or (
             phrase_at(tokens, lexicon.STRONG_CONDITIONS, place) and place > start
         ):
             return place
@@ -147,7 +154,7 @@ def _denial(main: Sequence[Token]) -> tuple[bool | None, bool, frozenset[int]]:
     texts = [token.text for token in main]
     negations = [place for place, text in enumerate(texts) if text in lexicon.NE]
     if not negations:
-        return _denial_without_ne(texts), False, frozenset()
+        return _denial_without_ne(main, texts), False, frozenset()
     if len(negations) > 1:
         return None, False, frozenset()
     [place] = negations
@@ -159,6 +166,9 @@ def _denial(main: Sequence[Token]) -> tuple[bool | None, bool, frozenset[int]]:
             return bool(before), not before, frozenset()
         if texts[second] in lexicon.SECOND_PARTS:
             following = texts[second + 1 : second + 5]
+            if texts[second - 1] in _HAVE and following[:1] == ["à"]:
+                # « n'ont pas à payer »: they may.
+                return None, False, frozenset({second})
             if {"que", "qu'", "seulement"} & set(following[:1]) or (texts[second] == "plus" and "que" in following):
                 return None, True, frozenset({second})
             return True, False, frozenset({second})
@@ -167,14 +177,17 @@ def _denial(main: Sequence[Token]) -> tuple[bool | None, bool, frozenset[int]]:
     return None, False, frozenset()
 
 
+_HAVE = frozenset({"a", "ont", "ai", "avons", "avez", "avait", "avaient"})
 _BARELY = frozenset({"peu", "guere", "rarement", "hardly", "barely", "rarely", "seldom"})
 
 
-def _denial_without_ne(texts: Sequence[str]) -> bool | None:
+def _denial_without_ne(main: Sequence[Token], texts: Sequence[str]) -> bool | None:
     denials = [place for place, text in enumerate(texts) if text in lexicon.DENIALS]
     if any(texts[place + 1 : place + 2] in (["seulement"], ["only"]) for place in denials) or "rien" in texts:
         return None
     if any(_is_subordinate(texts, place) for place in denials) or _BARELY & set(texts):
+        return None
+    if denials and has(main, lexicon.NO_DUTY):
         return None
     return None if len(denials) > 1 and not {"ni", "nor", "neither"} & set(texts) else bool(denials) or "ni" in texts
 
@@ -192,6 +205,7 @@ def _poles(main: Sequence[Token], *, denied: bool) -> dict[Scale, int]:
     """Return the ends of scales that are named. Who must not do a thing is not allowed to."""
     found: dict[Scale, int] = {}
     modal: dict[Scale, int] = {}
+    may = any(token.text in lexicon.MODALS and token.text not in lexicon.DUTIES for token in main)
     for token in main:
         pole = lexicon.POLES.get(token.text)
         if pole is None:
@@ -200,6 +214,9 @@ def _poles(main: Sequence[Token], *, denied: bool) -> dict[Scale, int]:
             modal.setdefault(Scale.PERMITTED, 1)
         elif token.text in lexicon.MODALS:
             modal.setdefault(pole.scale, pole.sign)
+        elif may and pole == lexicon.Pole(Scale.PERMITTED, -1):
+            # « Le chef peut refuser » forbids nothing and allows nothing.
+            found[pole.scale] = 0
         else:
             found[pole.scale] = pole.sign if found.get(pole.scale, pole.sign) == pole.sign else 0
     if has(main, lexicon.BELONGING):
@@ -228,7 +245,8 @@ def _status(tokens: Sequence[Token], main: Sequence[Token], *, today: date) -> S
 
 
 def _not_adopted(main: Sequence[Token], texts: frozenset[str]) -> bool:
-    return bool(texts & lexicon.PROPOSALS and texts & lexicon.ADOPTED and _denial(main)[0])
+    return bool(texts & lexicon.PROPOSALS and _after_be(main, lexicon.ADOPTED) and _denial(main)[0]
+                and not texts & {"encore", "yet"})
 
 
 def _after_be(main: Sequence[Token], words: frozenset[str]) -> bool:

@@ -132,6 +132,8 @@ MODALS = words("peut peuvent peux pourra pourront doit doivent devra devront fau
 """Poles that are auxiliaries: « ne doit pas » forbids."""
 DUTIES = words("doit doivent devra devront must")
 
+NO_DUTY = phrases("have to|has to|need to|need not|needs to|be obliged|have any")
+"""Denied, these leave free: « visitors do not have to pay » may pay."""
 BELONGING = phrases("pris en charge|prise en charge|prises en charge|prennent en charge|prend en charge")
 """What says « included » in several words."""
 
@@ -148,6 +150,11 @@ EXCEPTIONS = phrases(
     "a l' exclusion de|a l' exclusion des|a l' exclusion du|hors|en dehors de|en dehors des|en dehors du|"
     "except|except for|excepted|excluding|apart from|other than|with the exception of|save for|a part"
 )
+CONTRASTS = phrases(
+    "contrairement a|contrairement au|contrairement aux|a la difference de|a la difference des|unlike|"
+    "mais pas|mais non|mais jamais|et non|et pas|, non|, pas|, jamais|but not|and not|, not|, never"
+)
+"""What is denied beside what is said: « mais pas les chiens »."""
 NO_EXCEPTION = phrases(
     "hors service|hors d' usage|hors tension|hors ligne|hors delai|hors sol|hors taxes|hors taxe|hors tout|"
     "a part entiere"
@@ -181,12 +188,13 @@ PROPOSALS = words(
 )
 HYPOTHESES = words(
     "pourrait pourraient serait seraient devrait devraient aurait auraient envisage envisagee envisages envisagees "
-    "envisageable evoque evoquee evoques evoquees propose proposee proposes proposees could might proposed considered "
+    "envisageable evoque evoquee evoques evoquees could might proposed considered "
     "envisaged"
 )
-HYPOTHESES_AFTER_BE = words("evoque evoquee evoques evoquees propose proposee proposes proposees considered proposed")
-"""These suppose something only behind a form of « être »: « le restaurant propose un menu »."""
+HYPOTHESES_AFTER_BE = words("evoque evoquee evoques evoquees considered proposed")
+"""These suppose something only behind a form of « être »."""
 HYPOTHESIS_PHRASES = phrases(
+    "est propose de|est propose que|"
     "a l' etude|en projet|en discussion|il est question de|il est question d'|propose de|propose d'|proposent de|"
     "projet de|projet d'|proposition de|proposition d'|envisage de|envisage d'|envisagent de|under study|"
     "under consideration|under discussion|proposal to|proposal for|plan to|plans to"
@@ -208,6 +216,12 @@ PAST = words(
     "pouvait pouvaient devait devaient"
 )
 FUTURE = words("sera seront aura auront pourra pourront devra devront fera feront will shall")
+
+DRAFTS = phrases(
+    "brouillon|draft|avant projet|projet de|projet d'|proposition de|proposition d'|document de travail|"
+    "working document"
+)
+"""What a title says of a document that decides nothing."""
 
 SPEAKERS = words(
     "syndicat syndicats delegue delegues elu elus elue elues representant representants cgt cfdt fo cftc unsa "
@@ -237,12 +251,14 @@ QUANTITIES = words(
     "tous toutes tout toute chaque toujours certains certaines quelques plusieurs meme avant apres depuis "
     "autre autres avec sans maximum minimum maximal minimal premier premiere dernier derniere seul seule seuls seules "
     "jusqu' jusque uniquement seulement exclusivement moins hors all every always some several before after since "
-    "until between other without more less than only first last each both"
+    "until between other without more less than only first last each both parfois rarement souvent generalement "
+    "normalement habituellement principe sometimes rarely often usually normally generally"
 )
 """Function words that change what is said: a question's must stand in the clause."""
 BOUNDS = words(
     "moins avant apres depuis sans maximum minimum jusqu' jusque hors parfois rarement certains certaines "
-    "quelques before after since until between without less than some sometimes"
+    "quelques souvent generalement normalement habituellement principe before after since until between without less "
+    "than some sometimes rarely often usually normally generally"
 )
 """Those that, standing in the clause alone, say less than the question asks."""
 
@@ -250,7 +266,7 @@ LIGHT = words(
     "passer passe passent passera porter porte portee fixer fixe fixee exister existe existent trouver trouve trouvent "
     "etre avoir faire reste restent rester demeure demeurent actuellement aujourd'hui desormais toutefois cependant "
     "egalement notamment bien cas effectivement encore deja ici possible y fois prevoit concerne documents document "
-    "not no never does did currently still also"
+    "not no never does did currently still also longer"
 )
 """Words that a question may have and its clause not, and the reverse."""
 

@@ -19,7 +19,7 @@ from sourcier.services.gateway.clauses.frame import Frame, Status, frame_of
 from sourcier.services.gateway.clauses.lexicon import Scale
 from sourcier.services.gateway.clauses.questions import Asked, asked
 from sourcier.services.gateway.clauses.sides import all_told, chunks_of, excepted, side
-from sourcier.services.gateway.clauses.tokens import Token, forms_in, tokens_of, told_by
+from sourcier.services.gateway.clauses.tokens import Token, forms_in, has, tokens_of, told_by
 
 QUOTED_FROM = 0.5
 """Share of a question's words, weighted by rarity, from which on a clause is close enough to be quoted."""
@@ -210,6 +210,8 @@ def _decided(wanted: Asked, clause: Clause, frame: Frame) -> tuple[Decision, int
     unmet = [each for each in frame.conditions if not all_told(each.tokens, asked_forms)]
     if any(_only_in(wanted.content, each.tokens, frame) for each in unmet) or not _same_roles(wanted, clause):
         return Decision.QUOTED, 0
+    if frame.status is Status.FACT and has(clause.context, lexicon.DRAFTS):
+        return Decision.QUOTED, sign
     special = _by_status(wanted, frame, sign)
     if special is not None:
         return special if special is not Decision.REJECTED or not _narrowed(wanted, clause, frame, lead=True) else (
@@ -223,7 +225,7 @@ def _decided(wanted: Asked, clause: Clause, frame: Frame) -> tuple[Decision, int
     narrowed = _narrowed(wanted, clause, frame)
     if narrowed or unmet or frame.restricted != wanted.frame.restricted:
         return _with_limits(sign, frame, narrowed=narrowed, unmet=bool(unmet)), sign
-    if exception == "other":
+    if exception == "other" and not frame.contrasted:
         return (Decision.YES_WITH_EXCEPTION if sign > 0 else Decision.NO_WITH_EXCEPTION), sign
     return (Decision.YES if sign > 0 else Decision.NO), sign
 

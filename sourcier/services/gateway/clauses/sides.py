@@ -9,7 +9,7 @@ from sourcier.services.gateway.clauses.frame import Frame, Status
 from sourcier.services.gateway.clauses.lexicon import Scale
 from sourcier.services.gateway.clauses.tokens import Token, forms_in, told_by
 
-_APART = frozenset({",", ";", "et", "ou", "ni", "and", "or", "nor", "(", ")", "puis"})
+APART = frozenset({",", ";", "et", "ou", "ni", "and", "or", "nor", "(", ")", "puis"})
 
 
 def side(wanted: Frame, frame: Frame) -> int:
@@ -26,9 +26,13 @@ def side(wanted: Frame, frame: Frame) -> int:
         if end is None and asked_end is not None:
             sign *= asked_end
         elif asked_end is None and end is not None:
-            if scale in lexicon.TRANSPARENT or (scale is Scale.REQUIRED and end > 0):
+            if scale is Scale.KEPT and end < 0 and any(token.text in APART for token in frame.main):
+                # « ni annulée ni reportée »: what is cancelled may be another item.
+                return 0
+            if scale in lexicon.TRANSPARENT:
                 sign *= end
-            elif end < 0:
+            elif end < 0 or scale is Scale.REQUIRED:
+                # « Le portail doit être fermé » does not say that it is.
                 return 0
         elif asked_end is not None and end is not None:
             if scale in lexicon.CONTRARY and asked_end != end and frame.denied:
@@ -47,6 +51,9 @@ def excepted(said: Sequence[Token], frame: Frame) -> str:
     for exception in frame.exceptions:
         told = [token for token in exception if token.tells]
         touched = [token for token in told if told_by(token, forms)]
+        if told and all(any(told_by(token, other.forms) for other in frame.main) for token in told):
+            # « contrairement aux autres agents »: its words are not its own.
+            return "unclear"
         if touched and (len(touched) == len(told) or _one_of_several(exception, forms)):
             return "asked"
         if touched and not all(told_by(token, main) for token in touched):
@@ -71,7 +78,7 @@ def chunks_of(tokens: Sequence[Token]) -> list[list[Token]]:
     """Return a clause's items: what stands between commas and « et »."""
     chunks: list[list[Token]] = [[]]
     for token in tokens:
-        if token.text in _APART:
+        if token.text in APART:
             chunks.append([])
         else:
             chunks[-1].append(token)

@@ -68,6 +68,19 @@ def test_other_questions_are_left_alone(question: str) -> None:
     ("La cantine sert-elle le jeudi ?", "La cantine ne sert pas le mercredi.", Decision.UNTOLD),
     ("La salle de réunion B est-elle ouverte ?", "La salle de réunion A est ouverte.", Decision.UNTOLD),
     ("La salle de réunion C2 est-elle ouverte ?", "La salle de réunion B2 est ouverte.", Decision.UNTOLD),
+    # A duty is not a fact, and who need not may.
+    ("Le portail est-il fermé à clé ?", "Le portail doit être fermé à clé.", Decision.QUOTED),
+    ("Les agents peuvent-ils payer en espèces ?", "Les agents n'ont pas à payer en espèces.", Decision.QUOTED),
+    ("Can visitors pay cash?", "Visitors do not have to pay cash.", Decision.QUOTED),
+    ("Le chef peut-il accepter une demande ?", "Le chef peut refuser une demande.", Decision.QUOTED),
+    # What is denied beside what is said.
+    ("Les chats sont-ils admis ?", "Les chats sont admis mais pas les chiens.", Decision.YES),
+    ("Les chiens sont-ils admis ?", "Les chats sont admis mais pas les chiens.", Decision.NO),
+    ("Le prêt est-il accordé aux agents ?", "Le prêt est accordé aux agents, jamais aux stagiaires.", Decision.YES),
+    ("Le médecin vient-il le mardi ?", "Le médecin vient le mardi et non le jeudi.", Decision.YES),
+    ("La réunion est-elle reportée ?", "La réunion n'est pas annulée ni reportée.", Decision.QUOTED),
+    ("Les agents logés paient-ils l'eau ?", "Les agents logés paient l'eau, contrairement aux autres agents.",
+     Decision.QUOTED),
     # No word answers these without doubt.
     ("La cantine ne sert-elle pas le mercredi ?", "La cantine ne sert pas le mercredi.", Decision.QUOTED),
     ("Le parking est-il ouvert ou fermé ?", "Le parking est ouvert.", Decision.QUOTED),
@@ -117,6 +130,12 @@ def test_title_and_headings_help_a_clause_that_has_no_other_subject() -> None:
     # The clause speaks of somebody else.
     text = "Le restaurant du port accepte les chèques."
     assert decision("La cantine accepte-t-elle les chèques ?", text, title="La cantine") is Decision.QUOTED
+
+
+def test_what_a_draft_says_is_quoted() -> None:
+    text, question = "Le parking est payant.", "Le parking est-il payant ?"
+    assert decision(question, text, title="Règlement") is Decision.YES
+    assert decision(question, text, title="Projet de règlement") is Decision.QUOTED
 
 
 def test_of_the_questions_of_the_set_nearly_none_gets_a_wrong_word() -> None:
