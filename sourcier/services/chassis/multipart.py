@@ -12,11 +12,11 @@ import asyncio
 import hashlib
 import hmac
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
@@ -219,9 +219,9 @@ class PartsUpload:
             logger.warning("parts of %s stay in the object store until they are swept: %s", self._key, error.message)
 
 
-async def _to_its_end(work: object) -> None:
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
     """Wait for work that a cancellation of this task must not break off."""
-    task = asyncio.ensure_future(work)  # type: ignore[arg-type]
+    task = asyncio.create_task(work, name="give-up-upload")
     while not task.done():
         try:
             await asyncio.shield(task)
