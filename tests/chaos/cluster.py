@@ -15,11 +15,12 @@ from typing import Any
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sourcier.services.chassis.grpc.channels import open_channel
 from sourcier.services.chassis.models.store import ModelFile, file_sha256, manifest_to_json
+from sourcier.services.chassis.multipart import MultipartUploads, S3Account
 from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
-from sourcier.services.stack.servers.s3 import S3Server, S3ServerSettings
+from sourcier.services.stack.servers.s3 import REGION, S3Server, S3ServerSettings
 from tests.chaos.generator import TENANTS
 from tests.chaos.keeper import Keeper, Plan
 from tests.unit.embed.fix_embedding import write_model
@@ -75,7 +76,7 @@ class Cluster:
         self.servers = servers
         self.name = uuid.uuid4().hex[:10]
         self.prefix = f"chaos.{self.name}."
-        self.source_bucket = f"chaos-{self.name}-source"
+        self.bucket, self.source_bucket = f"chaos-{self.name}", f"chaos-{self.name}-source"
         self.folder = servers.folder / self.name
         self.seed = seed
         self.keepers: list[Keeper] = []
@@ -87,7 +88,7 @@ class Cluster:
     async def running(self) -> AsyncIterator[None]:
         """Make database and buckets, start the processes, and keep them running for the block."""
         self.folder.mkdir()
-        servers, bucket = self.servers, f"chaos-{self.name}"
+        servers, bucket = self.servers, self.bucket
         for made in (bucket, self.source_bucket):
             await servers.s3.create_bucket(made)
         url = await servers.postgres.create_database(f"chaos_{self.name}")
@@ -110,6 +111,17 @@ class Cluster:
             self.database = await opened.enter_async_context(Database(DatabaseSettings(url=url, connections_max=4)))
             await self._create_collections()
             yield
+
+    async def uploads_left(self) -> list[str]:
+        """Return the uploads to the services' own bucket that nobody ended, each with its parts."""
+        s3 = self.servers.s3
+        uploads = MultipartUploads(S3Account(
+            url=s3.url, bucket=self.bucket, access_key=s3.access_key, secret_key=s3.secret_key, region=REGION
+        ))
+        return [
+            f"the upload of {upload.key} has {await uploads.count_parts(upload.key, upload.upload_id)} parts and no end"
+            async for upload in uploads.list_open()
+        ]
 
     @property
     def entrance(self) -> str:

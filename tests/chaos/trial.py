@@ -175,7 +175,7 @@ class Trial:
         while time.monotonic() - began < limit_seconds:
             try:
                 state = await read_state(self._cluster.database, TENANTS)
-                waiting = await waiting_messages(self._cluster.jetstream)
+                waiting = [*await waiting_messages(self._cluster.jetstream), *await self._cluster.uploads_left()]
             except (ServiceError, TimeoutError, nats.errors.Error, nats.js.errors.Error) as error:
                 findings = [Finding("F-I6", "unfinished", f"the servers do not answer: {error}")]
             else:

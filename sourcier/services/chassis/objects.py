@@ -25,6 +25,7 @@ from sourcier.services.chassis.errors import (
     ServiceError,
     Unavailable,
 )
+from sourcier.services.chassis.multipart import MultipartUploads, PartsUpload, S3Account
 
 PART_BYTES = 5 * 1024 * 1024
 """S3's smallest part; also what one upload holds in memory per part in flight."""
@@ -49,8 +50,10 @@ class StoredObject:
 class ObjectStore:
     """A bucket, or a folder."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, *, uploads: MultipartUploads | None = None) -> None:
+        """`uploads` are for an S3 store whose keys are known; others upload in parts as obstore does."""
         self._backend = backend
+        self.uploads = uploads
 
     @classmethod
     def open(cls, *, url: str, bucket: str, access_key: str, secret_key: str, region: str) -> Self:
@@ -61,11 +64,14 @@ class ObjectStore:
             return cls(from_url(url, client_options=client_options))
         if parts.scheme == "http":
             client_options["allow_http"] = True
-        return cls(S3Store(
+        backend = S3Store(
             bucket, endpoint=url, access_key_id=access_key, secret_access_key=secret_key, region=region,
             virtual_hosted_style_request=False, client_options=client_options,
             retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=30)},
-        ))
+        )
+        return cls(backend, uploads=MultipartUploads(S3Account(
+            url=url, bucket=bucket, access_key=access_key, secret_key=secret_key, region=region
+        )))
 
     async def put(self, key: str, body: bytes) -> None:
         """Store a body whole."""
@@ -77,7 +83,7 @@ class ObjectStore:
     async def put_stream(self, key: str, pieces: AsyncIterator[bytes]) -> tuple[bytes, int]:
         """Store a body as it comes, in parts; return its SHA-256 and its length in bytes.
 
-        An error of `pieces` passes through and leaves no object behind.
+        An error of `pieces` passes through and leaves nothing behind, neither an object nor parts of one.
         """
         digest, size = hashlib.sha256(), 0
 
@@ -101,6 +107,9 @@ class ObjectStore:
         return digest.digest(), size
 
     async def _put_parts(self, key: str, beginning: bytes, rest: AsyncIterator[bytes]) -> None:
+        if self.uploads is not None:
+            await PartsUpload(self.uploads, key, part_bytes=PART_BYTES).run(_joined(beginning, rest))
+            return
         writer = obstore.open_writer_async(self._backend, key, buffer_size=PART_BYTES, max_concurrency=2)
         try:
             async with _Upload(writer) as upload:
@@ -173,10 +182,31 @@ class ObjectStore:
                 raise Unavailable(f"the object store did not delete {key}: {_short(error)}") from error
 
 
+    async def sweep_uploads(self, *prefixes: str, older_than_seconds: float) -> int:
+        """Give up uploads under the prefixes that nobody ended, with their parts; return how many.
+
+        Only of an S3 store whose keys are known; elsewhere a rule of the bucket has to do it.
+        """
+        if self.uploads is None:
+            return 0
+        old = [
+            upload async for upload in self.uploads.list_open()
+            if upload.key.startswith(prefixes) and upload.age_seconds > older_than_seconds
+        ]
+        for upload in old:
+            await self.uploads.abort(upload.key, upload.upload_id)
+        return len(old)
+
     async def delete_prefix(self, prefix: str) -> None:
         """Delete all that lies under a prefix, which ends with a slash."""
         async for page in self.list_pages(prefix):
             await self.delete(*(found.key for found in page))
+
+
+async def _joined(beginning: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield beginning
+    async for piece in rest:
+        yield piece
 
 
 class _Upload:

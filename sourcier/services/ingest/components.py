@@ -77,7 +77,9 @@ def assemble(
         database, objects, relay, recent, space_id=space_id, passage_limit=tokens.passage_limit,
         document_bytes_max=settings.document_bytes_max,
     )
-    removal = Removal(database, objects, subject_prefix=jetstream.prefix)
+    removal = Removal(
+        database, objects, subject_prefix=jetstream.prefix, parts_kept_seconds=settings.parts_kept_seconds
+    )
     rules = watched(settings)
     check_watched(rules, source_url=settings.source_s3_url, own_url=settings.s3_url, own_bucket=settings.s3_bucket)
     buckets = SourceBuckets(rules, lambda bucket: source_store(settings, bucket))

@@ -61,6 +61,9 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     until all are there."""
     import_idle_seconds: float = Field(default=300, gt=0, le=3600)
     """An import of which nothing comes for this time is refused, so that its place is free again."""
+    parts_kept_seconds: float = Field(default=48 * 3600, ge=60)
+    """Uploads to the object store that nobody ended are given up after this time, with their parts: what a process that
+    was killed left. Longer than any upload takes."""
     idle_seconds: float = Field(default=300, gt=0, le=3600)
     """How long an open upload may send nothing: more than what the gateway, which relays it, allows."""
     index_memory_bytes_max: int = Field(default=2048 * MEBIBYTE, ge=64 * MEBIBYTE)

@@ -330,7 +330,8 @@ class _Call:
             check_rights_keys(self._context.invocation_metadata())
             if self._pot is not None:
                 give_back = self._pot.take(tenant=_named_tenant(self._context), peer=network_of(self._context.peer()))
-                self._context.add_done_callback(lambda _: give_back())
+                # The stubs declare a class for it; any callable is called, with the context.
+                self._context.add_done_callback(lambda _: give_back())  # type: ignore[arg-type]
         except (InvalidArgument, ResourceExhausted) as error:
             await self.__aexit__(type(error), error, None)
 

@@ -266,8 +266,11 @@ def status_error(response: httpx.Response, endpoint: Endpoint, *, said: str) -> 
         return DeadlineExceeded(fact)
     if code == 429:
         wait = retry_seconds(response.headers.get("retry-after", ""), now=datetime.now(UTC))
-        return ResourceExhausted(f"{fact}; try again" + (f" in {wait} s" if wait else " later"),
-                                 **({"retry_after": str(wait)} if wait else {}))
+        if not wait:
+            return ResourceExhausted(f"{fact}; try again later")
+        return ResourceExhausted(
+            f"{fact}; try again in {wait} s", retry_after_seconds=float(wait), retry_after=str(wait)
+        )
     if code >= 500:
         return Unavailable(f"{fact}; try again in a moment")
     if code >= 400:

@@ -7,6 +7,7 @@ or the oldest snapshot of the database.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -39,6 +40,8 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 BATCH_CHUNKS = 32
 SHA256_BYTES = 32
+RETRY_SECONDS = 10.0
+"""When an import that found no place should try again."""
 VECTOR_BYTES_PER_DIMENSION = 4
 COUNT_MAX = 2**31 - 1
 """The most that a column of counts holds; the messages' fields hold twice as much."""
@@ -90,21 +93,39 @@ class TransferServer(transfer_pb2_grpc.TransferServiceServicer):
     def __init__(self, parts: Parts) -> None:
         self._database = parts.database
         self._settings = parts.settings
-        self._under_way = 0
+        self._under_way = Counter[str]()
+        """Imports, by tenant."""
 
     async def ImportCollection(
         self, request_iterator: AsyncIterator[transfer_pb2.ImportCollectionRequest], context: Context
     ) -> transfer_pb2.ImportCollectionResponse:
         """Take in what is not there yet; in memory is one batch of chunks at a time, or a document that is small."""
-        if self._under_way >= self._settings.import_slots:
-            raise ResourceExhausted(f"{self._under_way} imports are under way, the most at once; try again later")
-        self._under_way += 1
+        tenant = tenant_of(context)
+        self._check_place(tenant)
+        self._under_way[tenant] += 1
         try:
             requests = _in_time(received(request_iterator, context), seconds=self._settings.import_idle_seconds)
             async with aclosing(requests):
-                return await self._take_all(requests, tenant=tenant_of(context))
+                return await self._take_all(requests, tenant=tenant)
         finally:
-            self._under_way -= 1
+            self._under_way[tenant] -= 1
+            if not self._under_way[tenant]:
+                del self._under_way[tenant]
+
+    def _check_place(self, tenant: str) -> None:
+        """Raise ResourceExhausted where all places are taken, or all that one tenant may have: one is for another."""
+        slots, under_way = self._settings.import_slots, self._under_way.total()
+        if under_way >= slots:
+            raise ResourceExhausted(
+                f"{under_way} imports are under way, the most at once; try again in {RETRY_SECONDS:g} s",
+                retry_after_seconds=RETRY_SECONDS, limit="imports.service", held=under_way, places=slots,
+            )
+        if self._under_way[tenant] >= max(slots - 1, 1):
+            raise ResourceExhausted(
+                f"{self._under_way[tenant]} imports of this tenant are under way, the most for one of several; try "
+                f"again in {RETRY_SECONDS:g} s",
+                retry_after_seconds=RETRY_SECONDS, limit="imports.tenant", held=self._under_way[tenant], places=slots,
+            )
 
     async def _take_all(
         self, requests: AsyncIterator[transfer_pb2.ImportCollectionRequest], *, tenant: str

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from prometheus_client import Counter
+
 from sourcier.events.v1 import events_pb2
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.objects import ObjectStore
@@ -19,12 +21,19 @@ from sourcier.services.index.documents.file_removals import FileRemoval
 from sourcier.services.index.pagination import FIRST_KEY
 from sourcier.services.index.pipeline import outbox
 from sourcier.services.index.pipeline.outbox import OutboxMessage
-from sourcier.services.ingest.storage import artefacts_prefix
+from sourcier.services.ingest.storage import OWN_PREFIXES, artefacts_prefix
 
 logger = logging.getLogger(__name__)
 
+uploads_swept_total = Counter(
+    "sourcier_uploads_swept_total", "Uploads to the object store that nobody ended, given up with their parts."
+)
+
 FILES_LIMIT = 20
 """Of one transaction: whoever takes the same content in waits for its end."""
+
+PARTS_KEPT_SECONDS = 48 * 3600.0
+"""Longer than any upload takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +47,12 @@ class CollectionRemoval:
 class Removal:
     """Deletes documents, for a person's call and for an object that is gone."""
 
-    def __init__(self, database: Database, objects: ObjectStore, *, subject_prefix: str) -> None:
+    def __init__(
+        self, database: Database, objects: ObjectStore, *, subject_prefix: str,
+        parts_kept_seconds: float = PARTS_KEPT_SECONDS,
+    ) -> None:
         self._database = database
+        self._parts_kept_seconds = parts_kept_seconds
         self._objects = objects
         self._subject_prefix = subject_prefix
 
@@ -95,6 +108,14 @@ class Removal:
         with _left_to_the_sweep():
             while await self._remove(tenant=ALL_TENANTS):
                 pass
+
+    async def sweep_uploads(self) -> int:
+        """Give up uploads that a process which died left in the object store, with their parts; return how many."""
+        swept = await self._objects.sweep_uploads(*OWN_PREFIXES, older_than_seconds=self._parts_kept_seconds)
+        if swept:
+            uploads_swept_total.inc(swept)
+            logger.warning("%d uploads that nobody ended were given up with their parts", swept)
+        return swept
 
     async def _remove(self, *, tenant: str, among: tuple[int, ...] | None = None) -> int:
         """Remove a page of files; return how many. Raise what the store said of one, which others go before then."""

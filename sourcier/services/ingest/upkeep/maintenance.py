@@ -27,6 +27,8 @@ REFRESH_SHARE = 0.02
 """Most of the time that refreshes may take, as long as they are `REFRESH_SECONDS_MAX` apart at most."""
 REFRESH_SECONDS_MAX = 10.0
 SWEEP_SECONDS = 60.0
+UPLOADS_SECONDS = 600.0
+"""How often the object store is asked for uploads that nobody ended."""
 SWEEP_LIMIT = 100
 MANIFEST_SECONDS = 10.0
 MANIFEST_SHARE = 0.02
@@ -52,6 +54,7 @@ class Maintenance:
         self._database = database
         self._removal = removal
         self._swept_at = 0.0
+        self._uploads_swept_at: float | None = None
         self._manifests_due_at = 0.0
         self._jobs_after: EndedJob | None = None
         """The old job behind which the next sweep goes on."""
@@ -102,8 +105,15 @@ class Maintenance:
         self._swept_at = time.monotonic()
         await _tried("overtaken versions", self._sweep_all_versions, stopping)
         await self._removal.sweep_files()
+        await self._sweep_uploads(stopping)
         await _tried("expired documents", lambda: self._expire_all(stopping), stopping)
         await _tried("old jobs and letters", self._forget_expired, stopping)
+
+    async def _sweep_uploads(self, stopping: asyncio.Event) -> None:
+        if self._uploads_swept_at is not None and time.monotonic() - self._uploads_swept_at < UPLOADS_SECONDS:
+            return
+        self._uploads_swept_at = time.monotonic()
+        await _tried("uploads that nobody ended", self._removal.sweep_uploads, stopping)
 
     async def _sweep_all_versions(self) -> None:
         while await self.sweep_versions() == SWEEP_LIMIT:

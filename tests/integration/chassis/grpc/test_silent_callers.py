@@ -126,10 +126,10 @@ def test_there_are_uploads() -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=named)
 async def test_no_method_waits_long_for_its_first_message(method: MethodDescriptor) -> None:
-    before = hearing.silences_total.labels("first_message")._value.get()  # type: ignore[attr-defined]
+    before = hearing.silences_total.labels("first_message")._value.get()
     code, details = await silenced(method)
     assert (code, "for 0.1 s" in details) == (grpc.StatusCode.DEADLINE_EXCEEDED, True), details
-    assert hearing.silences_total.labels("first_message")._value.get() == before + 1  # type: ignore[attr-defined]
+    assert hearing.silences_total.labels("first_message")._value.get() == before + 1
 
 
 @pytest.mark.parametrize("method", UPLOADS, ids=named)
@@ -143,7 +143,7 @@ async def test_a_place_is_free_again_after_silence() -> None:
     async with serving(submit=read_all, limits=limits) as served:
         for _ in range(3):
             assert (await status_of(silent(served.channel)))[0] is grpc.StatusCode.DEADLINE_EXCEEDED
-            await until(lambda: places.places_taken.labels("streams")._value.get() == 0)  # type: ignore[attr-defined]
+            await until(lambda: places.places_taken.labels("streams")._value.get() == 0)
 
 
 async def test_a_client_that_drips_is_ended_and_one_that_is_slow_is_not() -> None:
@@ -223,8 +223,8 @@ async def test_a_crowd_that_says_nothing_leaves_places_for_others_and_health_alo
         crowd = [silent(attacker, method) for method in (SUBMIT, f"/{EMBED}/Embed") for _ in range(512)]
         await until(lambda: sum(call.done() for call in crowd) >= 512)
         # Half of each pot is the most that one tenant gets; the rest has been refused.
-        assert places.places_taken.labels("streams")._value.get() == 256  # type: ignore[attr-defined]
-        assert places.places_taken.labels("calls")._value.get() == 256  # type: ignore[attr-defined]
+        assert places.places_taken.labels("streams")._value.get() == 256
+        assert places.places_taken.labels("calls")._value.get() == 256
         for _ in range(10):
             assert (await served.embed.Embed(REQUEST, timeout=5, metadata=of("beta"))).space_id == "answered"
             await served.ingest.Submit(iter([ingest_pb2.SubmitRequest()]), timeout=5, metadata=of("beta"))
@@ -257,7 +257,7 @@ async def test_a_refusal_says_which_limit_how_full_and_when_to_try_again(caplog:
         await release.wait()
 
     caplog.set_level("INFO")
-    before = places.refusals_total.labels("calls", "tenant")._value.get()  # type: ignore[attr-defined]
+    before = places.refusals_total.labels("calls", "tenant")._value.get()
     async with serving(unary=hold, concurrent_calls_max=4, limits=SHARED) as served:
         held = [asyncio.ensure_future(served.embed.Embed(REQUEST, timeout=20, metadata=of("alpha"))) for _ in range(2)]
         for _ in held:
@@ -275,7 +275,7 @@ async def test_a_refusal_says_which_limit_how_full_and_when_to_try_again(caplog:
     assert dict(info.metadata) == {"limit": "calls.tenant", "held": "2", "places": "4"}
     assert status.details[1].Unpack(again)
     assert again.retry_delay.ToSeconds() == 1
-    assert places.refusals_total.labels("calls", "tenant")._value.get() == before + 1  # type: ignore[attr-defined]
+    assert places.refusals_total.labels("calls", "tenant")._value.get() == before + 1
     told = next(record for record in caplog.records if "holds 2 of the 4" in record.getMessage())
     assert (told.__dict__["limit"], told.__dict__["peer"]) == ("calls.tenant", "127.0.0.1")
 
@@ -321,7 +321,7 @@ async def test_streams_that_are_reset_at_once_leave_nothing_behind() -> None:
                 call.cancel()
             assert await served.health() == health_pb2.HealthCheckResponse.SERVING
             await served.embed.Embed(REQUEST, timeout=5)
-        await until(lambda: places.places_taken.labels("streams")._value.get() == 0)  # type: ignore[attr-defined]
+        await until(lambda: places.places_taken.labels("streams")._value.get() == 0)
 
 
 async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

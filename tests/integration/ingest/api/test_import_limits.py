@@ -118,6 +118,18 @@ async def test_one_import_too_many_is_refused_at_once(serve: Serve, kept: list[s
         assert (await stub.ImportCollection(iter((header(1),)), timeout=30, metadata=METADATA)).document_count == 0
 
 
+async def test_one_tenant_leaves_a_place_for_another(serve: Serve, kept: list[str]) -> None:
+    async with serve(stages="", import_slots=2) as service, transferring(service) as (_, stub):
+        first = Sender(stub)
+        await until(lambda: len(kept) == 1)
+        with pytest.raises(grpc.aio.AioRpcError, match="1 imports of this tenant are under way"):
+            await stub.ImportCollection(iter((header(1),)), timeout=30, metadata=METADATA)
+        others = (("sourcier-tenant", "another"),)
+        assert (await stub.ImportCollection(iter((header(1),)), timeout=30, metadata=others)).document_count == 0
+        first.goes_on.set()
+        assert (await first.call).document_count == 1
+
+
 async def test_a_document_over_the_limit_is_refused(serve: Serve) -> None:
     async with serve(stages="", import_document_bytes_max=4_000) as service, transferring(service) as (_, stub):
         sent = (header(), document(), chunks(0, CHUNKS))

@@ -282,3 +282,20 @@ async def test_an_outage_gives_no_document_a_dead_letter(serve: Serve, monkeypat
         assert attempts == 3 * consuming.DELIVERIES_MAX + 1
         assert await service.rows("select 1 from dead_letters") == []
         await asyncio.sleep(0)
+
+
+async def test_an_upload_that_a_dead_process_left_goes_with_the_upkeep(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as service:
+        uploads = service.parts.objects.uploads
+        assert uploads is not None
+        for key in ("documents/alpha/killed/original", "of-somebody-else"):
+            upload_id = await uploads.begin(key)
+            await uploads.put_part(key, upload_id, number=1, body=b"x" * 1_000)
+        keeper = Maintenance(service.database, service.parts.removal)
+        monkeypatch.setattr(keeper, "_swept_at", float("-inf"))
+        assert await service.parts.removal.sweep_uploads() == 0  # too young
+        monkeypatch.setattr(service.parts.removal, "_parts_kept_seconds", -10.0)
+        await keeper._sweep(asyncio.Event())
+        assert [upload.key async for upload in uploads.list_open()] == ["of-somebody-else"]
