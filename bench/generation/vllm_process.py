@@ -35,7 +35,7 @@ async def vllm(
     """Run an engine with the service's settings, or with vLLM's defaults, and `arguments` over them."""
     asked = {"model": model, "defaults": defaults, "arguments": dict(arguments or {})}
     async with line_process(
-        str(ROOT / ".venv" / "generate" / "bin" / "python"), str(ROOT / "bench" / "peer_vllm.py"), json.dumps(asked),
+        str(ROOT / ".venv" / "generate" / "bin" / "python"), "-m", "bench.peers.vllm", json.dumps(asked),
         environment={**os.environ, **(environment or {}), "PYTHONPATH": str(ROOT)},
         ended="vLLM ended; its log is above",
     ) as lines:

@@ -72,10 +72,10 @@ class Peer:
     async def started(cls, name: str, url: str, files: Mapping[str, Path]) -> AsyncIterator[Peer]:
         """Run the peer on a database, with the files of the model by form."""
         async with line_process(
-            str(ROOT / ".venv" / name / "bin" / "python"), "-m", f"bench.peer_{name}", quiet=True,
+            str(ROOT / ".venv" / name / "bin" / "python"), "-m", f"bench.peers.{name}", quiet=True,
             environment={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(ROOT),
                          "TOKENIZERS_PARALLELISM": "true", "HAYSTACK_TELEMETRY_ENABLED": "false"},
-            ended=f"{name} ended; run `.venv/{name}/bin/python -m bench.peer_{name}` to see why",
+            ended=f"{name} ended; run `.venv/{name}/bin/python -m bench.peers.{name}` to see why",
         ) as process:
             # Not among its arguments: the address holds a password.
             await process.ask(_options(url))

@@ -44,7 +44,7 @@ def html_of(text: str) -> str:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 100}).enable(["table", "strikethrough"])
     # An address that is no safe link is still what the writer wrote.
-    parser.validateLink = lambda _url: True  # type: ignore[method-assign]
+    parser.validateLink = lambda _url: True  # type: ignore[method-assign, assignment]
     return parser.use(footnote_plugin).use(deflist_plugin)
 
 
