@@ -47,8 +47,10 @@ def draw(plots: Sequence[dict[str, Any]], folder: Path) -> None:
         raise NoPlots(f"the environment for plots could not be made: {installed.stderr.strip()}")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        drawn = subprocess.run((str(PYTHON), str(ROOT / "bench" / "publishing" / "drawing.py"), str(folder)), input=json.dumps(plots),
-                               capture_output=True, text=True, timeout=DRAW_SECONDS_MAX, check=False)
+        drawn = subprocess.run(
+            (str(PYTHON), str(ROOT / "bench" / "publishing" / "drawing.py"), str(folder)), input=json.dumps(plots),
+            capture_output=True, text=True, timeout=DRAW_SECONDS_MAX, check=False,
+        )
     except subprocess.TimeoutExpired as error:
         raise NoPlots(f"bench/publishing/drawing.py had not ended after {DRAW_SECONDS_MAX:.0f} s") from error
     if drawn.returncode:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import itertools
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -54,7 +55,7 @@ def test_modules_that_code_runs_are_there() -> None:
             if not isinstance(node, ast.Call | ast.Tuple | ast.List):
                 continue
             items = node.args if isinstance(node, ast.Call) else node.elts
-            for flag, item in zip(items, items[1:], strict=False):
+            for flag, item in itertools.pairwise(items):
                 if isinstance(flag, ast.Constant) and flag.value == "-m":
                     missing += [f"{path.relative_to(ROOT)}:{item.lineno}: {name}" for name in unknown(item)]
     assert missing == []

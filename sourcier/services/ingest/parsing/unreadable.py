@@ -46,8 +46,11 @@ def without_unreadable(text: str) -> tuple[str, int]:
         kept = _WORD.sub(_cut_word, kept)
     if len(kept) > 2 * REPEATED_WORDS_MAX:
         kept = _without_repeated_words(kept)
-    if len(kept) >= PHRASES_CHARACTERS_MIN and _says_one_thing(kept):
-        kept = kept[:KEPT_CHARACTERS]
+    if len(kept) >= PHRASES_CHARACTERS_MIN:
+        # White space is no text: what stands behind much of it may be all that there is.
+        words = " ".join(kept.split())
+        if len(words) >= PHRASES_CHARACTERS_MIN and _says_one_thing(words):
+            kept = words[:KEPT_CHARACTERS]
     return _told(text, kept)
 
 

@@ -15,8 +15,8 @@ _UNITS = frozenset({
     "kW",
     "N", "Pa", "K", "J", "A", "V", "ft", "in", "yd", "Hz", "rad", "px", "pt",
 })  # fmt: skip
-_WORD_BEFORE = re.compile(r"[^\W\d_]+\Z")
-_NUMBER_BEFORE = re.compile(r"\d[\d.,]*\Z")
+_WORD_BEFORE = re.compile(r"(?<![^\W\d_])[^\W\d_]++\Z")
+_NUMBER_BEFORE = re.compile(r"\d[.,]*+\Z")
 _TIMES_TEN = re.compile(r"[×x*·⋅.][ \u00a0\u202f]?10\Z")
 _FIGURES = re.compile(r"\d{1,3}")
 _MARKS = re.compile(r"[(\[]?(\d{1,3}(?: ?[,;–-] ?\d{1,3})*|[a-z]|[ivx]{1,5}|\*{1,3}|[†‡§])[)\]]?")

@@ -11,7 +11,7 @@ _SERIAL_MAX = 2_958_466
 _LEAP_BUG = 60
 """Excel counts a 29 February 1900, as Lotus did: serials below it are a day late."""
 _TOKEN = re.compile(
-    r"\"[^\"]*+\"|\\.|_.|\*.|\[[^\]]*+\]|AM/PM|A/P|[yY]++|[mM]++|[dD]++|[hH]++|[sS]++(?:\.0++)?|[^\w\[\"\\]|\w",
+    r"\"[^\"]*+(?:\"|\Z)|\\.|_.|\*.|\[[^\]]*+(?:\]|\Z)|AM/PM|A/P|[yY]++|[mM]++|[dD]++|[hH]++|[sS]++(?:\.0++)?|[^\w\[\"\\]|\w",
     re.S,
 )
 FRENCH_MONTHS = [

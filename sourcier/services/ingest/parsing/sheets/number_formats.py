@@ -21,13 +21,14 @@ BUILT_IN = {
 }  # fmt: skip
 """Formats that files name by number alone; those that follow the computer's country, as in France."""
 
-_SECTIONS = re.compile(r"(?:\"[^\"]*+\"|\\.|\[[^\]]*+\]|[^;\"\\\[]|[\"\\\[])*+", re.S)
-_LITERALS = re.compile(r"\"[^\"]*+\"|\\.|_.|\*.|\[[^\]]*+\]", re.S)
+_SECTIONS = re.compile(r"(?:\"[^\"]*+(?:\"|\Z)|\\.|\[[^\]]*+(?:\]|\Z)|[^;\"\\\[]|\\)*+", re.S)
+_LITERALS = re.compile(r"\"[^\"]*+(?:\"|\Z)|\\.|_.|\*.|\[[^\]]*+(?:\]|\Z)", re.S)
+"""What is not closed reaches to the end."""
 _DATE_LETTERS = re.compile(r"[yYmMdDhHsS]")
 _ELAPSED = re.compile(r"\[(?:h{1,9}|m{1,9}|s{1,9})\]", re.I)
 _CONDITION = re.compile(r"\[(<=|>=|<>|<|>|=)\s?(-?[\d.]{1,30})\]")
-_CURRENCY = re.compile(r"\[\$([^\]\-]*+)(?:-([0-9A-Fa-f]{1,8}))?[^\]]*+\]")
-_TOKEN = re.compile(r"\"[^\"]*+\"|\\.|_.|\*.|\[[^\]]*+\]|E[+-]0++|[0#?]|.", re.S)
+_CURRENCY = re.compile(r"\[\$([^\]\-]*+)(?:-([0-9A-Fa-f]{1,8}))?[^\]]*+(?:\]|\Z)")
+_TOKEN = re.compile(r"\"[^\"]*+(?:\"|\Z)|\\.|_.|\*.|\[[^\]]*+(?:\]|\Z)|E[+-]0++|[0#?]|.", re.S)
 _LONG_DATE, _LONG_TIME = "F800", "F400"
 _PLAIN_MAX = 1e15
 _PRECISE = Context(prec=60)
@@ -148,12 +149,21 @@ def _digits(value: float, middle: list[str], exponent: str, *, french: bool) -> 
     integer = integer.lstrip("0").rjust(least, "0") if integer.strip("0") or least else ""
     shown = _spread(integer, whole)
     if "," in whole:
-        shown = re.sub(r"(?<=\d)(?=(?:\d{3})++$)", " " if french else ",", shown)
+        shown = _grouped(shown, " " if french else ",")
     if fraction:
         shown += ("," if french else ".") + fraction
     if exponent:
         shown += f"E{'-' if power < 0 else '+'}{abs(power):0{len(exponent) - 2}d}"
     return shown
+
+
+def _grouped(shown: str, separator: str) -> str:
+    """Set the thousands of a number apart; what a format writes between digits stays as it is."""
+    if not shown.isdigit():
+        return shown
+    first = len(shown) % 3
+    groups = [shown[:first], *(shown[start : start + 3] for start in range(first, len(shown), 3))]
+    return separator.join(group for group in groups if group)
 
 
 def _spread(digits: str, whole: list[str]) -> str:
