@@ -55,7 +55,7 @@ def shorten_waits(service: str, *, ack_wait_seconds: float) -> None:
 
 
 def read_plainly() -> None:
-    """Read documents as marked-up lines, in the real killable processes: docling takes seconds to import."""
+    """Read documents as marked-up lines, in the real killable processes: the parsers take a second to import."""
     from sourcier.services.ingest.stages import sandbox
 
     sandbox._ZYGOTE = "tests.chaos.reader"

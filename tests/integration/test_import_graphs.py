@@ -46,12 +46,9 @@ def test_a_process_loads_nothing_that_it_does_not_use(module: str) -> None:
     assert sorted(name for name in NOT_USED[module] if name in loaded) == []
 
 
-def test_the_parsers_load_without_the_models_that_docling_could_run() -> None:
-    loaded = loaded_by(
-        "from sourcier.services.chassis.grpc.imports import without\n"
-        "with without('transformers'):\n    import sourcier.services.ingest.parsing.dispatch"
-    )
-    assert "docling" in loaded
+def test_the_parsers_load_no_model() -> None:
+    loaded = loaded_by("import sourcier.services.ingest.parsing.dispatch")
+    assert "pypdfium2" in loaded
     assert sorted(name for name in MODEL_ENGINES - {"huggingface_hub"} if name in loaded) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sourcier.services.chassis.grpc.imports import without
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.source import Source
 
@@ -10,6 +9,6 @@ from sourcier.services.ingest.parsing.source import Source
 def parse(source: Source) -> ParsedDocument:
     """Read a document; raise a DocumentRejected that says why it cannot be read."""
     # More than a second, which every worker would pay while it collects.
-    with without("transformers"):
-        from sourcier.services.ingest.parsing import dispatch
+    from sourcier.services.ingest.parsing import dispatch
+
     return dispatch.parse(source)

@@ -185,10 +185,10 @@ SELECT_VERSIONS = """
 select chunk.collection_id, chunk.document_id, version.version_id, version.generation, version.job_id,
        version.request_id, document.title, array_agg(chunk_id)
 from chunks as chunk
-join documents as document using (document_id)
-join document_versions as version on version.version_id = chunk.version_id
+join documents as document using (document_id, tenant)
+join document_versions as version on version.version_id = chunk.version_id and version.tenant = chunk.tenant
 where chunk.tenant = %(tenant)s and chunk_id = any(%(chunk_ids)s::uuid[])
-group by 1, 2, 3, document.title
+group by 1, 2, 3, version.tenant, document.title
 order by 2
 """
 

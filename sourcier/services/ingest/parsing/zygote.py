@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sourcier.services.chassis.grpc.imports import without
 from sourcier.services.ingest.parsing.confinement import (
     apply_limits,
     die_with_parent,
@@ -189,9 +188,7 @@ def main() -> None:
     os.dup2(2, 1)
     network = leave_network()
     logging.basicConfig(level=logging.ERROR)
-    # docling names transformers' classes in options of models that are not run here: 0.4 s and 12 MB.
-    with without("transformers"):
-        from sourcier.services.ingest.parsing.dispatch import warm  # a second, paid here once
+    from sourcier.services.ingest.parsing.dispatch import warm  # a second, paid here once
 
     warm()
 

@@ -79,7 +79,7 @@ async def test_an_index_that_cannot_be_built_keeps_no_other_from_being_built(
             "rows_min": 10, "deferred_rows_max": 0, "load_documents_min": spaces.LOAD_DOCUMENTS_MIN,
         })
         first, *others = [partition for partition, _, _ in await listed.fetchall()]
-        assert {first, *others} == {f"{table}_{tenant}" for tenant in tenants}
+        assert {first, *others} == {f"{table}__{tenant}" for tenant in tenants}
         taken = "hnsw_" + hashlib.sha256(first.encode()).hexdigest()[:16]
         await connection.execute(f"create table {taken} ()".encode())
     assert sorted(await spaces.build_indexes(database, rows_min=10)) == sorted(others)

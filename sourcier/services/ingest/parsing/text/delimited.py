@@ -1,7 +1,7 @@
 """CSV and its kin: one table.
 
-Read with the standard library: docling's back end keeps an object for each cell, about 1 KB, which a long export of a
-database does not survive.
+Read with the standard library: a reader that keeps an object for each cell, about 1 KB, does not survive a long export
+of a database.
 """
 
 from __future__ import annotations

@@ -1,1 +1,0 @@
-"""Office formats by docling's readers: opened, and walked into our blocks."""
