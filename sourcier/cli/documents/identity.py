@@ -20,7 +20,6 @@ from sourcier.gateway.v1 import knowledge_pb2
 
 DOCUMENTS_MAX = 50_000
 """Of a collection that are looked through; in a larger one every file is what its path says."""
-_PIECE_BYTES = 1024 * 1024
 _PAGE = 1000
 
 
@@ -87,14 +86,11 @@ def _root(file: SourceFile) -> Path:
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            while piece := file.read(_PIECE_BYTES):
-                digest.update(piece)
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:  # told when it is sent
         return ""
-    return digest.hexdigest()
 
 
 def _distinct(identified: Sequence[SourceFile], files: Sequence[SourceFile]) -> list[SourceFile]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sourcier.services.chassis.cleaning import clean_line
+from sourcier.services.chassis.errors import DocumentTooLarge
 from sourcier.services.ingest.documents import BlockKind
 
 _RULE = re.compile(r"\|(?:---\|)+")
@@ -23,6 +24,20 @@ class GridCell:
     text: str
     rows: int = 1
     columns: int = 1
+
+
+class CellBudget:
+    """How many cells of tables a document may still have."""
+
+    def __init__(self, cells_max: int) -> None:
+        self._left = cells_max
+        self._max = cells_max
+
+    def take(self, cells: int) -> None:
+        """Count cells; raise DocumentTooLarge over the bound."""
+        self._left -= cells
+        if self._left < 0:
+            raise DocumentTooLarge(f"The document's tables have more than {self._max:,} cells.")
 
 
 def grid_rows(cells: Sequence[GridCell], *, height: int, width: int) -> list[list[str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import lxml.html  # type: ignore[import-untyped]
 
-from sourcier.services.chassis.errors import DocumentTooLarge
+from sourcier.services.ingest.parsing.tables import CellBudget
 
 _SECTIONS = ("thead", "tbody", "tfoot")
 _SPAN_MAX = 1000
@@ -23,19 +23,6 @@ class Grid:
     header_rows: int
     titles: list[str]
     """Rows above the header with one cell over all columns."""
-
-
-class CellBudget:
-    """The cells that a document may still have."""
-
-    def __init__(self, cells_max: int) -> None:
-        self._left = self._max = cells_max
-
-    def take(self, cells: int) -> None:
-        """Count cells; raise DocumentTooLarge beyond the limit."""
-        self._left -= cells
-        if self._left < 0:
-            raise DocumentTooLarge(f"The document's tables have more than {self._max:,} cells.")
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ from typing import Self
 
 import lxml.html  # type: ignore[import-untyped]
 
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
+from sourcier.services.ingest.parsing.counts import spell
+
 _NUMBER_MAX = 999_999
 
 
@@ -39,8 +39,7 @@ class NumberedList:
         if self.style in ("a", "A") and 1 <= number <= 26:
             return f"{chr(ord(self.style) + number - 1)}."
         if self.style in ("i", "I") and 1 <= number <= 3999:
-            roman = _roman(number)
-            return f"{roman if self.style == 'i' else roman.upper()}."
+            return f"{spell(number, 'lowerRoman' if self.style == 'i' else 'upperRoman')}."
         return f"{number}."
 
 
@@ -49,11 +48,3 @@ def _number(value: str | None, default: int) -> int:
         return max(min(int(value or default), _NUMBER_MAX), -_NUMBER_MAX) if len(value or "") < 12 else default
     except ValueError:
         return default
-
-
-def _roman(number: int) -> str:
-    text = ""
-    for value, sign in _ROMAN:
-        count, number = divmod(number, value)
-        text += sign * count
-    return text

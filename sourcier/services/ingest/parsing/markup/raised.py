@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-_RAISED = str.maketrans("0123456789+-−–=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾ⁿⁱ")
-_LOWERED = str.maketrans("0123456789+-−–=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
+from sourcier.services.ingest.parsing.scripts import SUBSCRIPTS, SUPERSCRIPTS
+
 _FIGURE = re.compile(r"[+\-−–]?\d{1,6}")
 _EXPRESSION = re.compile(r"[0-9+\-−–=()ni]{1,12}")
 _CALL = re.compile(r"[\[(]?(\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,5}|\*{1,4}|[a-zA-Z])[\])]?")
@@ -37,13 +37,13 @@ def raised(before: str, text: str, *, calls_note: bool = False) -> str:
         return _note(before, call.group(1)) if call else ""
     last = before[-1:]
     if _FIGURE.fullmatch(text):
-        return text.translate(_RAISED) if _is_power(before, text) else _after_figures(before, text)
+        return text.translate(SUPERSCRIPTS) if _is_power(before, text) else _after_figures(before, text)
     if last.isdigit():
         return _after_digit(before, text, call)
     if call and (text[0] in "[(" or text[0].isdigit()):
         return _note(before, call.group(1))
     if _EXPRESSION.fullmatch(text) and _is_power(before, "-1"):
-        return text.translate(_RAISED)
+        return text.translate(SUPERSCRIPTS)
     # Mᵐᵉ, Dʳ, Sᵗ, nᵒ: one word; a longer text that is raised stands apart.
     if last.isalpha() and text.isalpha() and len(text) <= 4:
         return "°" if text == "o" and last in "nN" else text
@@ -54,7 +54,7 @@ def lowered(before: str, text: str) -> str:
     """Return a lowered text as it reads after `before`: CO₂, xₙ₊₁ as far as there are such signs, else in line."""
     text = text.strip()
     if re.fullmatch(r"[0-9+\-−–=()]{1,12}", text):
-        return text.translate(_LOWERED)
+        return text.translate(SUBSCRIPTS)
     return f" {text}" if before[-1:].isalnum() and " " in text else text
 
 

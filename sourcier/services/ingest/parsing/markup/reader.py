@@ -17,12 +17,12 @@ from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import Format
 from sourcier.services.ingest.parsing.markup.areas import take_apart
 from sourcier.services.ingest.parsing.markup.front_matter import split_front_matter
-from sourcier.services.ingest.parsing.markup.grids import CellBudget
 from sourcier.services.ingest.parsing.markup.markdown import html_of
 from sourcier.services.ingest.parsing.markup.notes import place_notes
 from sourcier.services.ingest.parsing.markup.unseen import remove_unseen
 from sourcier.services.ingest.parsing.markup.walk import PageWalk, Shared
 from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.text.encodings import Decoded, decoded_text
 from sourcier.services.ingest.reading_warnings import WarningCode
 

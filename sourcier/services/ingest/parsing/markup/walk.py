@@ -12,11 +12,11 @@ import lxml.html  # type: ignore[import-untyped]
 from sourcier.services.ingest.documents import BlockKind
 from sourcier.services.ingest.parsing.markup.addresses import WebAddress, address_of
 from sourcier.services.ingest.parsing.markup.fields import field_text, is_box, label_colon
-from sourcier.services.ingest.parsing.markup.grids import CellBudget, is_layout, named_values, read_grid
+from sourcier.services.ingest.parsing.markup.grids import is_layout, named_values, read_grid
 from sourcier.services.ingest.parsing.markup.line import Line
 from sourcier.services.ingest.parsing.markup.numbering import NumberedList
 from sourcier.services.ingest.parsing.markup.unseen import BLOCK, LOWERED, RAISED, STRUCK
-from sourcier.services.ingest.parsing.tables import render_table
+from sourcier.services.ingest.parsing.tables import CellBudget, render_table
 
 Emit = Callable[[BlockKind, str, int], None]
 """What takes a block: its kind, text and level."""

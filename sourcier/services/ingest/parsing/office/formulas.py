@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, name
 from sourcier.services.ingest.parsing.office.raised import lowered
+from sourcier.services.ingest.parsing.scripts import SUPERSCRIPTS
 
-_RAISED = str.maketrans("0123456789+-−n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ")
 _RAISABLE = frozenset("0123456789+-−n")
 _LOWERABLE = frozenset("0123456789+-−")
 
@@ -30,7 +30,7 @@ def _grouped(text: str) -> str:
 
 
 def _power(text: str) -> str:
-    return text.translate(_RAISED) if text and set(text) <= _RAISABLE else f"^{_grouped(text)}"
+    return text.translate(SUPERSCRIPTS) if text and set(text) <= _RAISABLE else f"^{_grouped(text)}"
 
 
 def _index(text: str) -> str:

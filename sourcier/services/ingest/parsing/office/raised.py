@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-_RAISED = str.maketrans("0123456789+-−–=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾ⁿ")
-_LOWERED = str.maketrans("0123456789+-−–=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
+from sourcier.services.ingest.parsing.scripts import SUBSCRIPTS, SUPERSCRIPTS
+
 _UNITS = frozenset({
     "m", "dm", "cm", "mm", "km", "hm", "dam", "nm", "µm", "s", "ms", "h", "min", "kg", "g", "mg", "mol", "l", "L", "W",
     "kW",
@@ -32,9 +32,9 @@ def raised(before: str, text: str) -> str:
     if not stripped or len(stripped) > _MARK_CHARACTERS_MAX:
         return text
     if _SIGNED.fullmatch(stripped):
-        return text.translate(_RAISED)
+        return text.translate(SUPERSCRIPTS)
     if _FIGURES.fullmatch(stripped) and _is_power(before):
-        return text.translate(_RAISED)
+        return text.translate(SUPERSCRIPTS)
     mark = _MARKS.fullmatch(stripped)
     if mark is None or not before.strip():
         return text
@@ -49,7 +49,7 @@ def raised(before: str, text: str) -> str:
 
 def lowered(text: str) -> str:
     """Return a lowered text: figures as such, letters as they are."""
-    return text.translate(_LOWERED)
+    return text.translate(SUBSCRIPTS)
 
 
 def _is_power(before: str) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sourcier.services.chassis.cleaning import clean_line
-from sourcier.services.chassis.errors import DocumentTooLarge
 from sourcier.services.ingest.documents import BlockKind
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.tables import join_header, render_table
@@ -33,20 +32,6 @@ class ShownTable:
 
 
 Shown: TypeAlias = ShownText | ShownTable
-
-
-class CellBudget:
-    """How many cells of tables a document may still have."""
-
-    def __init__(self, cells_max: int) -> None:
-        self._left = cells_max
-        self._max = cells_max
-
-    def take(self, cells: int) -> None:
-        """Count cells; raise DocumentTooLarge over the bound."""
-        self._left -= cells
-        if self._left < 0:
-            raise DocumentTooLarge(f"The document's tables have more than {self._max:,} cells.")
 
 
 def append(shown: Iterable[Shown], builder: DocumentBuilder, *, page: int = 0) -> None:

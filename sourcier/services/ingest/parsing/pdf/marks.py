@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from sourcier.services.ingest.parsing.pdf.content.elements import Word
+from sourcier.services.ingest.parsing.scripts import SUBSCRIPTS, SUPERSCRIPTS
 
 _SMALLER = 0.88
 _SMALLER_MAX = 2.6
@@ -16,8 +17,6 @@ _SMALLER_MAX = 2.6
 _SHIFT_MIN = 0.1
 _SHIFT_MAX = 0.75
 _MARK_CHARACTERS_MAX = 12
-_RAISED = str.maketrans("0123456789+-−–=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾ⁿ")
-_LOWERED = str.maketrans("0123456789+-−–=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
 _FIGURES = re.compile(r"[0-9+−–=()-]+")
 _NOTE = re.compile(r"[(\[]?(?:[1-9][0-9]{0,2}(?:[,;][0-9]{1,3})*|[*†‡§]{1,3})[)\]]?[.,;:]?")
 _POWER = re.compile(r"[−–-][0-9]{1,2}")
@@ -185,9 +184,9 @@ def _written(word: Word, base: Word, original: Word) -> Word:
 def _mark(text: str, base: str, *, raised: bool) -> tuple[str, bool]:
     """Return how a mark is written after its base, and whether without a space."""
     if not raised:
-        return (text.translate(_LOWERED) if _FIGURES.fullmatch(text) else text), True
+        return (text.translate(SUBSCRIPTS) if _FIGURES.fullmatch(text) else text), True
     if _FIGURES.fullmatch(text) and _is_exponent(text, base):
-        return text.translate(_RAISED), True
+        return text.translate(SUPERSCRIPTS), True
     if _NOTE.fullmatch(text):
         mark = text.strip("()[].,;:")
         tail = text[-1] if text[-1] in ".,;:" else ""

@@ -12,9 +12,9 @@ import lxml.etree  # type: ignore[import-untyped]
 from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.ingest.parsing.office.lines import STRUCK
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, name
-from sourcier.services.ingest.parsing.office.shown import CellBudget
 from sourcier.services.ingest.parsing.sheets.number_formats import GENERAL, is_date, show, show_text
 from sourcier.services.ingest.parsing.sheets.workbook import Workbook, rich_text
+from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
 
 COLUMNS_MAX = 16_384

@@ -12,11 +12,12 @@ from sourcier.services.ingest.parsing.office.archives import check_archive
 from sourcier.services.ingest.parsing.office.charts import chart_table
 from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, children, descendants
 from sourcier.services.ingest.parsing.office.properties import core_title
-from sourcier.services.ingest.parsing.office.shown import CellBudget, Shown, ShownTable, ShownText, append
+from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText, append
 from sourcier.services.ingest.parsing.sheets.cells import SheetReader, Span, parse_span
 from sourcier.services.ingest.parsing.sheets.regions import Region, regions
 from sourcier.services.ingest.parsing.sheets.workbook import SheetEntry, Workbook
 from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.titles import usable_title
 from sourcier.services.ingest.reading_warnings import WarningCode
 

@@ -7,9 +7,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from statistics import median_high
 
-from sourcier.services.ingest.parsing.office.shown import CellBudget
 from sourcier.services.ingest.parsing.sheets.cells import Cell, Sheet, Span
-from sourcier.services.ingest.parsing.tables import HEADER_ROWS_MAX, GridCell, grid_rows, header_height
+from sourcier.services.ingest.parsing.tables import HEADER_ROWS_MAX, CellBudget, GridCell, grid_rows, header_height
 
 _ENOUGH = 0.6
 """The share of a table's usual number of cells that its header has at least."""

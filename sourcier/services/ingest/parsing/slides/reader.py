@@ -11,10 +11,11 @@ from sourcier.services.ingest.parsing.formats import LABELS, Format
 from sourcier.services.ingest.parsing.office.archives import check_archive
 from sourcier.services.ingest.parsing.office.packages import Package, attribute, child, children
 from sourcier.services.ingest.parsing.office.properties import core_title
-from sourcier.services.ingest.parsing.office.shown import CellBudget, append
+from sourcier.services.ingest.parsing.office.shown import append
 from sourcier.services.ingest.parsing.slides.shapes import ShapeReader, placeholder
 from sourcier.services.ingest.parsing.slides.texts import line_text
 from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.titles import usable_title
 from sourcier.services.ingest.reading_warnings import WarningCode
 

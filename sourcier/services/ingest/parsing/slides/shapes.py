@@ -15,9 +15,9 @@ from sourcier.services.ingest.parsing.office.packages import (
     descendants,
     name,
 )
-from sourcier.services.ingest.parsing.office.shown import CellBudget, Shown, ShownTable, ShownText
+from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText
 from sourcier.services.ingest.parsing.slides.texts import body_texts, line_text
-from sourcier.services.ingest.parsing.tables import GridCell, grid_rows, header_height
+from sourcier.services.ingest.parsing.tables import CellBudget, GridCell, grid_rows, header_height
 from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
 
 TITLES = frozenset({"title", "ctrTitle"})

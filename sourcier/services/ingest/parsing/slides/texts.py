@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sourcier.services.ingest.documents import BlockKind
-from sourcier.services.ingest.parsing.office.counts import spell
+from sourcier.services.ingest.parsing.counts import spell
 from sourcier.services.ingest.parsing.office.formulas import formula_text
 from sourcier.services.ingest.parsing.office.lines import PLAIN, Line, Look
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, name

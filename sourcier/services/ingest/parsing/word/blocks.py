@@ -8,7 +8,8 @@ from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, BlockKind
 from sourcier.services.ingest.parsing.office.charts import chart_table, diagram_text
 from sourcier.services.ingest.parsing.office.lines import Line
 from sourcier.services.ingest.parsing.office.packages import Element, Package, child, name
-from sourcier.services.ingest.parsing.office.shown import CellBudget, Shown, ShownText, flat_text
+from sourcier.services.ingest.parsing.office.shown import Shown, ShownText, flat_text
+from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.word.notes import Notes
 from sourcier.services.ingest.parsing.word.numbering import BULLET, Label, Numbering
 from sourcier.services.ingest.parsing.word.runs import Anchored, RunReader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sourcier.services.ingest.parsing.office.counts import spell
+from sourcier.services.ingest.parsing.counts import spell
 from sourcier.services.ingest.parsing.office.lines import Note
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, name
 from sourcier.services.ingest.parsing.word.styles import is_on

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from sourcier.services.ingest.parsing.office.counts import spell
+from sourcier.services.ingest.parsing.counts import spell
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children
 from sourcier.services.ingest.parsing.word.styles import Styles, is_on, number
 

@@ -18,8 +18,9 @@ from sourcier.services.ingest.parsing.office.packages import (
     descendants,
 )
 from sourcier.services.ingest.parsing.office.properties import core_title
-from sourcier.services.ingest.parsing.office.shown import CellBudget, Shown, append, flat_text
+from sourcier.services.ingest.parsing.office.shown import Shown, append, flat_text
 from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.titles import usable_title
 from sourcier.services.ingest.parsing.word.blocks import BlockReader
 from sourcier.services.ingest.parsing.word.notes import Notes

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, name
-from sourcier.services.ingest.parsing.office.shown import CellBudget, Shown, ShownTable, ShownText, flat_text
-from sourcier.services.ingest.parsing.tables import GridCell, grid_rows, header_height
+from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText, flat_text
+from sourcier.services.ingest.parsing.tables import CellBudget, GridCell, grid_rows, header_height
 from sourcier.services.ingest.parsing.word.styles import is_on, number
 
 _SPAN_MAX = 1000
