@@ -57,6 +57,11 @@ class RunningStack:
         """Return whether a part says that it is ready."""
         return bool(self._component(name)["state"] == "ready")
 
+    def ready_again(self, name: str, *, ended: int) -> bool:
+        """Return whether a part is ready in another process than the one that ended, by one look at both."""
+        component = self._component(name)
+        return bool(component["state"] == "ready" and component["pid"] not in (None, ended))
+
     def run(self, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
         """Run the `sourcier` command against this stack."""
         return subprocess.run(

@@ -75,7 +75,7 @@ async def test_a_killed_service_is_unavailable_then_back(
             assert isinstance(refusal, errors.Unavailable | errors.AnswerFailed)
             assert "UNAVAILABLE" in (refusal.code, refusal.reason)
             assert "Traceback" not in refusal.message
-    await until(lambda: indexed.ready(service) and indexed.pid(service) != killed, seconds=90)
+    await until(lambda: indexed.ready_again(service, ended=killed), seconds=90)
     if service == "gateway":
         await recovered(lambda: scripted_client.answer(QUESTION, timeout_seconds=10))
     else:
@@ -101,7 +101,7 @@ async def test_an_answer_is_reranked_while_the_rerank_service_is_away(
     assert not answer.degradations
     found = await scripted_client.search(QUESTION, mode="reranked")
     assert found.passages[0].HasField("rerank_score")
-    await until(lambda: indexed.ready("rerank") and indexed.pid("rerank") != killed, seconds=60)
+    await until(lambda: indexed.ready_again("rerank", ended=killed), seconds=60)
 
 
 async def test_a_client_that_leaves_stops_the_generation(indexed: RunningStack, scripted_client: Client) -> None:
@@ -128,7 +128,7 @@ async def test_health_flips_on_sigterm_while_calls_finish(indexed: RunningStack)
         assert kinds[-1] == "finished"
         assert (await watched.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
         watched.cancel()
-    await until(lambda: indexed.ready("gateway") and indexed.pid("gateway") != pid, seconds=60)
+    await until(lambda: indexed.ready_again("gateway", ended=pid), seconds=60)
 
 
 @pytest.mark.parametrize(("question", "said"), [("", "empty"), ("   ", "empty"), ("a" * 100_000, "100,000")])
