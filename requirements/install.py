@@ -6,11 +6,12 @@ Run by the Makefile with the system's Python, before any dependency exists, so i
 
 Each environment carries a stamp with the digest of the lock files it was made from. A matching stamp means there is
 nothing to do; a missing or different one means the folder is rebuilt, so that an interrupted set-up is never mistaken
-for a finished one.
+for a finished one. One set-up runs at a time: another one's rebuilding would take the folder from under it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -18,6 +19,8 @@ import subprocess
 import sys
 import time
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,9 +73,10 @@ def main(names: list[str]) -> int:
         return 2
     for name in names:
         try:
-            ensure(SETUPS[name])
-            if SETUPS[name].checkout:
-                checkout.ensure(ENVIRONMENTS / SETUPS[name].name)
+            with alone():
+                ensure(SETUPS[name])
+                if SETUPS[name].checkout:
+                    checkout.ensure(ENVIRONMENTS / SETUPS[name].name)
         except KeyboardInterrupt:
             print(f"\ninterrupted; the {name} environment will be made again next time", file=sys.stderr)
             return 130
@@ -80,6 +84,19 @@ def main(names: list[str]) -> int:
             print(f"error: {error}", file=sys.stderr)
             return 1
     return 0
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Wait until no other command of this checkout sets anything up; one that ends, in whatever way, lets go."""
+    ENVIRONMENTS.mkdir(exist_ok=True)
+    with (ENVIRONMENTS / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("· another command is setting up; waiting for it …", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class SetupError(Exception):
