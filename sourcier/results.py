@@ -66,6 +66,8 @@ class Answer:
     """What the language model made of the question before the search; None where it was not asked."""
     narrowed: answer_pb2.Narrowed | None = None
     """The categories that the search was narrowed to, and what came of it; None where it was not."""
+    conflicts: tuple[answer_pb2.Conflict, ...] = ()
+    """Pairs of passages that do not say the same of what was asked, which one the answer rests on, and why."""
 
     @property
     def refused(self) -> bool:
@@ -111,6 +113,7 @@ class _Gathered:
     rewritten: str = ""
     analysis: answer_pb2.Analysed | None = None
     narrowed: answer_pb2.Narrowed | None = None
+    conflicts: list[answer_pb2.Conflict] = field(default_factory=list)
     direct: answer_pb2.DirectAnswer | None = None
     queries: list[str] = field(default_factory=list)
     sources: tuple[answer_pb2.Passage, ...] = ()
@@ -137,6 +140,8 @@ class _Gathered:
                 self.analysis = event.analysed
             case "narrowed":
                 self.narrowed = event.narrowed
+            case "conflict":
+                self.conflicts.append(event.conflict)
             case "reranked":
                 self.sources = tuple(event.reranked.passages)
             case "token":
@@ -186,4 +191,5 @@ class _Gathered:
             queries=tuple(self.queries),
             analysis=self.analysis,
             narrowed=self.narrowed,
+            conflicts=tuple(self.conflicts),
         )

@@ -168,6 +168,8 @@ class AnswerWriter:
                 self._step(event.searching.message)
             case "narrowed":
                 (self._warn if event.narrowed.widened else self._step)(event.narrowed.message)
+            case "conflict":
+                self._notes.append(event.conflict.message)
             case "retrieved":
                 self._step(f"{event.retrieved.candidates} candidates")
             case "reranked":

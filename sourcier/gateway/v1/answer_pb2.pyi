@@ -949,8 +949,8 @@ class Degradation(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
     """The stage: `dense`, `faq`, `rerank`, `identifiers`, `categories`, `neighbours`, `citation`, `rewrite`,
-    `conversation`, `resume`, `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `generate`.
-    Others may come.
+    `conversation`, `resume`, `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `in_force`,
+    `generate`. Others may come.
     """
     reason: _builtins.str
     """What happened and what was done instead."""
@@ -978,7 +978,7 @@ class StageDuration(_message.Message):
     DURATION_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
     """`rewrite`, `direct`, `analyse`, `tools` (the language model asks for searches), `embed`, `search`, `rerank`,
-    `judge`, `first_token`, `generate` or `total`.
+    `in_force`, `judge`, `first_token`, `generate` or `total`.
     """
     @_builtins.property
     def duration(self) -> _duration_pb2.Duration:
@@ -1360,6 +1360,7 @@ class AskEvent(_message.Message):
     DIRECT_ANSWER_FIELD_NUMBER: _builtins.int
     ANALYSED_FIELD_NUMBER: _builtins.int
     NARROWED_FIELD_NUMBER: _builtins.int
+    CONFLICT_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """The answer's id (UUIDv7), the same in all its events."""
     sequence: _builtins.int
@@ -1432,6 +1433,10 @@ class AskEvent(_message.Message):
     def narrowed(self) -> Global___Narrowed:
         """The question names categories, and the search was narrowed to them."""
 
+    @_builtins.property
+    def conflict(self) -> Global___Conflict:
+        """Two passages do not say the same of what was asked; one of them is put aside where it is known which holds."""
+
     def __init__(
         self,
         *,
@@ -1454,16 +1459,102 @@ class AskEvent(_message.Message):
         direct_answer: Global___DirectAnswer | None = ...,
         analysed: Global___Analysed | None = ...,
         narrowed: Global___Narrowed | None = ...,
+        conflict: Global___Conflict | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "conflict", b"conflict", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "conflict", b"conflict", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed", "narrowed"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed", "narrowed", "conflict"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
 Global___AskEvent: _TypeAlias = AskEvent  # noqa: Y015
+
+@_typing.final
+class Conflict(_message.Message):
+    """Two passages that do not say the same of what was asked."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HOLDS_FIELD_NUMBER: _builtins.int
+    OTHER_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """Why `holds` does: `replaced` (its document says that it replaces the other one), `later`, `ended` (the other one
+    says until when it held), `not_yet` (the other one begins later than the time that is asked of), `not_decided` (the
+    other one tells what was proposed or rejected). Empty where nothing tells which one holds. Others may come.
+    """
+    message: _builtins.str
+    """The same in a sentence, in the question's language."""
+    @_builtins.property
+    def holds(self) -> Global___ConflictSide:
+        """The passage that the answer rests on; where nothing tells which one holds, the one that was found first."""
+
+    @_builtins.property
+    def other(self) -> Global___ConflictSide:
+        """The passage that says otherwise. Where `reason` is set it is put aside: the language model does not read it, and it
+        stands behind the others in `Reranked`.
+        """
+
+    def __init__(
+        self,
+        *,
+        holds: Global___ConflictSide | None = ...,
+        other: Global___ConflictSide | None = ...,
+        reason: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["holds", b"holds", "other", b"other"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["holds", b"holds", "message", b"message", "other", b"other", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Conflict: _TypeAlias = Conflict  # noqa: Y015
+
+@_typing.final
+class ConflictSide(_message.Message):
+    """One of two passages that do not say the same."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MARKER_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    QUOTE_FIELD_NUMBER: _builtins.int
+    DATE_START_FIELD_NUMBER: _builtins.int
+    DATE_END_FIELD_NUMBER: _builtins.int
+    marker: _builtins.int
+    """The passage's place in `Reranked`, from 1."""
+    document_id: _builtins.str
+    """The document's id."""
+    title: _builtins.str
+    """The document's title."""
+    quote: _builtins.str
+    """The clause that answers the question."""
+    date_start: _builtins.str
+    """The first day of the document's date, `2026-03-12`; empty where no date was read."""
+    date_end: _builtins.str
+    """The last day of it: the same for a day, later for a month or a year."""
+    def __init__(
+        self,
+        *,
+        marker: _builtins.int = ...,
+        document_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        quote: _builtins.str = ...,
+        date_start: _builtins.str = ...,
+        date_end: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["date_end", b"date_end", "date_start", b"date_start", "document_id", b"document_id", "marker", b"marker", "quote", b"quote", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConflictSide: _TypeAlias = ConflictSide  # noqa: Y015
 
 @_typing.final
 class Started(_message.Message):

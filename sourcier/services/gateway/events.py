@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 
 from sourcier.services.gateway.findings import Basis, Finding
+from sourcier.services.gateway.periods import Period
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.passages import Passage
 from sourcier.services.index.search.search import SearchResult
@@ -125,6 +126,31 @@ class Reranked:
 
     passages: tuple[RankedPassage, ...]
     degraded_reason: str = ""
+
+
+@dataclass(frozen=True)
+class ConflictSide:
+    """One of two passages that do not say the same."""
+
+    marker: int
+    passage: Passage
+    quote: str
+    """The clause that answers the question, as it is shown."""
+    date: Period | None
+    """Its document's."""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two passages do not say the same of what was asked."""
+
+    holds: ConflictSide
+    """The one that the answer rests on; where nothing tells which holds, the one that was found first."""
+    other: ConflictSide
+    reason: str
+    """`replaced`, `later`, `ended`, `not_yet`, `not_decided`; empty where nothing tells which holds."""
+    message: str
+    """The same in a sentence, in the question's language."""
 
 
 @dataclass(frozen=True)
@@ -255,5 +281,5 @@ class Finished:
 
 Event = (
     Started | Rewritten | Searching | Retrieved | Reranked | Token | Citation | Withheld | Refused | Quoted | Finished
-    | Degradation | DirectAnswer | Analysed | Narrowed
+    | Degradation | DirectAnswer | Analysed | Narrowed | Conflict
 )

@@ -112,6 +112,8 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     """Least probability of entailment that confirms a sentence."""
     entailment_seconds_max: float = Field(default=3.0, gt=0, le=60)
     """Longest time for one sentence; later, it is checked without the model, and the answer says so."""
+    prefer_in_force: bool = True
+    """Whether passages that no longer hold, or not yet, are put aside for those that do, and said so."""
     strictness: Literal["withhold", "mark"] = "withhold"
     """What becomes of a sentence that no passage supports; a request may say otherwise."""
     prompt_secret: SecretStr = SecretStr("")

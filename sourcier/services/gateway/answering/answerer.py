@@ -16,6 +16,7 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering import yes_no
 from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.assessing import Assessor
+from sourcier.services.gateway.answering.in_force import InForce, in_force
 from sourcier.services.gateway.answering.invented_turns import TurnCutter
 from sourcier.services.gateway.answering.quoting import quote
 from sourcier.services.gateway.events import (
@@ -102,8 +103,9 @@ class Answerer:
     def __init__(
         self, retriever: Retriever, peers: Peers, marking: Marking, direct: DirectAnswers | None = None,
         opinions: Opinions | None = None, *, by_tools: OtherMode | None = None, analyser: Analyser | None = None,
-        assessor: Assessor | None = None,
+        assessor: Assessor | None = None, prefers_in_force: bool = True,
     ) -> None:
+        self._prefers_in_force = prefers_in_force
         self._opinions = opinions
         self._retriever = retriever
         self._peers = peers
@@ -163,10 +165,17 @@ class Answerer:
     ) -> AsyncGenerator[Event, None]:
         """Yield what happens in mode injection, from the search on: the question itself is searched for."""
         found = await self._retriever.find(replace(query, embedded=True), stopwatch=stopwatch, deadline=deadline)
-        for step in found.steps:
+        ranked = found.passages
+        in_time = InForce(found, ranked)
+        if self._prefers_in_force:
+            with stopwatch.measure("in_force"):
+                in_time = await in_force(found, query, self._retriever, today=options.today, deadline=deadline)
+        for step in in_time.found.steps:
             yield step
-        embedding, passages = found.embedding, found.passages
+        embedding, passages = found.embedding, in_time.held
         assert embedding is not None
+        if in_time.degradation is not None:
+            yield in_time.degradation
         likely: float | None = None
         if self._assessor is not None and found.looked_at and options.answerability_threshold > 0:
             with stopwatch.measure("assess"):
@@ -176,11 +185,13 @@ class Answerer:
             if degradation is not None:
                 yield degradation
         refusal = options.refusal_text or messages.refusal
-        refused = refuse(passages, options, text=refusal, likely=likely)
+        refused = refuse(ranked, options, text=refusal, likely=likely)
         if refused is not None and not (passages and self._leaves_to_judge(options, likely)):
             yield refused
             yield Finished(Outcome.REFUSED, stopwatch.durations, Usage(), "")
             return
+        for conflict in in_time.conflicts:
+            yield conflict
         writer = Writer(
             self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
             self._opinions, likely=likely,

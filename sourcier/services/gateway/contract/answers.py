@@ -110,6 +110,8 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
             message.searching.CopyFrom(answer_pb2.Searching(query=query, message=text))
         case events.Narrowed():
             message.narrowed.CopyFrom(narrowed_message(event))
+        case events.Conflict():
+            message.conflict.CopyFrom(_conflict(event))
         case events.Retrieved(candidates):
             message.retrieved.CopyFrom(answer_pb2.Retrieved(candidates=candidates))
         case events.Reranked(passages, reason):
@@ -243,6 +245,22 @@ def narrowed_message(narrowed: events.Narrowed) -> answer_pb2.Narrowed:
     """Return to which categories a search was narrowed, and what came of it."""
     return answer_pb2.Narrowed(
         categories=narrowed.categories, widened=narrowed.widened, message=narrowed.message
+    )
+
+
+def _conflict(conflict: events.Conflict) -> answer_pb2.Conflict:
+    return answer_pb2.Conflict(
+        holds=_conflict_side(conflict.holds), other=_conflict_side(conflict.other), reason=conflict.reason,
+        message=conflict.message,
+    )
+
+
+def _conflict_side(side: events.ConflictSide) -> answer_pb2.ConflictSide:
+    period = side.date
+    return answer_pb2.ConflictSide(
+        marker=side.marker, document_id=side.passage.document_id, title=side.passage.title, quote=side.quote,
+        date_start="" if period is None else period.start.isoformat(),
+        date_end="" if period is None else period.end.isoformat(),
     )
 
 

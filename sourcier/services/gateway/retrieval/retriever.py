@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -204,6 +204,15 @@ class Retriever:
         degradations = tuple(each for each in (degradation, *found.degradations, alone) if each is not None)
         return replace(
             found, passages=passages, degradations=degradations, narrowed=said, durations=stopwatch.durations
+        )
+
+    async def heads(
+        self, found: Sequence[RankedPassage], *, tenant: str, characters: int, deadline: Deadline
+    ) -> dict[str, str]:
+        """Return how the documents of passages begin, by their ids; raise `ServiceError` where that cannot be read."""
+        passages = [entry.passage for entry in found if not entry.passage.is_validated]
+        return await self._within(
+            search.heads(self._database, tenant=tenant, found=passages, characters=characters), deadline
         )
 
     async def _categories(

@@ -98,6 +98,15 @@ async def get_passages(
     return [found[chunk_id] for chunk_id in chunk_ids if chunk_id in found]
 
 
+async def get_heads(
+    connection: Connection, *, tenant: str, document_ids: Sequence[str], characters: int
+) -> dict[str, str]:
+    """Return the beginning of each document's text by its id: of its first chunk, so many characters."""
+    values = {"tenant": tenant, "document_ids": list(document_ids), "characters": characters}
+    cursor = await connection.execute(SELECT_HEADS, values)
+    return {str(document_id): text for document_id, text in await cursor.fetchall()}
+
+
 async def list_passages(connection: Connection, *, tenant: str, document_id: str, limit: int = 10_000) -> list[Passage]:
     """Return a document's passages in order."""
     cursor = await connection.execute(SELECT_IDS, {"tenant": tenant, "document_id": document_id, "limit": limit})
@@ -134,6 +143,11 @@ join collections as collection on collection.collection_id = document.collection
 
 # Left: a passage that a word found may be on its way into a space that the collection was just switched to.
 JOIN_VECTORS = "left join {table} as vector on vector.tenant = %(tenant)s and vector.chunk_id = chunk.chunk_id"
+
+SELECT_HEADS = """
+select document_id, left(text, %(characters)s) from chunks
+where tenant = %(tenant)s and document_id = any(%(document_ids)s::uuid[]) and chunk_index = 0
+"""
 
 SELECT_IDS = """
 select chunk_id from chunks

@@ -1,0 +1,156 @@
+"""Puts passages aside that do not hold at the time that a question asks of, and tells which do and why."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from prometheus_client import Counter
+
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.events import Conflict, ConflictSide, Degradation, RankedPassage
+from sourcier.services.gateway.evidence.links import addresses, without_foreign_links
+from sourcier.services.gateway.prompting.marking import defused
+from sourcier.services.gateway.prompting.orders import blanked
+from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
+from sourcier.services.gateway.times.documents import HEAD_CHARACTERS_MAX, DocumentTimes, times_of
+from sourcier.services.gateway.times.standing import Aside, Candidate, Standing, Why, standing
+
+logger = logging.getLogger(__name__)
+
+QUOTED_CHARACTERS_MAX = 300
+
+conflicts_total = Counter(
+    "sourcier_conflicts_total", "Passages that say otherwise than the one that an answer rests on, by why it holds.",
+    ["reason"],
+)
+
+
+@dataclass(frozen=True)
+class InForce:
+    """What a search found, by whether it holds."""
+
+    found: Found
+    """The same passages, those that were put aside last."""
+    held: tuple[RankedPassage, ...]
+    """Those that the answer may use: the first of `found`."""
+    conflicts: tuple[Conflict, ...] = ()
+    degradation: Degradation | None = None
+
+
+async def in_force(
+    found: Found, query: Query, retriever: Retriever, *, today: date, deadline: Deadline
+) -> InForce:
+    """Return what holds of what was found; all of it, visibly, where the documents' beginnings cannot be read."""
+    chunks = [entry for entry in found.passages if not entry.passage.is_validated]
+    if len({entry.passage.document_id for entry in chunks}) < 2:
+        return InForce(found, found.passages)
+    try:
+        heads = await retriever.heads(
+            chunks, tenant=query.tenant, characters=HEAD_CHARACTERS_MAX, deadline=deadline
+        )
+    except ServiceError as error:
+        telemetry.degradations_total.labels("in_force", error.reason).inc()
+        logger.warning("the documents' dates could not be read: %s", error)
+        return InForce(found, found.passages, degradation=Degradation(
+            "in_force", f"{error.message}; passages that no longer hold are not told apart"
+        ))
+    return await asyncio.to_thread(_judged, found, query, heads, today=today)
+
+
+def _judged(found: Found, query: Query, heads: Mapping[str, str], *, today: date) -> InForce:
+    entries = found.passages
+    candidates = [_candidate(entry, heads) for entry in entries]
+    stands = standing(query.question, candidates, today=today)
+    if not stands.aside and not stands.unsettled:
+        return InForce(found, entries)
+    order, held = _order(stands, len(entries))
+    places = {number: place for place, number in enumerate(order, start=1)}
+    passages = tuple(entries[number - 1] for number in order)
+    pairs = [*((each, each.why) for each in stands.aside), *((each, None) for each in stands.unsettled)]
+    conflicts = tuple(
+        _conflict(each, why, places, entries, candidates, language=query.language) for each, why in pairs
+    )
+    for conflict in conflicts:
+        conflicts_total.labels(conflict.reason or "unsettled").inc()
+    logger.info("passages that do not say the same", extra={"aside": len(stands.aside),
+                                                            "unsettled": len(stands.unsettled)})
+    return InForce(replace(found, passages=passages), passages[:held], conflicts)
+
+
+def _order(stands: Standing, count: int) -> tuple[list[int], int]:
+    """Return the passages' numbers, those put aside last, and how many are not."""
+    aside = {each.number for each in stands.aside}
+    held = [number for number in range(1, count + 1) if number not in aside]
+    return [*held, *(number for number in range(1, count + 1) if number in aside)], len(held)
+
+
+def _candidate(entry: RankedPassage, heads: Mapping[str, str]) -> Candidate:
+    passage = entry.passage
+    times = times_of(
+        title=passage.title, name=passage.filename or passage.source, head=heads.get(passage.document_id, ""),
+        metadata=passage.metadata,
+    )
+    # A validated answer has no document of its own, and nothing puts it aside.
+    document = passage.document_id or passage.chunk_id
+    context = "\n".join((passage.title, *passage.heading_path))
+    return Candidate(document, "" if passage.is_validated else passage.text, context, times)
+
+
+def _conflict(
+    each: Aside, why: Why | None, places: Mapping[int, int], entries: Sequence[RankedPassage],
+    candidates: Sequence[Candidate], *, language: str,
+) -> Conflict:
+    holds = _side(each.by, each.by_clause, places, entries, candidates[each.by - 1].times, language=language)
+    other = _side(each.number, each.clause, places, entries, candidates[each.number - 1].times, language=language)
+    return Conflict(holds, other, "" if why is None else why.value, _message(holds, other, why, language=language))
+
+
+def _side(
+    number: int, clause: tuple[int, int], places: Mapping[int, int], entries: Sequence[RankedPassage],
+    times: DocumentTimes, *, language: str,
+) -> ConflictSide:
+    passage = entries[number - 1].passage
+    text = blanked(passage.text)
+    said = " ".join(text[clause[0] : clause[1]].split())
+    if len(said) > QUOTED_CHARACTERS_MAX:
+        said = f"{said[: said.rfind(' ', 0, QUOTED_CHARACTERS_MAX)]} …"
+    quote = defused(without_foreign_links(said, addresses([text])))
+    return ConflictSide(places[number], passage, quote, times.date)
+
+
+def _message(holds: ConflictSide, other: ConflictSide, why: Why | None, *, language: str) -> str:
+    texts = _FRENCH if language == "fr" else _ENGLISH
+    return texts[why].format(holds=_named(holds, language), other=_named(other, language), quote=other.quote,
+                             kept=holds.quote)
+
+
+def _named(side: ConflictSide, language: str) -> str:
+    name = defused(side.passage.title or side.passage.filename) or "Document"
+    told = side.date.text(language=language) if side.date is not None else ""
+    if told and told.casefold() not in name.casefold():
+        name = f"{name} ({told})"
+    return f"{name} [{side.marker}]"
+
+
+_FRENCH: Mapping[Why | None, str] = {
+    Why.REPLACED: "{holds} remplace {other}, qui disait : « {quote} »",
+    Why.LATER: "{holds} est plus récent que {other}, qui disait : « {quote} »",
+    Why.ENDED: "{other} ne vaut plus : « {quote} » ; la réponse s'appuie sur {holds}.",
+    Why.NOT_YET: "{other} s'applique à une autre date : « {quote} » ; la réponse s'appuie sur {holds}.",
+    Why.NOT_DECIDED: "{other} ne dit rien de décidé : « {quote} » ; la réponse s'appuie sur {holds}.",
+    None: "Deux documents se contredisent, et rien ne dit lequel vaut : « {kept} » ({holds}) et « {quote} » ({other}).",
+}
+_ENGLISH: Mapping[Why | None, str] = {
+    Why.REPLACED: "{holds} replaces {other}, which said: “{quote}”",
+    Why.LATER: "{holds} is later than {other}, which said: “{quote}”",
+    Why.ENDED: "{other} no longer holds: “{quote}”; the answer rests on {holds}.",
+    Why.NOT_YET: "{other} applies at another date: “{quote}”; the answer rests on {holds}.",
+    Why.NOT_DECIDED: "{other} tells nothing that was decided: “{quote}”; the answer rests on {holds}.",
+    None: "Two documents disagree, and nothing tells which one holds: “{kept}” ({holds}) and “{quote}” ({other}).",
+}

@@ -1,0 +1,38 @@
+"""Days, months and years as periods, and how a person writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Period:
+    """From a day to a day, both in it."""
+
+    start: date
+    end: date
+
+    def text(self, *, language: str) -> str:
+        """Return it as a person writes it: « 12 mars 2026 », « mars 2026 », « 2026 »."""
+        if self.start == self.end:
+            day = "1er" if self.start.day == 1 and language == "fr" else str(self.start.day)
+            return f"{day} {_name(self.start.month, language)} {self.start.year}"
+        if (self.start.year, self.start.month) == (self.end.year, self.end.month):
+            return f"{_name(self.start.month, language)} {self.start.year}"
+        return str(self.start.year) if self.start.year == self.end.year else f"{self.start.year}–{self.end.year}"
+
+
+def _name(month: int, language: str) -> str:
+    names = _FRENCH_MONTHS if language == "fr" else _ENGLISH_MONTHS
+    return names[month - 1]
+
+
+_FRENCH_MONTHS = (
+    "janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre",
+    "décembre",
+)
+_ENGLISH_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)

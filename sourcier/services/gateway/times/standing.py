@@ -1,0 +1,295 @@
+"""Which passages hold at the time that a question asks of, and which are put aside for another that does.
+
+Two passages are compared by the clause in each that answers the question best. One is put aside only where the other
+answers at least as much of the question, and its document replaces the first's, or is a later edition of it, or says
+the same thing of another figure at a later time. What cannot be told leaves both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from enum import Enum
+
+from sourcier.services.gateway.clauses import lexicon
+from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
+from sourcier.services.gateway.clauses.frame import Status, frame_of
+from sourcier.services.gateway.clauses.tokens import Token, forms_in, tokens_of, told_by
+from sourcier.services.gateway.periods import Period
+from sourcier.services.gateway.times.asking import Aim, AskedTime, asked_time
+from sourcier.services.gateway.times.dates import dates_in, without_dates
+from sourcier.services.gateway.times.documents import DocumentTimes, fold_in_place, same_family
+
+SHARE_MIN = 0.6
+"""Of a question's words that a clause must hold to be what answers it."""
+EDITIONS_ALIKE_MIN = 0.6
+"""Of the words of two clauses, of editions of one document, from which on they speak of the same."""
+_FROM = re.compile(r"(?:a compter du|a compter de|a partir du|a partir de|des le|depuis le|depuis|as of|from|since)\s$")
+_UNTIL = re.compile(r"(?:jusqu['’ ]au|jusqu['’ ]en|jusqu['’ ]a|until|till)\s$")
+_NAME = re.compile(r"(?<=[^\W_.!?:] )[A-ZÀ-Ý][\w'’-]+|\b(?:M|Mme|Mlle|Dr|Me|Mr|Mrs|Ms)\.? [A-ZÀ-Ý][\w'’-]+")
+_NOT_DECIDED = frozenset({Status.HYPOTHESIS, Status.CLAIMED, Status.REJECTED})
+_FIXING = lexicon.words(
+    "fixe fixee fixes porte portee portes passe etabli etablie est sont sera seront maintenu maintenue reconduit "
+    "indique desormais actuellement eleve atteint vaut coute represente nouveau nouvelle montant prix tarif valeur "
+    "somme total cout maximum minimum nombre taux duree horaire horaires ouvert ouverte ouverts ouvre compter partir "
+    "set raised now amounts costs price amount value current currently open opens"
+)
+"""Words that tell a value and not what it is of."""
+_VALUE = re.compile(r"\d")
+_WEEKDAYS = frozenset((*lexicon.WEEKDAYS, *lexicon.WEEKDAYS_ENGLISH))
+_HOURS = re.compile(r"\b\d{1,2} ?(?:h|heures?|am|pm|:\d\d)\b|\b\d{1,2}:\d\d\b", re.IGNORECASE)
+_MONEY = re.compile(r"\d ?(?:€|euros?\b|eur\b|\$|£|dollars?\b|pounds?\b)", re.IGNORECASE)
+_KINDS = tuple((lexicon.words(names), values) for names, values in (
+    ("horaire horaires heure heures ouverture fermeture ouvert ouverte ouverts ouvre opening hours open opens", _HOURS),
+    ("prix tarif tarifs cout montant combien coute vaut somme price cost costs fee rate amount much", _MONEY),
+))
+"""Words of a question that name a kind of value: a clause that holds such a value has told them."""
+
+
+class Why(Enum):
+    """Why one passage holds and the other does not."""
+
+    REPLACED = "replaced"
+    """Its document says that it replaces the other's."""
+    LATER = "later"
+    ENDED = "ended"
+    """The other one says until when it held."""
+    NOT_DECIDED = "not_decided"
+    """The other one tells what somebody proposes, or what was rejected."""
+    NOT_YET = "not_yet"
+    """The other one begins later than the time that is asked of."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A passage as it is looked at."""
+
+    document: str
+    """What tells its document from others."""
+    text: str
+    context: str
+    """Title and headings."""
+    times: DocumentTimes
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A passage that is put aside."""
+
+    number: int
+    """From 1, as `by`."""
+    by: int
+    why: Why
+    clause: tuple[int, int]
+    """Where its clause stands in its text."""
+    by_clause: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What holds of some passages."""
+
+    asked: AskedTime
+    aside: tuple[Aside, ...] = ()
+    unsettled: tuple[Aside, ...] = ()
+    """Pairs that disagree, of which it cannot be told which holds."""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The clause of a passage that answers a question best."""
+
+    number: int
+    candidate: Candidate
+    clause: Clause
+    told: frozenset[str]
+    """The question's words that it holds."""
+    words: tuple[Token, ...]
+    """Its own, figures, dates and names apart."""
+    figures: frozenset[str]
+    names: frozenset[str]
+    status: Status
+    start: date | None
+    end: date | None
+    own_start: bool = field(default=False)
+    """Whether the clause itself tells since when it holds."""
+
+
+def standing(question: str, candidates: Sequence[Candidate], *, today: date) -> Standing:
+    """Return which passages are put aside for a question, and for which others."""
+    asked = asked_time(question, today=today)
+    if asked.aim is Aim.CHANGE or len({each.document for each in candidates}) < 2:
+        return Standing(asked)
+    wanted = [token for token in tokens_of(without_dates(question)) if token.tells and not _is_value(token)]
+    if not wanted:
+        return Standing(asked)
+    answers = [
+        answer for number, candidate in enumerate(candidates, start=1)
+        if (answer := _answer(number, candidate, wanted, today=asked.period.end)) is not None
+    ]
+    aside: dict[int, Aside] = {}
+    unsettled: dict[int, Aside] = {}
+    for loser in answers:
+        for winner in answers:
+            if loser.candidate.document == winner.candidate.document or not loser.told <= winner.told:
+                continue
+            why = _why(loser, winner, asked)
+            if why is not None:
+                aside.setdefault(loser.number, _aside(loser, winner, why))
+            elif winner.number < loser.number and _unsettled(loser, winner, asked):
+                unsettled.setdefault(loser.number, _aside(loser, winner, Why.LATER))
+    aside = _ending_at_what_holds(aside)
+    told = tuple(
+        each for number, each in unsettled.items() if number not in aside and each.by not in aside
+    )
+    return Standing(asked, tuple(aside[number] for number in sorted(aside)), told)
+
+
+def _ending_at_what_holds(aside: dict[int, Aside]) -> dict[int, Aside]:
+    """Return the same with each one put aside by what holds itself, and nothing where that runs in a circle."""
+    found: dict[int, Aside] = {}
+    for number, each in aside.items():
+        seen = {number}
+        last = each
+        while last.by in aside and last.by not in seen:
+            seen.add(last.by)
+            last = aside[last.by]
+        if last.by not in seen:
+            found[number] = Aside(number, last.by, each.why, each.clause, last.by_clause)
+    return found
+
+
+def _aside(loser: _Answer, winner: _Answer, why: Why) -> Aside:
+    return Aside(
+        loser.number, winner.number, why, (loser.clause.start, loser.clause.end),
+        (winner.clause.start, winner.clause.end),
+    )
+
+
+def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today: date) -> _Answer | None:
+    best: tuple[float, Clause, frozenset[str]] | None = None
+    for clause in clauses_of(candidate.text, candidate.context):
+        here, around = forms_in(clause.tokens), forms_in((*clause.subject, *clause.context))
+        kinds = frozenset().union(*(names for names, values in _KINDS if values.search(clause.text)))
+        told = frozenset(token.text for token in wanted if told_by(token, here) or token.text in kinds)
+        share = (len(told) + 0.5 * sum(
+            told_by(token, around) for token in wanted if token.text not in told
+        )) / len(wanted)
+        if told and (best is None or share > best[0]):
+            best = share, clause, told
+    if best is None or best[0] < SHARE_MIN:
+        return None
+    _, clause, told = best
+    plain = without_dates(clause.text)
+    names = frozenset(_NAME.findall(plain))
+    words = tuple(
+        token for token in tokens_of(_NAME.sub(" ", _up_to_its_value(plain)))
+        if token.tells and not _is_value(token) and token.text not in _FIXING
+    )
+    figures = frozenset(token.text for token in tokens_of(plain) if _is_value(token))
+    start, end = _bounds(clause.text)
+    return _Answer(
+        number, candidate, clause, told, words, figures, names, frame_of(clause.tokens, today=today).status,
+        candidate.times.start if start is None else start.start,
+        candidate.times.end if end is None else end.end, start is not None,
+    )
+
+
+def _up_to_its_value(text: str) -> str:
+    """Return a clause without what is said beside its value: « porté à 9,80 € par jour, dont 55 % … »."""
+    value = _VALUE.search(text)
+    comma = -1 if value is None else text.find(", ", value.end())
+    return text if comma < 0 else text[:comma]
+
+
+def _is_value(token: Token) -> bool:
+    """Return whether a word of a question is what it asks about the rest: « à 10 € ? », « le vendredi ? »."""
+    return (
+        token.text[0].isdecimal() or any(form.isdecimal() for form in token.forms) or token.text in _WEEKDAYS
+        or token.text in lexicon.POLES
+    )
+
+
+def _bounds(text: str) -> tuple[Period | None, Period | None]:
+    """Return since when and until when a clause itself says that it holds."""
+    folded = fold_in_place(text)
+    start = end = None
+    for each in dates_in(text, years=True):
+        before = folded[max(0, each.start - 24) : each.start]
+        if _FROM.search(before):
+            start = start or each.period
+        elif _UNTIL.search(before):
+            end = end or each.period
+    return start, end
+
+
+def _why(loser: _Answer, winner: _Answer, asked: AskedTime) -> Why | None:
+    """Return why the one gives way to the other at the time that is asked of; None where it does not."""
+    then = asked.period
+    if winner.start is not None and winner.start > then.end:
+        return None
+    if winner.end is not None and winner.end < then.start:
+        return None
+    if winner.status in _NOT_DECIDED:
+        return None
+    of_one_kind = same_family(loser.candidate.times.family, winner.candidate.times.family)
+    same = _say_the_same(loser, winner)
+    if winner.candidate.times.replaces_document(loser.candidate.times) and (same or of_one_kind):
+        return Why.REPLACED
+    if loser.status in _NOT_DECIDED and not asked.plans and (same or loser.figures != winner.figures):
+        return Why.NOT_DECIDED
+    if not same:
+        return None
+    differ = _differ(loser, winner)
+    if loser.start is not None and loser.start > then.end:
+        return Why.NOT_YET if differ else None
+    if loser.end is not None and loser.end < then.start:
+        return Why.ENDED
+    if winner.start is None or loser.start is None or not _is_later(winner, loser):
+        return None
+    return Why.LATER if differ or of_one_kind else None
+
+
+def _is_later(winner: _Answer, loser: _Answer) -> bool:
+    """Return whether one is later than the other beyond what their dates leave open."""
+    assert winner.start is not None
+    assert loser.start is not None
+    dated = loser.candidate.times.date
+    last = loser.start if loser.own_start or dated is None else max(loser.start, dated.end)
+    return winner.start > last
+
+
+def _say_the_same(first: _Answer, second: _Answer) -> bool:
+    """Return whether two clauses speak of the same: « la taxe foncière » and « la taxe de séjour » do not.
+
+    Editions of one document may word it anew; of others each word must be found again.
+    """
+    ours, theirs = forms_in(first.words), forms_in(second.words)
+    both = sum(told_by(token, theirs) for token in first.words) + sum(told_by(token, ours) for token in second.words)
+    of_both = len(first.words) + len(second.words)
+    if same_family(first.candidate.times.family, second.candidate.times.family) and len(
+        first.candidate.times.family
+    ) > 1:
+        return both >= EDITIONS_ALIKE_MIN * of_both
+    return both == of_both
+
+
+def _differ(first: _Answer, second: _Answer) -> bool:
+    """Return whether two clauses that say the same differ in a figure, a name or a denial."""
+    return first.figures != second.figures or first.names != second.names or first.status is not second.status
+
+
+def _unsettled(first: _Answer, second: _Answer, asked: AskedTime) -> bool:
+    """Return whether two passages disagree on a figure, and nothing tells which one holds."""
+    then = asked.period
+    over = [
+        each for each in (first, second)
+        if (each.start is not None and each.start > then.end) or (each.end is not None and each.end < then.start)
+    ]
+    return (
+        not over and first.told == second.told and bool(first.figures) and bool(second.figures)
+        and first.figures.isdisjoint(second.figures) and _say_the_same(first, second)
+        and {first.status, second.status} == {Status.FACT}
+    )

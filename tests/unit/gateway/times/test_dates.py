@@ -1,0 +1,120 @@
+"""Dates in texts and names of files, and when documents hold."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from sourcier.services.gateway.periods import Period
+from sourcier.services.gateway.times.asking import Aim, asked_time
+from sourcier.services.gateway.times.dates import date_of_name, dates_in
+from sourcier.services.gateway.times.documents import Origin, times_of
+
+TODAY = date(2026, 11, 28)
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    ("Note de service du 12 mars 2026", ["12 mars 2026"]),
+    ("le 1er avril 2026, puis le 03/05/2027", ["1er avril 2026", "3 mai 2027"]),
+    ("March 3rd, 2024; 5 May 2023; 2021-08-14", ["3 mars 2024", "5 mai 2023", "14 août 2021"]),
+    ("en mai 2026 et en 2027", ["mai 2026", "2027"]),
+    ("AOÛT 2025", ["août 2025"]),
+    ("le 31 février 2026", ["février 2026"]),
+    ("article L. 2023-4, 2024 €, 2 026 agents, n° 2025/14, A2024", []),
+])
+def test_dates_are_found_and_figures_are_none(text: str, found: list[str]) -> None:
+    assert [each.period.text(language="fr") for each in dates_in(text, years=True)] == found
+
+
+@pytest.mark.parametrize(("name", "told"), [
+    ("note-2024-01.md", "janvier 2024"),
+    ("organigramme-2026.md", "2026"),
+    ("20260312 CR.pdf", "12 mars 2026"),
+    ("cr_12-03-2026.docx", "12 mars 2026"),
+    ("Notice du 3 mars 2021.pdf", "3 mars 2021"),
+    ("notes/2025/avis 1er juin 2024.txt", "1er juin 2024"),
+])
+def test_a_name_tells_its_date(name: str, told: str) -> None:
+    found = date_of_name(name)
+    assert found is not None
+    assert found.text(language="fr") == told
+
+
+@pytest.mark.parametrize("name", ["procedure-acces-v1.2.md", "12034567.pdf", "article-1234-5.md", "99991345.txt"])
+def test_a_name_without_a_date_tells_none(name: str) -> None:
+    assert date_of_name(name) is None
+
+
+def test_a_period_is_written_as_a_person_writes_it() -> None:
+    day, month = Period(date(2026, 4, 1), date(2026, 4, 1)), Period(date(2026, 4, 1), date(2026, 4, 30))
+    assert (day.text(language="fr"), day.text(language="en")) == ("1er avril 2026", "1 April 2026")
+    assert (month.text(language="fr"), month.text(language="en")) == ("avril 2026", "April 2026")
+
+
+@pytest.mark.parametrize(("title", "name", "head", "told", "origin", "start"), [
+    ("Note du 3 mai 2023", "n.md", "", "3 mai 2023", Origin.TITLE, date(2023, 5, 3)),
+    ("Charte", "charte-2021.md", "", "2021", Origin.NAME, date(2021, 1, 1)),
+    ("Procédure", "p.md", "Version 2.0, 2 février 2026. Le badge suffit.", "2 février 2026", Origin.TEXT,
+     date(2026, 2, 2)),
+    ("Règlement", "r.pdf", "Le présent règlement entre en vigueur le 1er juin 2025.\n\nFait à Lyon, le 3 mai 2025",
+     "3 mai 2025", Origin.TEXT, date(2025, 6, 1)),
+    ("Avis", "a.md", "Paris, le 4 mars 2024\n\nLa piscine ferme.", "4 mars 2024", Origin.TEXT, date(2024, 3, 4)),
+])
+def test_a_document_tells_when_it_is_of(
+    title: str, name: str, head: str, told: str, origin: Origin, start: date
+) -> None:
+    times = times_of(title=title, name=name, head=head)
+    assert times.date is not None
+    assert (times.date.text(language="fr"), times.origin, times.start) == (told, origin, start)
+
+
+def test_metadata_comes_before_all_others() -> None:
+    times = times_of(title="Note du 3 mai 2023", name="n-2022.md", head="", metadata={"Date": "2024-02-01"})
+    assert times.date == Period(date(2024, 2, 1), date(2024, 2, 1))
+    assert times.origin is Origin.METADATA
+
+
+def test_a_date_within_a_sentence_is_not_the_documents() -> None:
+    head = "La salle des fêtes a été inaugurée devant une grande foule le 4 mars 1998 par le maire de l'époque."
+    assert times_of(title="La salle des fêtes", name="salle.md", head=head).date is None
+
+
+@pytest.mark.parametrize(("newer", "older"), [
+    (("Procédure d'accès", "Version 2.0. Annule et remplace la version 1.2."), ("Procédure d'accès", "Version 1.2")),
+    (("Avis du 5 mai 2023", "Le présent avis annule et remplace celui du 3 mars 2020."), ("Avis du 3 mars 2020", "")),
+    (("Note du 5 mai 2023", "Elle abroge la note de service du 3 mars 2020."), ("Note de service du 3 mars 2020", "")),
+    (("Règlement des astreintes 2024", "Il remplace le précédent règlement."), ("Règlement des astreintes 2019", "")),
+    (("Travel policy 2024", "It supersedes the travel policy of 3 March 2020."), ("Travel policy of 3 March 2020", "")),
+])
+def test_a_document_replaces_the_one_that_it_names(newer: tuple[str, str], older: tuple[str, str]) -> None:
+    first = times_of(title=newer[0], name="", head=newer[1])
+    second = times_of(title=older[0], name="", head=older[1])
+    assert first.replaces_document(second)
+    assert not second.replaces_document(first)
+
+
+@pytest.mark.parametrize(("head", "other"), [
+    ("Elle annule et remplace la note du 4 avril 2019.", "Note du 3 mars 2020"),
+    ("M. Dupont remplace Mme Durand.", "Note du 3 mars 2020"),
+    ("Le gardien remplace le filtre chaque mois.", "Note du 3 mars 2020"),
+    ("Elle annule la version 3.", "Note du 3 mars 2020"),
+])
+def test_what_it_does_not_name_is_not_replaced(head: str, other: str) -> None:
+    newer = times_of(title="Note du 5 mai 2023", name="", head=head)
+    assert not newer.replaces_document(times_of(title=other, name="", head=""))
+
+
+@pytest.mark.parametrize(("question", "aim"), [
+    ("Quel est le montant du ticket ?", Aim.NOW),
+    ("Quel était le montant du ticket en 2025 ?", Aim.THEN),
+    ("Que valait le ticket le 3 mai 2024 ?", Aim.THEN),
+    ("Comment le montant a-t-il évolué ?", Aim.CHANGE),
+    ("Quelle différence entre 2024 et 2026 ?", Aim.CHANGE),
+    ("Que dit la note du 3 janvier 2024 ?", Aim.CHANGE),
+    ("Que valait le ticket avant 2024 ?", Aim.CHANGE),
+    ("What was the fee in 2023?", Aim.THEN),
+    ("Que dit l'article L. 2023-4 ?", Aim.NOW),
+])
+def test_a_question_asks_of_a_time(question: str, aim: Aim) -> None:
+    assert asked_time(question, today=TODAY).aim is aim
