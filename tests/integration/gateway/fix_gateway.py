@@ -461,7 +461,7 @@ async def gateway(
                     retriever, peers, Marking("secret"), direct, opinions,
                     by_tools=ToolAnswerer(retriever, peers, Marking("secret"), opinions, assessor),
                     analyser=Analyser(peers, database, seconds_max=configured.analyse_seconds_max),
-                    assessor=assessor,
+                    assessor=assessor, prefers_in_force=configured.prefer_in_force,
                 ),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )

@@ -121,7 +121,7 @@ def _side(
     if len(said) > QUOTED_CHARACTERS_MAX:
         said = f"{said[: said.rfind(' ', 0, QUOTED_CHARACTERS_MAX)]} …"
     quote = defused(without_foreign_links(said, addresses([text])))
-    return ConflictSide(places[number], passage, quote, times.date)
+    return ConflictSide(places[number], passage, quote, times.period)
 
 
 def _message(holds: ConflictSide, other: ConflictSide, why: Why | None, *, language: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date as Day
+from datetime import date
 from enum import Enum
 
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
@@ -46,12 +46,12 @@ class Replaced:
 class DocumentTimes:
     """What is known of when a document holds."""
 
-    date: Period | None
+    period: Period | None
     """Of its title, signature, publication: None where none is told."""
     origin: Origin | None
-    start: Day | None
+    start: date | None
     """Since when it holds: its date of effect, else the first day of its date."""
-    end: Day | None
+    end: date | None
     """Until when, where it says so."""
     version: tuple[int, ...]
     """Of « version 2.0 »; empty for none."""
@@ -115,7 +115,7 @@ def times_of(
     start = effect.start if effect is not None else found[0].start if found is not None else None
     spoken = f"{title}\n{name}\n{opening[:OPENING_CHARACTERS_MAX]}"
     return DocumentTimes(
-        date=found[0] if found is not None else effect, origin=found[1] if found is not None else (
+        period=found[0] if found is not None else effect, origin=found[1] if found is not None else (
             None if effect is None else Origin.TEXT
         ),
         start=start, end=end.end if end is not None else None, version=_version(spoken), replaces=tuple(
@@ -208,8 +208,8 @@ def _names(target: Replaced, other: DocumentTimes, *, by: DocumentTimes) -> bool
         return of_one_family and target.version == other.version
     kind = bool(target.words & other.family) or of_one_family
     if target.dates:
-        return kind and other.date is not None and any(
-            each.start <= other.date.start <= each.end or other.date.start <= each.start <= other.date.end
+        return kind and other.period is not None and any(
+            each.start <= other.period.start <= each.end or other.period.start <= each.start <= other.period.end
             for each in target.dates
         )
     if target.everything:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
+from itertools import pairwise
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
@@ -109,6 +110,8 @@ class _Answer:
     words: tuple[Token, ...]
     """Its own, figures, dates and names apart."""
     figures: frozenset[str]
+    units: frozenset[str]
+    """What stands behind the figures."""
     names: frozenset[str]
     status: Status
     start: date | None
@@ -191,7 +194,7 @@ def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today
     figures = frozenset(token.text for token in tokens_of(plain) if _is_value(token))
     start, end = _bounds(clause.text)
     return _Answer(
-        number, candidate, clause, told, words, figures, names, frame_of(clause.tokens, today=today).status,
+        number, candidate, clause, told, words, figures, _units(plain), names, frame_of(clause.tokens, today=today).status,
         candidate.times.start if start is None else start.start,
         candidate.times.end if end is None else end.end, start is not None,
     )
@@ -206,9 +209,18 @@ def _up_to_its_value(text: str) -> str:
 
 def _is_value(token: Token) -> bool:
     """Return whether a word of a question is what it asks about the rest: « à 10 € ? », « le vendredi ? »."""
-    return (
-        token.text[0].isdecimal() or any(form.isdecimal() for form in token.forms) or token.text in _WEEKDAYS
-        or token.text in lexicon.POLES
+    return _is_figure(token) or token.text in _WEEKDAYS or token.text in lexicon.POLES
+
+
+def _is_figure(token: Token) -> bool:
+    return token.text[0].isdecimal() or any(form.isdecimal() for form in token.forms)
+
+
+def _units(text: str) -> frozenset[str]:
+    tokens = tokens_of(text)
+    return frozenset(
+        unit for token, following in pairwise(tokens) if _is_figure(token)
+        for unit in (following.forms or {following.text})
     )
 
 
@@ -238,7 +250,7 @@ def _why(loser: _Answer, winner: _Answer, asked: AskedTime) -> Why | None:
     same = _say_the_same(loser, winner)
     if winner.candidate.times.replaces_document(loser.candidate.times) and (same or of_one_kind):
         return Why.REPLACED
-    if loser.status in _NOT_DECIDED and not asked.plans and (same or loser.figures != winner.figures):
+    if loser.status in _NOT_DECIDED and not asked.plans and _another_figure(loser, winner):
         return Why.NOT_DECIDED
     if not same:
         return None
@@ -256,7 +268,7 @@ def _is_later(winner: _Answer, loser: _Answer) -> bool:
     """Return whether one is later than the other beyond what their dates leave open."""
     assert winner.start is not None
     assert loser.start is not None
-    dated = loser.candidate.times.date
+    dated = loser.candidate.times.period
     last = loser.start if loser.own_start or dated is None else max(loser.start, dated.end)
     return winner.start > last
 
@@ -274,6 +286,14 @@ def _say_the_same(first: _Answer, second: _Answer) -> bool:
     ) > 1:
         return both >= EDITIONS_ALIKE_MIN * of_both
     return both == of_both
+
+
+def _another_figure(loser: _Answer, winner: _Answer) -> bool:
+    """Return whether a fact tells another figure of one unit: « pourrait passer à 10 € » beside « porté à 9,80 € »."""
+    return (
+        winner.status is Status.FACT and bool(loser.units & winner.units) and loser.figures != winner.figures
+        and bool(winner.told)
+    )
 
 
 def _differ(first: _Answer, second: _Answer) -> bool:

@@ -65,19 +65,19 @@ def test_a_document_tells_when_it_is_of(
     title: str, name: str, head: str, told: str, origin: Origin, start: date
 ) -> None:
     times = times_of(title=title, name=name, head=head)
-    assert times.date is not None
-    assert (times.date.text(language="fr"), times.origin, times.start) == (told, origin, start)
+    assert times.period is not None
+    assert (times.period.text(language="fr"), times.origin, times.start) == (told, origin, start)
 
 
 def test_metadata_comes_before_all_others() -> None:
     times = times_of(title="Note du 3 mai 2023", name="n-2022.md", head="", metadata={"Date": "2024-02-01"})
-    assert times.date == Period(date(2024, 2, 1), date(2024, 2, 1))
+    assert times.period == Period(date(2024, 2, 1), date(2024, 2, 1))
     assert times.origin is Origin.METADATA
 
 
 def test_a_date_within_a_sentence_is_not_the_documents() -> None:
     head = "La salle des fêtes a été inaugurée devant une grande foule le 4 mars 1998 par le maire de l'époque."
-    assert times_of(title="La salle des fêtes", name="salle.md", head=head).date is None
+    assert times_of(title="La salle des fêtes", name="salle.md", head=head).period is None
 
 
 @pytest.mark.parametrize(("newer", "older"), [

@@ -67,8 +67,8 @@ def aside(question: str, *documents: str) -> dict[int, tuple[int, Why]]:
     ("Combien de jours de télétravail par semaine ?", (
         "# Charte du télétravail 2021\nLe télétravail est limité à un jour par semaine.",
         "# Charte du télétravail 2024\nLe télétravail est limité à deux jours par semaine.",
-        "# Compte rendu du bureau du 4 juin 2026\nLa proposition de porter le télétravail à trois jours par semaine est "
-        "rejetée par 9 voix contre 4.",
+        "# Compte rendu du bureau du 4 juin 2026\nLa proposition de porter le télétravail à trois jours par semaine "
+        "est rejetée par 9 voix contre 4.",
     ), {1: (2, Why.LATER), 3: (2, Why.NOT_DECIDED)}),
     ("Quelle est la vitesse autorisée rue Basse ?", (
         "# Arrêté 14\nLa vitesse autorisée rue Basse est de 30 km/h jusqu'au 31 mars 2025.",
@@ -126,6 +126,7 @@ def test_what_begins_later_does_not_hold_yet() -> None:
 
 def test_a_chain_ends_at_what_holds() -> None:
     documents = tuple(
-        f"# Tarif du 3 mars {year}\nLe tarif du badge est de {price} €." for year, price in ((2020, 4), (2022, 5), (2024, 6))
+        f"# Tarif du 3 mars {year}\nLe tarif du badge est de {price} €."
+        for year, price in ((2020, 4), (2022, 5), (2024, 6))
     )
     assert aside("Quel est le tarif du badge ?", *documents) == {1: (3, Why.LATER), 2: (3, Why.LATER)}

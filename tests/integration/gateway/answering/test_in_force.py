@@ -1,0 +1,78 @@
+"""Documents that disagree, over real gRPC and PostgreSQL: the one that holds answers, and the other is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.postgres.database import Database
+from tests.integration.gateway.fix_gateway import Scenario, gateway
+from tests.integration.index.writer import Writer
+
+OLDER = "Le montant des tickets restaurant est fixé à 8,50 € par jour travaillé."
+NEWER = "À compter du 1er avril 2026, le montant des tickets restaurant est porté à 9,80 € par jour travaillé."
+QUESTION = "Quel est le montant des tickets restaurant ?"
+
+
+@pytest.fixture
+async def notes(database: Database) -> Database:
+    """Return the database with two notes, the later one beginning elsewhere than where it answers."""
+    writer = Writer(database)
+    await writer.index("note-2024-01.md", [OLDER], title="Note de service du 3 janvier 2024")
+    await writer.index(
+        "b.md", ["Fait à Lyon, le 12 mars 2026. Annule et remplace la note de service du 3 janvier 2024.", NEWER],
+        title="Note de service",
+    )
+    return database
+
+
+def conflicts(events: list[answer_pb2.AskEvent]) -> list[answer_pb2.Conflict]:
+    return [event.conflict for event in events if event.HasField("conflict")]
+
+
+async def ask(notes: Database, question: str, said: str, **settings: object) -> tuple[
+    list[answer_pb2.AskEvent], Scenario
+]:
+    scenario = Scenario(deltas=(said,))
+    async with gateway(notes, scenario, refusal_threshold=-1, **settings) as served:
+        events, error = await served.ask(question)
+    assert error is None
+    return events, scenario
+
+
+async def test_the_later_note_answers_and_the_earlier_is_told(notes: Database) -> None:
+    events, scenario = await ask(notes, QUESTION, "Le montant des tickets restaurant est de 9,80 € [1].")
+    [conflict] = conflicts(events)
+    assert (conflict.reason, conflict.other.quote, conflict.holds.quote) == ("replaced", OLDER, NEWER)
+    assert conflict.other.date_start == conflict.other.date_end == "2024-01-03"
+    assert conflict.holds.date_start == "2026-03-12"
+    assert "remplace Note de service du 3 janvier 2024" in conflict.message
+    [request] = scenario.generations
+    prompt = request.messages[-1].content
+    assert "9,80" in prompt
+    assert "8,50" not in prompt
+    passages = next(event.reranked.passages for event in events if event.HasField("reranked"))
+    assert passages[conflict.other.marker - 1].text == OLDER
+    [citation] = [event.citation for event in events if event.HasField("citation")]
+    assert passages[citation.marker - 1].text == NEWER
+
+
+async def test_a_time_gone_by_is_answered_by_what_held_then(notes: Database) -> None:
+    events, scenario = await ask(
+        notes, "Quel était le montant des tickets restaurant en 2025 ?",
+        "Le montant des tickets restaurant était de 8,50 € [1].",
+    )
+    [conflict] = conflicts(events)
+    assert (conflict.reason, conflict.other.quote) == ("not_yet", NEWER)
+    [request] = scenario.generations
+    prompt = request.messages[-1].content
+    assert "9,80" not in prompt
+
+
+async def test_switched_off_all_passages_are_read(notes: Database) -> None:
+    events, scenario = await ask(
+        notes, QUESTION, "Le montant des tickets restaurant est de 9,80 € [1].", prefer_in_force=False
+    )
+    assert conflicts(events) == []
+    [request] = scenario.generations
+    assert "8,50" in request.messages[-1].content
