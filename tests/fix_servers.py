@@ -21,6 +21,7 @@ from sourcier.services.chassis.postgres.database import migrate
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 from sourcier.services.stack.servers.s3 import REGION, S3Server, S3ServerSettings
+from tests.clean_databases import CleanDatabases
 
 MIGRATIONS = Path(__file__).parents[1] / "sourcier" / "services" / "index" / "migrations"
 TEMPLATE = "sourcier_template"
@@ -89,12 +90,18 @@ async def database_template(postgres_server: PostgresServer) -> str:
     return TEMPLATE
 
 
+@pytest.fixture(scope="session")
+def clean_databases(postgres_server: PostgresServer, database_template: str) -> CleanDatabases:
+    """Return the databases that no test uses now."""
+    return CleanDatabases(postgres_server, template=database_template)
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def database_url(postgres_server: PostgresServer, database_template: str) -> AsyncIterator[str]:
+async def database_url(clean_databases: CleanDatabases) -> AsyncIterator[str]:
     """Yield the URL of a migrated database of the test's own, as its owner, an ordinary role."""
-    name = f"test_{uuid.uuid4().hex[:12]}"
-    yield await postgres_server.create_database(name, template=database_template)
-    await postgres_server.drop_database(name)
+    name, url = await clean_databases.take()
+    yield url
+    await clean_databases.give_back(name, url)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
