@@ -1,4 +1,4 @@
-"""Databases that tests use one after the other: emptied behind each, for a copy of the template costs ten times as much.
+"""Databases that tests use one after the other, emptied behind each: a copy of the template costs ten times as much.
 
 A database is used again only when it is as the template is, by its catalogue; whatever else was changed ends with it.
 """
