@@ -17,12 +17,16 @@ MADE = {".venv", ".sourcier", "build", "dist", "results", ".git"}
 MODULE = re.compile(r"(?:bench|eval|sourcier|tests)(?:\.[a-z_0-9]+)+(?:\.[A-Z]\w+)?")
 
 
+NAMING = re.compile(r"(?:ROOT|REPOSITORY) / |\"-m\"")
+"""What every module has that names a file or a module so: the others are not parsed."""
+
+
 @cache
 def trees() -> tuple[tuple[Path, ast.Module], ...]:
-    """Return the code, but for what is generated."""
+    """Return the code that names any, but for what is generated."""
     return tuple(
-        (path, ast.parse(path.read_text("utf-8"))) for folder in FOLDERS
-        for path in sorted((ROOT / folder).rglob("*.py")) if not path.stem.endswith(("_pb2", "_pb2_grpc"))
+        (path, ast.parse(text)) for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))
+        if not path.stem.endswith(("_pb2", "_pb2_grpc")) and NAMING.search(text := path.read_text("utf-8"))
     )
 
 

@@ -149,6 +149,12 @@ class FakeRetriever(Retriever):
             raise self.error
         return Candidates(list(self.results), EMBEDDING, ())
 
+    async def heads(
+        self, found: Sequence[RankedPassage], *, tenant: str, characters: int, deadline: Deadline
+    ) -> dict[str, str]:
+        """Return the passages' own beginnings."""
+        return {entry.passage.document_id: entry.passage.text[:characters] for entry in found}
+
     async def rank(
         self, query: Query, embedding: QueryEmbedding, results: list[SearchResult], *, stopwatch: Stopwatch,
         deadline: Deadline,
