@@ -77,8 +77,9 @@ INNER = re.compile("learned response|dead letter|knowledge gap", re.IGNORECASE)
 
 def test_no_error_uses_a_name_that_only_the_services_know() -> None:
     told = [
-        f"{path.relative_to(REPOSITORY)}:{node.lineno}: {node.value}" for path in modules()
-        if INNER.search(path.read_text("utf-8")) for raised in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(raised, ast.Raise)
+        f"{path.relative_to(REPOSITORY)}:{node.lineno}: {node.value}"
+        for path in modules() if INNER.search(source := path.read_text("utf-8"))
+        for raised in ast.walk(ast.parse(source)) if isinstance(raised, ast.Raise)
         for node in ast.walk(raised) if isinstance(node, ast.Constant) and INNER.search(str(node.value))
     ]
     assert told == []

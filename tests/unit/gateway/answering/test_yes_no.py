@@ -98,9 +98,9 @@ async def test_a_false_yes_is_never_shown(
 
 
 async def test_what_holds_is_quoted_over_what_was_considered() -> None:
-    events, _ = await ask("Le ticket restaurant est-il à 10 € ?", "Oui, le ticket restaurant est à 10 €. [1]", *TICKETS)
-    assert shown(events).startswith("Les documents trouvés ne le disent pas en ces termes. Le plus proche : « À compter "
-                                    "du 1er avril 2026, le montant des tickets restaurant est porté à 9,80 €")
+    events, _ = await ask("Le ticket restaurant est-il à 10 € ?", "Oui, le ticket est à 10 €. [1]", *TICKETS)
+    assert shown(events).startswith("Les documents trouvés ne le disent pas en ces termes. Le plus proche : « À "
+                                    "compter du 1er avril 2026, le montant des tickets restaurant est porté à 9,80 €")
     told = {event.reason: event.other.quote for event in events if isinstance(event, Conflict)}
     assert set(told) == {"not_decided", "later"}
     assert "pourrait passer à 10 €" in told["not_decided"]
