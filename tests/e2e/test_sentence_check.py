@@ -1,6 +1,6 @@
 """A gate on the check of answers' sentences: a sample of each kind through real embed and rerank services.
 
-With 60 sentences a kind, of which the reporting half counts, a share of 95 % has a standard error of 4 points: each
+With 40 sentences a kind, of which the reporting half counts, a share of 95 % has a standard error of 5 points: each
 limit is that of the issue less 1.6 of its own standard errors. docs/measured/quality.md has the figures of a larger
 run.
 """
@@ -23,7 +23,7 @@ from tests.needed_sets import needs
 
 DATA = shared_sets.ROOT / shared_sets.PIAF
 MODEL = root_of(os.environ) / "multilingual-e5-small" / "manifest.json"
-PER_KIND = 60
+PER_KIND = 40
 STANDARD_ERRORS = 1.6
 SECONDS_MEDIAN_MAX = 0.25
 

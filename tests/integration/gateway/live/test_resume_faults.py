@@ -301,8 +301,8 @@ async def test_a_gateway_that_is_stopped_finishes_what_it_can(
     assert resumed[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_ANSWERED
 
 
-@pytest.mark.timeout(600)  # Three hundred answers: half a minute on a slow machine with nothing else to do.
-async def test_hundreds_of_cancelled_streams_leave_nothing_behind(
+@pytest.mark.timeout(600)
+async def test_dozens_of_cancelled_streams_leave_nothing_behind(
     handbook: Database, nats_url: str, subject_prefix: str
 ) -> None:
     scenario = Scenario(deltas=SENTENCE * 4, hang=True)
@@ -319,9 +319,9 @@ async def test_hundreds_of_cancelled_streams_leave_nothing_behind(
     async with gateway(
         handbook, scenario, nats_url=nats_url, subject_prefix=subject_prefix, answer_linger_seconds=0, answers_max=40,
     ) as served:
-        await some(served, 100)
+        await some(served, 60)
         before = process.memory_info().rss
-        await some(served, 200)
+        await some(served, 80)
         grown = process.memory_info().rss - before
         await until(lambda: not any(
             task.get_name().startswith(("answer 0", "copying")) for task in asyncio.all_tasks()
@@ -332,8 +332,8 @@ async def test_hundreds_of_cancelled_streams_leave_nothing_behind(
         events, error = await served.ask(QUESTION)
     assert error is None
     check_stream(events)
-    # What else an answer may leave behind: three hundred of them fill what is filled once.
-    assert grown < 12 * 1024**2, f"{grown / 1024**2:.1f} MiB for 200 answers"
+    # What else an answer may leave behind: the first of them fill what is filled once.
+    assert grown < 8 * 1024**2, f"{grown / 1024**2:.1f} MiB for 80 answers"
 
 
 def living(*kinds: type) -> int:
