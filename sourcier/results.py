@@ -18,6 +18,7 @@ _OUTCOMES = {
     answer_pb2.ANSWER_OUTCOME_CANCELLED: "cancelled",
     answer_pb2.ANSWER_OUTCOME_ABANDONED: "abandoned",
     answer_pb2.ANSWER_OUTCOME_DIRECT: "direct",
+    answer_pb2.ANSWER_OUTCOME_COLLECTION: "collection",
 }
 
 

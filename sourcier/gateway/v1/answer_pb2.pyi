@@ -285,6 +285,10 @@ class _AnswerOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerO
     """Nobody had read it for so long that the language model was stopped."""
     ANSWER_OUTCOME_DIRECT: _AnswerOutcome.ValueType  # 8
     """An answer that a person validated was given; the model was not called."""
+    ANSWER_OUTCOME_COLLECTION: _AnswerOutcome.ValueType  # 9
+    """A question about the collection itself (how many documents, which ones, the latest), answered from its list of
+    documents; nothing was searched, and the model was not called.
+    """
 
 class AnswerOutcome(_AnswerOutcome, metaclass=_AnswerOutcomeEnumTypeWrapper):
     """How an answer ended."""
@@ -307,6 +311,10 @@ ANSWER_OUTCOME_ABANDONED: AnswerOutcome.ValueType  # 7
 """Nobody had read it for so long that the language model was stopped."""
 ANSWER_OUTCOME_DIRECT: AnswerOutcome.ValueType  # 8
 """An answer that a person validated was given; the model was not called."""
+ANSWER_OUTCOME_COLLECTION: AnswerOutcome.ValueType  # 9
+"""A question about the collection itself (how many documents, which ones, the latest), answered from its list of
+documents; nothing was searched, and the model was not called.
+"""
 Global___AnswerOutcome: _TypeAlias = AnswerOutcome  # noqa: Y015
 
 @_typing.final
@@ -950,7 +958,7 @@ class Degradation(_message.Message):
     stage: _builtins.str
     """The stage: `dense`, `faq`, `rerank`, `identifiers`, `categories`, `neighbours`, `citation`, `rewrite`,
     `conversation`, `resume`, `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `in_force`,
-    `generate`. Others may come.
+    `collection`, `generate`. Others may come.
     """
     reason: _builtins.str
     """What happened and what was done instead."""

@@ -246,6 +246,7 @@ class Outcome(Enum):
     CANCELLED = "cancelled"
     ABANDONED = "abandoned"
     DIRECT = "direct"
+    COLLECTION = "collection"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from sourcier.services.gateway.answering.assessing import Assessor
 from sourcier.services.gateway.answering.in_force import InForce, in_force
 from sourcier.services.gateway.answering.invented_turns import TurnCutter
 from sourcier.services.gateway.answering.quoting import quote
+from sourcier.services.gateway.answering.whole_collection import answer_of_collection
 from sourcier.services.gateway.events import (
     Degradation,
     Event,
@@ -29,6 +30,7 @@ from sourcier.services.gateway.events import (
     Refused,
     Searching,
     Started,
+    Token,
     Usage,
     best_late_interaction,
 )
@@ -139,6 +141,14 @@ class Answerer:
                 yield Finished(Outcome.DIRECT, stopwatch.durations, Usage(), DIRECT_MODEL)
                 return
             query = replace(query, validated=looked_up.close)
+        of_collection = await answer_of_collection(query, self._retriever, deadline=deadline)
+        if isinstance(of_collection, str):
+            yield Token(of_collection)
+            stopwatch.durations["total"] = time.perf_counter() - started_at
+            yield Finished(Outcome.COLLECTION, stopwatch.durations)
+            return
+        if of_collection is not None:
+            yield of_collection
         usage = Usage()
         if analyser is not None:
             analysis = await analyser.analyse(query, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)

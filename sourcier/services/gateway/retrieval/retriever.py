@@ -32,6 +32,7 @@ from sourcier.services.gateway.retrieval.validated_sources import kept_with, rea
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.curation.agents import MADE_METHODS
 from sourcier.services.index.curation.response_vectors import NearResponse
+from sourcier.services.index.documents.titles import DocumentTitle, list_titles
 from sourcier.services.index.search import search
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.search import SearchRequest, SearchResult
@@ -214,6 +215,14 @@ class Retriever:
         return await self._within(
             search.heads(self._database, tenant=tenant, found=passages, characters=characters), deadline
         )
+
+    async def titles(self, query: Query, *, deadline: Deadline) -> list[DocumentTitle]:
+        """Return the documents of the query's collection; raise `ServiceError` where they cannot be read."""
+        async def listed() -> list[DocumentTitle]:
+            async with self._database.transaction(tenant=query.tenant, read_only=True) as connection:
+                return await list_titles(connection, tenant=query.tenant, collection=query.collection)
+
+        return await self._within(listed(), deadline)
 
     async def _categories(
         self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline

@@ -194,7 +194,8 @@ def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today
     figures = frozenset(token.text for token in tokens_of(plain) if _is_value(token))
     start, end = _bounds(clause.text)
     return _Answer(
-        number, candidate, clause, told, words, figures, _units(plain), names, frame_of(clause.tokens, today=today).status,
+        number, candidate, clause, told, words, figures, _units(plain), names,
+        frame_of(clause.tokens, today=today).status,
         candidate.times.start if start is None else start.start,
         candidate.times.end if end is None else end.end, start is not None,
     )

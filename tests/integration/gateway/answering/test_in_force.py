@@ -76,3 +76,12 @@ async def test_switched_off_all_passages_are_read(notes: Database) -> None:
     assert conflicts(events) == []
     [request] = scenario.generations
     assert "8,50" in request.messages[-1].content
+
+
+async def test_a_question_about_the_collection_is_answered_from_its_list(notes: Database) -> None:
+    events, scenario = await ask(notes, "Combien de notes de service ?", "Il y en a trois [1].")
+    said = "".join(event.token.text for event in events)
+    assert said.startswith("La collection « default » contient 2 documents")
+    assert "- Note de service du 3 janvier 2024" in said
+    assert events[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_COLLECTION
+    assert scenario.generations == []

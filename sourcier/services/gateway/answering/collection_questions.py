@@ -1,0 +1,130 @@
+"""Questions about the collection itself, told from others: how many documents, which ones, the latest.
+
+Only a question that is wholly made of known parts is taken: « Combien de notes de service ? » is, and « Combien de
+notes de frais par mois ? » is not. What is not taken is searched for, as any other.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from sourcier.services.gateway.periods import Period
+from sourcier.services.gateway.times.dates import dates_in
+from sourcier.services.gateway.times.documents import fold_in_place
+
+QUESTION_CHARACTERS_MAX = 200
+
+_EVERYTHING = r"documents?|fichiers?|textes?|files?|docs?"
+_KINDS = (
+    r"notes? de service|notes? d['’ ]information|notes? internes?|notes?|circulaires?|avenants?|accords?|"
+    r"comptes?[- ]rendus?|proces[- ]verba(?:l|ux)|pv|procedures?|fiches?|rapports?|deliberations?|arretes?|contrats?|"
+    r"conventions?|reglements?|chartes?|guides?|notices?|instructions?|protocoles?|factures?|devis|avis|courriers?|"
+    r"lettres?|politiques?|formulaires?|organigrammes?|annexes?|manuels?|memos?|circulars?|reports?|minutes|policies|"
+    r"policy|agreements?|amendments?|contracts?|manuals?|forms?|invoices?|letters?"
+)
+_WHERE = (
+    r"(?:dans|de|in|of) (?:la |le |cette |ce |l['’]|votre |ta |mon |ma |the |this |your )?"
+    r"(?:collection|corpus|base(?: de connaissances| documentaire| de documents)?|dossier|bibliotheque|index|"
+    r"knowledge base|library|folder)"
+)
+_THERE = (
+    r"(?:(?:est-ce qu['’])?(?:il )?y a(?:-t-il|-t'il)?|y en a-t-il|existe(?:nt)?(?:-t-il|-t-elle|-t-elles|-t-ils)?|"
+    r"avez-vous|as-tu|a-t-on|avons-nous|"
+    r"(?:sont(?:-ils|-elles)? )?(?:disponibles?|indexe[es]*|presente?s?|enregistre[es]*|connue?s?)|"
+    r"(?:que )?contien(?:t|nent)(?:-il|-elle)?(?: (?:la |le |cette |ce |l['’])?(?:collection|corpus|base|dossier))?|"
+    r"(?:are )?(?:there|available|indexed)|do (?:you|we) have|does (?:the|this) (?:collection|corpus) "
+    r"(?:hold|have|contain))"
+)
+_ORDER = (
+    r"(?:est-ce que )?(?:tu peux |pouvez-vous |peux-tu )?(?:me )?(?:liste[rz]?|enumere[rz]?|donne[rz]?|montre[rz]?|"
+    r"affiche[rz]?|list|show|give)(?:-moi| moi| me)?(?: la liste| the list)?(?: de| of)?"
+)
+_ALL = r"(?:tous |toutes |all )?(?:les |des |l['’]ensemble des |la |le |the |of the )?"
+_WHEN = r"(?:de (?:l['’]annee )?|en |dates? de |dated |from |in |of |du |du mois de )?<date>"
+_KIND = rf"(?P<kind>{_KINDS}|{_EVERYTHING})"
+_TAIL = rf"(?: {_THERE})?(?: {_WHEN})?(?: {_THERE})?(?: {_WHERE})?"
+_COUNT = re.compile(
+    rf"(?:combien (?:{_THERE} )?(?:de |d['’])?|quel est le nombre (?:total )?(?:de |d['’])|how many ){_KIND}{_TAIL}"
+)
+_LIST = re.compile(
+    rf"(?:{_ORDER} {_ALL}|(?:quels|quelles) sont {_ALL}|(?:what|which) are {_ALL}){_KIND}{_TAIL}"
+)
+_WHICH = re.compile(rf"(?:quels|quelles|what|which) {_KIND}(?= {_THERE}){_TAIL}")
+_LATEST = re.compile(
+    rf"(?:quel|quelle|what|which) (?:est|is) (?:le |la |l['’]|the )"
+    rf"(?:(?:dernier |derniere |plus recent |plus recente |latest |newest |most recent )?{_KIND}"
+    rf"(?: (?:le |la )plus recente?)?){_TAIL}"
+)
+_OLDEST = re.compile(
+    rf"(?:quel|quelle|what|which) (?:est|is) (?:le |la |l['’]|the )"
+    rf"(?:(?:premier |premiere |plus ancien |plus ancienne |oldest |first )?{_KIND}"
+    rf"(?: (?:le |la )plus ancien(?:ne)?)?){_TAIL}"
+)
+_SUPERLATIVE = re.compile(r"\b(?:derniere?|recente?|latest|newest|recent|premiere?|ancien(?:ne)?|oldest|first)\b")
+_ALL_KINDS = re.compile(_EVERYTHING)
+
+
+class Wanted(Enum):
+    """What is asked of a collection."""
+
+    COUNT = "count"
+    LIST = "list"
+    LATEST = "latest"
+    OLDEST = "oldest"
+
+
+_FORMS = (
+    (_COUNT, Wanted.COUNT), (_LIST, Wanted.LIST), (_WHICH, Wanted.LIST), (_LATEST, Wanted.LATEST),
+    (_OLDEST, Wanted.OLDEST),
+)
+_ORDERED = (Wanted.LATEST, Wanted.OLDEST)
+
+
+@dataclass(frozen=True)
+class CollectionQuestion:
+    """A question about the collection itself."""
+
+    wanted: Wanted
+    kind: str
+    """As it was asked, in the plural or not; empty for documents of any kind."""
+    period: Period | None = None
+    """The time that the documents have to be of."""
+
+    def is_of_kind(self, name: str) -> bool:
+        """Return whether a document's title or name says that it is of this kind."""
+        return f" {_in_singular(self.kind)} " in f" {_in_singular(name)} " or not self.kind
+
+
+def collection_question(question: str) -> CollectionQuestion | None:
+    """Return what is asked of the collection itself; None for a question to be searched for."""
+    text = question.strip()[:QUESTION_CHARACTERS_MAX + 1]
+    if len(text) > QUESTION_CHARACTERS_MAX:
+        return None
+    dates = dates_in(text, years=True)
+    if len(dates) > 1:
+        return None
+    if dates:
+        text = f"{text[: dates[0].start]}<date>{text[dates[0].end :]}"
+    typed = " ".join(text.replace("\u2019", "'").split()).rstrip(" ?.!")
+    plain = fold_in_place(typed)
+    for form, wanted in _FORMS:
+        match = form.fullmatch(plain)
+        if match is None or (wanted in _ORDERED and _SUPERLATIVE.search(plain) is None):
+            continue
+        every = _ALL_KINDS.fullmatch(match.group("kind")) is not None
+        return CollectionQuestion(
+            wanted, "" if every else typed[match.start("kind") : match.end("kind")], dates[0].period if dates else None
+        )
+    return None
+
+
+def _in_singular(text: str) -> str:
+    """Return the words of a text in one number: « notes de service » and « note de service » are one."""
+    words = (_ONE_NUMBER.get(word, word.rstrip("s")) for word in _WORD_ENDS.split(fold_in_place(text)))
+    return " ".join(filter(None, words)).replace("proces verbal", "pv").replace("proce verbal", "pv")
+
+
+_WORD_ENDS = re.compile(r"[\W_]")
+_ONE_NUMBER = {"avis": "avis", "devis": "devis", "verbaux": "verbal", "policies": "policy", "minutes": "minutes"}

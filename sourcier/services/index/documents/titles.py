@@ -1,0 +1,44 @@
+"""The titles of a collection's documents: what a question about the collection itself is answered from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.rows import class_row
+
+from sourcier.services.chassis.postgres.database import Connection
+
+TITLES_MAX = 20_000
+"""Some two megabytes; a larger collection is not listed for one question."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentTitle:
+    """What tells a document from others, for people."""
+
+    document_id: str
+    title: str
+    filename: str
+    metadata: Mapping[str, Any]
+    created_at: datetime
+
+
+async def list_titles(connection: Connection, *, tenant: str, collection: str) -> list[DocumentTitle]:
+    """Return the documents of a collection that answer now; one more than `TITLES_MAX` where there are more."""
+    values = {"tenant": tenant, "collection": collection, "limit": TITLES_MAX + 1}
+    async with connection.cursor(row_factory=class_row(DocumentTitle)) as cursor:
+        await cursor.execute(SELECT, values)
+        return await cursor.fetchall()
+
+
+SELECT = """
+select document.document_id, document.title, document.filename, document.metadata, document.created_at
+from documents as document
+join collections as collection using (collection_id)
+where document.tenant = %(tenant)s and collection.tenant = %(tenant)s and collection.name = %(collection)s
+  and document.current_version is not null
+limit %(limit)s
+"""
