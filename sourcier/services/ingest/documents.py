@@ -63,6 +63,8 @@ class ParsedDocument:
     warnings: tuple[ReadingWarning, ...] = field(default=())
     titled: bool = True
     """Whether the title is the document's own; otherwise it is its file's name, and not that of a copy's."""
+    scanned: tuple[int, ...] = ()
+    """Pages that OCR has still to read. They are not part of the artefact: one is kept of whole documents alone."""
 
     def named(self, *, title: str, filename: str) -> ParsedDocument:
         """Return the document with the title its sender gave it, its own, or its file's name, in this order."""

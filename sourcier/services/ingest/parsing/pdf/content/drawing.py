@@ -52,6 +52,8 @@ class Drawing:
     horizontal: list[Rule] = field(default_factory=list)
     vertical: list[Rule] = field(default_factory=list)
     segments: int = 0
+    drawn: bool = False
+    """There is any object."""
 
     @property
     def pictures(self) -> Iterator[Painted]:
@@ -63,6 +65,7 @@ def read_drawing(page: pypdfium2.PdfPage, frame: Frame) -> Drawing:
     """Walk the page's objects, those of nested forms included."""
     drawing = Drawing()
     for order, (kind, item, matrix) in enumerate(_objects(page)):
+        drawing.drawn = True
         if kind == pdfium.FPDF_PAGEOBJ_TEXT:
             drawing.orders[native.address(item)] = order
         elif kind == pdfium.FPDF_PAGEOBJ_PATH:

@@ -81,6 +81,10 @@ class Page:
     vertical: list[Rule] = field(default_factory=list)
     pictured: bool = False
     """A picture covers a good part of it."""
+    drawn: bool = False
+    """Something is drawn on it: it is no empty page."""
+    unread: str = ""
+    """Why OCR could not read it."""
     hidden: int = 0
     """Words that nobody sees, left out."""
     unmapped: int = 0
