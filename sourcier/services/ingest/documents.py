@@ -78,10 +78,13 @@ class ParsedDocument:
         return self.text[block.start : block.end]
 
     def to_bytes(self) -> bytes:
-        """Serialise as gzip JSON; the same document gives the same bytes."""
+        """Serialise as gzip JSON; the same document gives the same bytes, whatever its file is called.
+
+        One content may be read under two names at once: whichever is stored last has to be what both said it is.
+        """
         body = {
             "version": ARTEFACT_VERSION,
-            "title": self.title,
+            "title": self.title if self.titled else "",
             "titled": self.titled,
             "text": self.text,
             "format": self.format,

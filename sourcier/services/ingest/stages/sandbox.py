@@ -75,11 +75,11 @@ class ParserPool:
 
     def __init__(
         self, *, concurrency: int = 2, limits: ParsingLimits | None = None, parent_directory: Path | None = None,
-        program: str = _ZYGOTE, long: bool = True,
+        program: str = "", long: bool = True,
     ) -> None:
         """Working files go below `parent_directory` (empty: the system's), in a folder that closing removes.
 
-        `program` is the module of the zygote. Unless `long`, what takes long keeps its slot.
+        `program` is the module of the zygote (empty: the parsers'). Unless `long`, what takes long keeps its slot.
 
         Where a process is killed before that, the next pool to open below the same parent removes it.
         """
@@ -87,7 +87,7 @@ class ParserPool:
         self.network_isolation = ""
         """`namespace` or `sockets`, once started: see `parsing.confinement`."""
         self._parent_directory = parent_directory
-        self._program = program
+        self._program = program or _ZYGOTE
         self._places = Places(concurrency, long=None if long else 0)
         self._identifiers = itertools.count(1)
         self._starting = asyncio.Lock()
@@ -123,7 +123,8 @@ class ParserPool:
         Raise a DocumentRejected that says why it cannot be, or Unavailable where another try may succeed.
         """
         artefact = await self.parse_artefact(path, filename=filename, content_type=content_type, title=title)
-        return await asyncio.to_thread(artefact.document)
+        document = await asyncio.to_thread(artefact.document)
+        return document.named(title=title, filename=filename)
 
     async def parse_artefact(
         self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1, ocr: bool = False

@@ -64,6 +64,13 @@ async def submit(service: Pipeline, pages: int, **fields: object) -> str:
     return str(response.job.job_id)
 
 
+async def delete(service: Pipeline, job_id: str) -> None:
+    document = (await service.job(job_id)).document_id
+    await service.stub.Delete(
+        ingest_pb2.DeleteRequest(document_id=document), metadata=METADATA, timeout=30
+    )
+
+
 async def test_a_scan_is_read_in_turns_and_each_page_once(serve: Serve) -> None:
     recognisers = PlainRecognisers()
     pages = 2 * PAGES_OF_TURN + 3
@@ -95,17 +102,14 @@ async def test_a_long_scan_delays_no_text_document(serve: Serve) -> None:
     async with serve(stages=STAGES, recognisers=recognisers) as service:
         scans = [await submit(service, 300, source=f"{n}.pdf") for n in range(3)]
         await recognisers.held.wait()
-        texts = [await service.submit("# Guide\n\nUn texte.", filename=f"{n}.md") for n in range(4)]
+        texts = [await service.submit(f"# Guide\n\nUn texte, le {n}.", filename=f"{n}.md") for n in range(4)]
         for response in texts:
             assert (await service.finished(response.job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
         for scan in scans:
             assert (await service.job(scan)).status == ingest_pb2.JOB_STATUS_PROCESSING
         assert recognisers.pages == []
         for scan in scans:
-            document = (await service.job(scan)).document_id
-            await service.stub.DeleteDocument(
-                ingest_pb2.DeleteDocumentRequest(document_id=document), metadata=METADATA, timeout=30
-            )
+            await delete(service, scan)
         recognisers.gate.set()
 
 
@@ -115,10 +119,7 @@ async def test_a_scan_that_is_deleted_is_given_up_at_its_next_turn(serve: Serve)
     async with serve(stages=STAGES, recognisers=recognisers) as service:
         scan = await submit(service, 300)
         await recognisers.held.wait()
-        document = (await service.job(scan)).document_id
-        await service.stub.DeleteDocument(
-            ingest_pb2.DeleteDocumentRequest(document_id=document), metadata=METADATA, timeout=30
-        )
+        await delete(service, scan)
         recognisers.gate.set()
         short = await service.submit("!scanned 2", filename="court.pdf")
         assert (await service.finished(short.job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
