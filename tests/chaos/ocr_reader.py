@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,14 @@ def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None
     if source.get(PAGES):
         _, *paragraphs = Path(source["path"]).read_text("utf-8").split("\n\n")
         for number in source[PAGES]:
+            match paragraphs[number - 1].split(maxsplit=1)[0]:
+                case "!crash":
+                    os.abort()
+                case "!killed":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                case "!hang":
+                    while True:
+                        pass
             word = RecognisedWord(paragraphs[number - 1], 50, 90, 0.9)
             page = RecognisedPage(number, lines=(RecognisedLine(Box(50, 50, 90, 62), (word,)),))
             page_file(directory, number).write_bytes(page.to_bytes())

@@ -31,6 +31,8 @@ class BlockKind(StrEnum):
     TABLE = "table"
     CODE = "code"
     CAPTION = "caption"
+    PICTURE = "picture"
+    """What a picture says, a passage of its own."""
     ASIDE = "aside"
     """What stands around a page's content: banners, share lines, footers."""
 

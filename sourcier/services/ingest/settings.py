@@ -59,6 +59,16 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Longest time for reading a page; then its process is killed, and the page is told as one that was not read."""
     ocr_memory_bytes_max: int = Field(default=3072 * MEBIBYTE, ge=1024 * MEBIBYTE)
     """Most address space of a process that reads pages; about a third of it is used."""
+    pictures: bool = True
+    """Whether OCR looks for text in the pictures of PDF pages that have a text layer; needs `ocr`."""
+    picture_width_min: int = Field(default=200, ge=0)
+    """Narrower pictures, in pixels, are decoration; 0 takes all."""
+    picture_height_min: int = Field(default=200, ge=0)
+    """Lower pictures are decoration."""
+    picture_pixels_min: int = Field(default=40_000, ge=0)
+    """Smaller pictures are decoration."""
+    picture_ratio_max: float = Field(default=10, ge=0)
+    """Pictures whose longer side is more times the shorter one are decoration; 0 takes all."""
     ocr_pages_max: int = Field(default=2_000, ge=1)
     """Most scanned pages of a document that are read; further ones are told as pages without text."""
     document_chunks_max: int = Field(default=20_000, ge=1)
@@ -159,6 +169,15 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     def enriches(self) -> bool:
         """Whether this process makes knowledge units: it is its stage, and it knows who makes them."""
         return "enrich" in self.stage_names and bool(self.generate_url and self.embed_url)
+
+    @property
+    def picture_limits(self) -> dict[str, float]:
+        """In which pictures text is looked for, as a part of `ParsingLimits`."""
+        return {
+            "pictures": self.pictures, "picture_width_min": self.picture_width_min,
+            "picture_height_min": self.picture_height_min, "picture_pixels_min": self.picture_pixels_min,
+            "picture_ratio_max": self.picture_ratio_max,
+        }
 
     @property
     def recognises(self) -> bool:

@@ -255,9 +255,10 @@ async def ingesting(
             url=nats_url, prefix=prefix, name="test", limits=settings.queue_limits
         ))
         stack.push_async_callback(_delete_streams, jetstream)
+        chosen: Any = parsers or PlainParsers()
         parts = assemble(
             settings, database=database, jetstream=jetstream, objects=own_store(settings),
-            parsers=(parsers or PlainParsers()) if "parse" in stages else None,
+            parsers=chosen if "parse" in stages else None,
             tokens=tokens or WordCounter(), space_id=default.space_id, dimension=default.dimension,
             further_spaces=[
                 CountedSpace(space.space_id, space.dimension, further_tokens or tokens or WordCounter())

@@ -44,7 +44,8 @@ def scanned(
         grey = np.asarray(picture.filter(ImageFilter.GaussianBlur(0.6)), dtype=float)
         grey = grey + np.random.default_rng(1).normal(0, noise, grey.shape)
         picture = Image.fromarray(grey.clip(0, 255).astype(np.uint8))
-    return picture.rotate(-90 * turns, expand=True)
+    turned: Image.Image = picture.rotate(-90 * turns, expand=True)
+    return turned
 
 
 def picture_file(path: Path, picture: Image.Image, *, resolution: int = 200, **options: object) -> Path:

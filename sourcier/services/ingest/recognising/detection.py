@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,10 @@ SIDE_MAX = 2000
 """A larger picture is made smaller to find its lines; they are read in full size."""
 SIDE_MIN = 736
 """A smaller one is made larger."""
+_LONG = 2.5
+"""A picture that is so many times as long as wide is a strip: a screenshot of a whole page, a receipt."""
+_OVERLAP = 0.1
+_EDGE = 3
 _MULTIPLE = 32
 _TEXT_MIN = 0.3
 _LINE_MIN = 0.5
@@ -36,6 +41,24 @@ class Detector:
 
     def find(self, picture: Pixels) -> list[Corners]:
         """Return the corners of each line on a picture (height, width, 3), in its pixels."""
+        height, width = picture.shape[:2]
+        if max(height, width) <= max(SIDE_MAX, _LONG * min(height, width)):
+            return self._find(picture)
+        # As a whole, a strip would be made too small to find anything: it is looked at part by part.
+        side = min(height, width)
+        upright = height > width
+        found: list[Corners] = []
+        for start, end in strips(max(height, width), part=max(2 * side, SIDE_MIN)):
+            part = picture[start:end] if upright else picture[:, start:end]
+            shift = np.array([0, start] if upright else [start, 0], np.float32)
+            whole = _within(self._find(part), start, end, length=max(height, width), axis=1 if upright else 0)
+            found.extend(
+                corners + shift for corners in whole
+                if not any(_holds(known, (corners + shift).mean(axis=0)) for known in found)
+            )
+        return found
+
+    def _find(self, picture: Pixels) -> list[Corners]:
         height, width = picture.shape[:2]
         shrunk = _sized(picture)
         normal = (shrunk.astype(np.float32) / 127.5 - 1.0).transpose(2, 0, 1)[np.newaxis]
@@ -61,6 +84,12 @@ class Extent:
             float(np.linalg.norm(corners[1] - corners[0]) + np.linalg.norm(corners[2] - corners[3])) / 2,
             float(np.linalg.norm(corners[3] - corners[0]) + np.linalg.norm(corners[2] - corners[1])) / 2,
         )
+
+
+def strips(length: int, *, part: int) -> list[tuple[int, int]]:
+    """Return the parts of a length, which overlap by a tenth: what one cuts the other has whole."""
+    starts = range(0, max(length - round(part * _OVERLAP), 1), part - round(part * _OVERLAP))
+    return [(start, min(start + part, length)) for start in starts]
 
 
 def cut_out(picture: Pixels, corners: Corners) -> Pixels:
@@ -90,6 +119,19 @@ def _box(contour: Any, found: npt.NDArray[np.float32]) -> Corners | None:
         return None
     grown = 2 * _GROWN * sides[0] * sides[1] / (2 * (sides[0] + sides[1]))
     return _ordered(cv2.boxPoints((centre, (sides[0] + grown, sides[1] + grown), angle)))
+
+
+def _within(lines: list[Corners], start: int, end: int, *, length: int, axis: int) -> Iterator[Corners]:
+    """Yield the lines of a part that its edges do not cut."""
+    low = _EDGE if start else -length
+    high = end - start - _EDGE if end < length else 2 * length
+    for corners in lines:
+        if corners[:, axis].min() > low and corners[:, axis].max() < high:
+            yield corners
+
+
+def _holds(corners: Corners, point: npt.NDArray[np.float32]) -> bool:
+    return bool((corners.min(axis=0) <= point).all() and (point <= corners.max(axis=0)).all())
 
 
 def _mean_inside(points: Any, found: npt.NDArray[np.float32]) -> float:

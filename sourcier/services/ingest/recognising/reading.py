@@ -84,7 +84,7 @@ class Reader:
         return [
             Character(
                 self._characters[best[step]], min((step + 0.5) / steps, 1.0), float(likelihoods[step, best[step]]),
-                self._may_be_ligature(likelihoods, step),
+                self._may_be_ligature(likelihoods, int(step)),
             )
             for step in np.flatnonzero(_changes(best))
         ]
@@ -95,12 +95,12 @@ class Reader:
 
 
 def _width(line: Pixels) -> int:
-    return min(max(round(_HEIGHT * line.shape[1] / line.shape[0]), 8), _WIDTH_MAX)
+    return min(max(int(round(_HEIGHT * line.shape[1] / line.shape[0])), 8), _WIDTH_MAX)
 
 
 def _changes(best: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Tell where a character begins: what is repeated is one, what is 0 is none (CTC)."""
-    changes = best != 0
+    changes: npt.NDArray[np.bool_] = best != 0
     changes[1:] &= best[1:] != best[:-1]
     return changes
 

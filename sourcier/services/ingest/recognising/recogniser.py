@@ -12,7 +12,12 @@ import numpy as np
 
 from sourcier.services.ingest.parsing.pdf.content.elements import Box
 from sourcier.services.ingest.parsing.scans.pictures import DrawnPage
-from sourcier.services.ingest.parsing.scans.recognised import RecognisedLine, RecognisedPage, RecognisedWord
+from sourcier.services.ingest.parsing.scans.recognised import (
+    RecognisedLine,
+    RecognisedPage,
+    RecognisedPicture,
+    RecognisedWord,
+)
 from sourcier.services.ingest.recognising.detection import Corners, Detector, Extent, Pixels, cut_out
 from sourcier.services.ingest.recognising.ligatures import mended
 from sourcier.services.ingest.recognising.models import DETECTION, RECOGNITION, open_session
@@ -22,6 +27,8 @@ from sourcier.services.ingest.recognising.ruling import find_rules
 LINE_CONFIDENCE_MIN = 0.5
 """Lines that are less sure are no text: stains, drawings, patterns."""
 _SAMPLE = 4
+_PICTURE_SIDE_MIN = 32
+"""In drawn pixels."""
 _SURE = 0.9
 _TALL = 1.5
 _SKEW_MIN = math.radians(0.25)
@@ -49,7 +56,9 @@ class Recogniser:
         self._reader = Reader(open_session(RECOGNITION, threads=threads))
 
     def recognise(self, page: DrawnPage, number: int) -> RecognisedPage:
-        """Read one page."""
+        """Read one page, or its pictures alone where it has a text layer."""
+        if page.parts:
+            return self._pictures(page, number)
         upright = self._upright(page.pixels)
         width, height = (page.height, page.width) if upright.turned % 2 else (page.width, page.height)
         scale = width / upright.pixels.shape[1]
@@ -62,6 +71,21 @@ class Recogniser:
             lines=tuple(line for line in lines if line is not None),
             horizontal=tuple(horizontal), vertical=tuple(vertical), asides=self._asides(upright),
         )
+
+    def _pictures(self, page: DrawnPage, number: int) -> RecognisedPage:
+        scale = page.pixels.shape[1] / page.width
+        pictures = []
+        for box in page.parts:
+            left, top, right, bottom = (max(round(edge * scale), 0) for edge in box)
+            pixels = np.ascontiguousarray(page.pixels[top:bottom, left:right])
+            if min(pixels.shape[:2]) < _PICTURE_SIDE_MIN:
+                continue
+            read = self.recognise(DrawnPage(pixels, box.width, box.height), number)
+            lines = sorted(read.lines, key=lambda line: (round(line.box.bottom / 4), line.box.left))
+            pictures.append(RecognisedPicture(box, "\n".join(line.text for line in lines), read.confidence))
+        # A page is not read as a whole because none of its pictures can be.
+        pictures = pictures or [RecognisedPicture(Box(0, 0, 0, 0), "", 0.0)]
+        return RecognisedPage(number, page.width, page.height, pictures=tuple(pictures))
 
     def _upright(self, pixels: Pixels) -> _Upright:
         lines = self._detector.find(pixels)

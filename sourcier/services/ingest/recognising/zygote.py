@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
     """Read the pages that are named, else the document with the pages that were read before."""
     if source.get(PAGES):
-        _recognise(directory, source)
+        _recognise(directory, source, limits)
     else:
         _assemble(directory, source, limits)
 
@@ -35,7 +35,7 @@ def warm() -> None:
     from sourcier.services.ingest.recognising import drawing, recogniser  # noqa: F401
 
 
-def _recognise(directory: Path, source: dict[str, Any]) -> None:
+def _recognise(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
     from sourcier.services.ingest.parsing.formats import recognise
     from sourcier.services.ingest.parsing.scans.pages import page_file
     from sourcier.services.ingest.recognising.drawing import drawn_pages
@@ -44,7 +44,7 @@ def _recognise(directory: Path, source: dict[str, Any]) -> None:
     path = Path(source["path"])
     kind = recognise(path, filename=source["filename"], content_type=source["content_type"]).format
     recogniser = Recogniser(threads=source[THREADS])
-    with drawn_pages(path, kind) as draw:
+    with drawn_pages(path, kind, limits) as draw:
         for number in source[PAGES]:
             target = page_file(directory, number)
             unfinished = target.with_suffix(".part")

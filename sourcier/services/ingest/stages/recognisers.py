@@ -46,11 +46,13 @@ class Recognisers:
         self._threads = threads
         # What takes long keeps its slot: two at once would take twice the memory.
         self._pool = ParserPool(
-            concurrency=concurrency, limits=limits, parent_directory=parent_directory, program=_PROGRAM, long=False
+            concurrency=concurrency, limits=limits, parent_directory=parent_directory, program=_PROGRAM, long=False,
+            # Many installations never see a scan, and its libraries take 150 MB.
+            warm=False,
         )
 
     async def __aenter__(self) -> Self:
-        """Start the process that others are forked from."""
+        """Prepare; the process that others are forked from starts with the first scan."""
         await self._pool.__aenter__()
         return self
 

@@ -75,11 +75,12 @@ class ParserPool:
 
     def __init__(
         self, *, concurrency: int = 2, limits: ParsingLimits | None = None, parent_directory: Path | None = None,
-        program: str = "", long: bool = True,
+        program: str = "", long: bool = True, warm: bool = True,
     ) -> None:
         """Working files go below `parent_directory` (empty: the system's), in a folder that closing removes.
 
-        `program` is the module of the zygote (empty: the parsers'). Unless `long`, what takes long keeps its slot.
+        `program` is the module of the zygote (empty: the parsers'). Unless `long`, what takes long keeps its slot;
+        unless `warm`, the zygote starts when it is first needed.
 
         Where a process is killed before that, the next pool to open below the same parent removes it.
         """
@@ -88,6 +89,7 @@ class ParserPool:
         """`namespace` or `sockets`, once started: see `parsing.confinement`."""
         self._parent_directory = parent_directory
         self._program = program or _ZYGOTE
+        self._warm = warm
         self._places = Places(concurrency, long=None if long else 0)
         self._identifiers = itertools.count(1)
         self._starting = asyncio.Lock()
@@ -100,7 +102,8 @@ class ParserPool:
         self._folder = await asyncio.to_thread(WorkingFolder.make, self._parent_directory)
         self._directory = self._folder.path
         try:
-            await self._live_zygote()
+            if self._warm:
+                await self._live_zygote()
         except BaseException:
             await self.__aexit__(None, None, None)
             raise

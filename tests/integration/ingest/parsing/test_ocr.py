@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sourcier.services.ingest.components import recogniser_pool
 from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 from sourcier.services.ingest.parsing.scans.pages import page_file
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
 from sourcier.services.ingest.reading_warnings import WarningCode
-from sourcier.services.ingest.settings import IngestSettings
 from sourcier.services.ingest.stages.recognisers import ReadPage, Recognisers
 from tests.unit.ingest.fix_pdf_pages import PageMaker
 from tests.unit.ingest.fix_scans import NOTICE, notice, picture_file, scan_pdf, scanned
 
 SHORT = 0.3
 """Of a page: what has text on it."""
+LIMITS = ParsingLimits(wall_seconds=600, cpu_seconds=1200, memory_bytes=3072 * MEBIBYTE)
 TEXT = " ".join(("Règlement intérieur", *NOTICE))
 
 
 @pytest.fixture(scope="module")
 async def recognisers() -> AsyncIterator[Recognisers]:
     """One for all tests: its start takes seconds."""
-    async with recogniser_pool(IngestSettings()) as opened:
+    async with Recognisers(concurrency=1, threads=2, limits=LIMITS) as opened:
         yield opened
 
 
@@ -105,18 +105,13 @@ async def test_a_hostile_page_costs_itself_alone(recognisers: Recognisers, tmp_p
     assert "20,000" in warning.detail
 
 
-async def test_a_page_that_ends_its_process_costs_itself_alone(
-    recognisers: Recognisers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The memory that a process may have is less than one of its pages takes."""
-    large = Image.fromarray(np.random.default_rng(1).integers(0, 255, (4_000, 4_000), dtype=np.uint8))
-    small = scanned(notice(["Second avis."], title="Deux"), tmp_path, height=0.2)
-    path = scan_pdf(tmp_path / "a.pdf", [small, large, small])
-    monkeypatch.setattr(recognisers._pool, "limits", recognisers._pool.limits)
-    pages = await read(recognisers, path, [1, 2, 3])
-    assert [page.number for page in pages] == [1, 2, 3]
-    assert not pages[0].failed
-    assert not pages[2].failed
+async def test_a_screenshot_of_a_whole_page_is_read_part_by_part(recognisers: Recognisers, tmp_path: Path) -> None:
+    strip = Image.new("L", (700, 6_000), 255)
+    avis = scanned(notice(["Le dernier avis."], title="Avis"), tmp_path, resolution=80, height=0.2)
+    strip.paste(avis, (0, 5_600))
+    path = picture_file(tmp_path / "a.png", strip)
+    (page,) = await read(recognisers, path, [1])
+    assert "Le dernier avis." in [line.text for line in RecognisedPage.from_bytes(page.content).lines]
 
 
 async def test_a_photograph_without_text_has_none(recognisers: Recognisers, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +12,16 @@ from PIL import Image
 
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentTooLarge
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Rule
 from sourcier.services.ingest.parsing.scans import pictures
 from sourcier.services.ingest.parsing.scans.pages import page_file
-from sourcier.services.ingest.parsing.scans.recognised import RecognisedLine, RecognisedPage, RecognisedWord
+from sourcier.services.ingest.parsing.scans.recognised import (
+    RecognisedLine,
+    RecognisedPage,
+    RecognisedPicture,
+    RecognisedWord,
+)
 from sourcier.services.ingest.parsing.scans.words import even_sizes, words_of
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import WarningCode
@@ -71,6 +79,14 @@ def test_parts_of_one_line_stand_on_one_baseline() -> None:
     assert len({word.baseline for word in words}) == 1
 
 
+def test_spaces_are_those_that_were_read_however_near_the_words_are(tmp_path: Path) -> None:
+    apart = line("Les congés payés fixés ici", 50, 100)
+    tight = replace(apart, words=tuple(replace(word, right=word.right + 5) for word in apart.words))
+    path = write_pdf(tmp_path / "a.pdf", [picture_page()])
+    document = read_with(path, page(tight))
+    assert document.text == "Les congés payés fixés ici"
+
+
 def test_pages_that_are_pictures_are_left_to_ocr_and_no_others(tmp_path: Path) -> None:
     text = PageMaker().lines(50, 80, ["Une phrase de texte ordinaire dans le corps de la page."] * 6)
     covered = picture_page().lines(50, 80, ["Une phrase de texte ordinaire dans le corps de la page."] * 6)
@@ -79,6 +95,41 @@ def test_pages_that_are_pictures_are_left_to_ocr_and_no_others(tmp_path: Path) -
     path = write_pdf(tmp_path / "a.pdf", [text, picture_page(), covered, layer, stamped, PageMaker()])
     assert parse(Source(path, "a.pdf", ocr=True)).scanned == (2, 5)
     assert parse(Source(path, "a.pdf")).scanned == ()
+
+
+def test_pages_with_pictures_are_left_to_ocr_once_for_each_picture(tmp_path: Path) -> None:
+    text = ["Une phrase de texte ordinaire dans le corps de la page."] * 6
+    pictured = [PageMaker().lines(50, 80, text).picture(100, 400, 300, 500) for _ in range(2)]
+    path = write_pdf(tmp_path / "a.pdf", [*pictured, PageMaker().lines(50, 80, text)])
+    every = ParsingLimits(picture_width_min=0, picture_height_min=0, picture_pixels_min=0)
+    assert parse(Source(path, "a.pdf", ocr=True, limits=every)).scanned == (1,)
+    assert parse(Source(path, "a.pdf", ocr=True)).scanned == ()
+    assert parse(Source(path, "a.pdf", ocr=True, limits=replace(every, pictures=False))).scanned == ()
+
+
+@pytest.mark.parametrize(("width", "height", "content"), [
+    (200, 200, True), (199, 400, False), (400, 199, False), (2000, 200, True), (2001, 200, False), (300, 300, True),
+])
+def test_small_and_narrow_pictures_are_decoration(width: int, height: int, content: bool) -> None:
+    assert ParsingLimits().is_content(width, height) is content
+
+
+def test_what_pictures_say_stands_after_their_page_and_once(tmp_path: Path) -> None:
+    text = ["Une phrase de texte ordinaire dans le corps de la page."] * 6
+    path = write_pdf(tmp_path / "a.pdf", [PageMaker().lines(50, 80, text) for _ in range(2)])
+    logo, chart, noise = (
+        RecognisedPicture(Box(1, 1, 9, 9), said, sure) for said, sure in (
+            ("Société Exemple", 0.9), ("Ventes 2025 : 1 200", 0.9), ("l|l", 0.3),
+        )
+    )
+    document = read_with(
+        path, page(number=1, pictures=(logo, noise)), page(number=2, pictures=(logo, chart))
+    )
+    assert [document.block_text(block) for block in document.blocks if block.kind is BlockKind.PICTURE] == [
+        "[Image 1, page 1] Société Exemple", "[Image 2, page 2] Ventes 2025 : 1 200"
+    ]
+    assert document.text.count("Une phrase") == 12
+    assert document.warnings == ()
 
 
 def test_a_document_of_scans_alone_is_refused_only_where_ocr_is_off(tmp_path: Path) -> None:
@@ -115,7 +166,7 @@ def test_a_ruled_table_of_a_scan_is_a_table(tmp_path: Path) -> None:
         line(cell, 60 + 200 * column, 115 + 20 * row) for row, texts in enumerate(cells)
         for column, cell in enumerate(texts)
     ]
-    rules = {
+    rules: dict[str, Any] = {
         "horizontal": tuple(Rule(100.0 + 20 * n, 50, 450) for n in range(4)),
         "vertical": tuple(Rule(50.0 + 200 * n, 100, 160) for n in range(3)),
     }

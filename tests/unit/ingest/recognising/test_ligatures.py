@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
+from sourcier.services.ingest.recognising.detection import strips
 from sourcier.services.ingest.recognising.ligatures import mended
 from sourcier.services.ingest.recognising.reading import Character
 from sourcier.services.ingest.recognising.ruling import find_rules
@@ -37,6 +40,16 @@ def test_other_words_stay(text: str) -> None:
 def test_what_may_be_either_is_told_by_the_model() -> None:
     assert read("cour", ligature=True) == "cœur"
     assert read("ouvres", ligature=True) == "œuvres"
+
+
+@pytest.mark.parametrize(("length", "part"), [
+    (8_000, 1_000), (8_001, 736), (999, 1_000), (1_000, 1_000), (1_050, 1_000),
+])
+def test_a_long_strip_is_looked_at_in_parts_that_overlap(length: int, part: int) -> None:
+    parts = strips(length, part=part)
+    assert (parts[0][0], parts[-1][1]) == (0, length)
+    assert all(before[1] - after[0] >= part // 11 for before, after in pairwise(parts))
+    assert all(end - start <= part for start, end in parts)
 
 
 def test_rules_are_long_dark_runs_and_letters_are_none() -> None:

@@ -36,7 +36,7 @@ def parse_pdf(source: Source) -> ParsedDocument:
             raise DocumentTooLarge(f"The document has {page_count:,} pages; at most {source.limits.pages:,} are read.")
         builder = DocumentBuilder(source.limits)
         pages = _read_pages(document, builder)
-        scanned = pages_to_recognise(pages) if source.ocr else ()
+        scanned = pages_to_recognise(pages, source.limits) if source.ocr else ()
         title = usable_title(document.get_metadata_value("Title"))
     finally:
         document.close()

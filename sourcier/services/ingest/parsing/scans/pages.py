@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
-from sourcier.services.ingest.parsing.pdf.content.elements import Page
+from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.pdf.content.elements import Embedded, Page
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
 from sourcier.services.ingest.parsing.scans.words import add_recognised
 from sourcier.services.ingest.reading_warnings import WarningCode
@@ -17,9 +18,26 @@ _STAMP_CHARACTERS_MAX = 120
 """A picture that covers a page is what it says, where its own text is no longer than a stamp or a running line."""
 
 
-def pages_to_recognise(pages: Iterable[Page]) -> tuple[int, ...]:
-    """Return the numbers of pages that are pictures: nothing is read that has a text layer."""
-    return tuple(page.number for page in pages if _is_picture(page))
+def pages_to_recognise(pages: Iterable[Page], limits: ParsingLimits) -> tuple[int, ...]:
+    """Return the numbers of pages that are pictures, or have some: nothing is read that has a text layer.
+
+    A picture that comes again is no reason: a logo is on every page.
+    """
+    known: set[tuple[int, int, int]] = set()
+    found: list[int] = []
+    for page in pages:
+        new = {embedded[1:] for embedded in pictures_of(page, limits)} - known
+        known |= new
+        if is_picture(page) or new:
+            found.append(page.number)
+    return tuple(found)
+
+
+def pictures_of(page: Page, limits: ParsingLimits) -> list[Embedded]:
+    """Return the pictures in which text is looked for, where the page is more than a picture."""
+    if not limits.pictures or is_picture(page):
+        return []
+    return [embedded for embedded in page.embedded if limits.is_content(embedded.width, embedded.height)]
 
 
 def add_recognised_pages(folder: Path | None, pages: Sequence[Page], builder: DocumentBuilder) -> None:
@@ -63,7 +81,8 @@ def page_file(folder: Path, number: int) -> Path:
     return folder / f"page-{number}"
 
 
-def _is_picture(page: Page) -> bool:
+def is_picture(page: Page) -> bool:
+    """Tell whether a page is a scan."""
     if page.asides or page.remarks:
         return False
     characters = sum(len(word.text) for word in page.words)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from PIL import Image, ImageOps
 
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentTooLarge
+from sourcier.services.ingest.parsing.pdf.content.elements import Box
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "JPEG2000")
 PIXELS_MAX = 64_000_000
@@ -32,6 +33,8 @@ class DrawnPage:
     pixels: npt.NDArray[np.uint8]
     width: float
     height: float
+    parts: tuple[Box, ...] = ()
+    """The pictures to read of a page that has a text layer; without any, all of it is read."""
 
 
 def count_pages(path: Path, *, filename: str, pages_max: int) -> int:

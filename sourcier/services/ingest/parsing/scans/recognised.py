@@ -41,6 +41,15 @@ class RecognisedLine:
 
 
 @dataclass(frozen=True, slots=True)
+class RecognisedPicture:
+    """What stands in a picture of a page that has a text layer of its own."""
+
+    box: Box
+    text: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
 class RecognisedPage:
     """A page as OCR read it; an `error` says why it could not be read."""
 
@@ -52,6 +61,8 @@ class RecognisedPage:
     lines: tuple[RecognisedLine, ...] = ()
     horizontal: tuple[Rule, ...] = ()
     vertical: tuple[Rule, ...] = ()
+    pictures: tuple[RecognisedPicture, ...] = ()
+    """Where the page has a text layer, which is never read by OCR: its pictures in their place of its lines."""
     error: str = ""
     asides: tuple[str, ...] = ()
     """Text set at a right angle to the lines: remarks at the margin."""
@@ -70,6 +81,9 @@ class RecognisedPage:
         body = {
             "number": self.number, "width": self.width, "height": self.height,
             "turned": self.turned, "error": self.error, "asides": self.asides,
+            "pictures": [
+                [_rounded(picture.box), picture.text, round(picture.confidence, 3)] for picture in self.pictures
+            ],
             "horizontal": self.horizontal, "vertical": self.vertical,
             "lines": [
                 [_rounded(line.box), [
@@ -98,6 +112,9 @@ class RecognisedPage:
             ),
             horizontal=tuple(Rule(*rule) for rule in body["horizontal"]),
             vertical=tuple(Rule(*rule) for rule in body["vertical"]),
+            pictures=tuple(
+                RecognisedPicture(Box(*box), text, confidence) for box, text, confidence in body["pictures"]
+            ),
             error=body["error"], asides=tuple(body["asides"]),
         )
 

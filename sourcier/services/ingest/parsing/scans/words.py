@@ -11,8 +11,13 @@ from sourcier.services.ingest.parsing.scans.recognised import RecognisedLine, Re
 
 _SIZE_OF_HEIGHT = 0.78
 """Of the height of the box that is found around a line, which has some room above and below its letters."""
+_FIRST = 1_000_000
+"""Index of the first character that OCR read: far from those of the page's own text."""
 _BASELINE = 0.27
 """Above the lower edge of that box, in its heights."""
+_TEXT_MIN = 3
+_PICTURE_CONFIDENCE_MIN = 0.7
+"""What is less sure in a picture is its drawing taken for letters."""
 _SAME_SIZE = 0.22
 """Boxes differ by the letters of their line: sizes that are so near are one."""
 
@@ -22,6 +27,12 @@ def add_recognised(page: Page, recognised: RecognisedPage) -> None:
 
     Where OCR found the page turned otherwise than its text, that text stands aside: it is a stamp on a scan.
     """
+    if recognised.pictures:
+        page.picture_texts.extend(
+            picture.text for picture in recognised.pictures
+            if len(picture.text) >= _TEXT_MIN and picture.confidence >= _PICTURE_CONFIDENCE_MIN
+        )
+        return
     words = words_of(recognised)
     if page.words and not recognised.turned:
         words = [word for word in words if not any(_covers(known, word) for known in page.words)]
@@ -42,11 +53,15 @@ def words_of(page: RecognisedPage) -> list[Word]:
     sizes = even_sizes([line.box.height * _SIZE_OF_HEIGHT for line in page.lines],
                        weights=[len(line.text) for line in page.lines])
     baselines = _even_baselines(page.lines, sizes)
-    return [
-        Word(word.text, word.left, word.right, baseline, size)
-        for line, size, baseline in zip(page.lines, sizes, baselines, strict=True)
-        for word in line.words
-    ]
+    words: list[Word] = []
+    at = _FIRST
+    for line, size, baseline in zip(page.lines, sizes, baselines, strict=True):
+        for word in line.words:
+            # One character between two words is the space that was read there: edges of narrow letters are not as sure.
+            words.append(Word(word.text, word.left, word.right, baseline, size, first=at, end=at + len(word.text)))
+            at += len(word.text) + 1
+        at += 1
+    return words
 
 
 def even_sizes(sizes: Sequence[float], *, weights: Sequence[int]) -> list[float]:

@@ -92,6 +92,7 @@ def _assemble(number: int, loaded: _TextPage, runs: list[_Run], frame: Frame, dr
     found = Page(number, frame.width, frame.height, horizontal=drawing.horizontal, vertical=drawing.vertical)
     area = max(frame.width * frame.height, 1.0)
     found.drawn = drawing.drawn
+    found.embedded = drawing.embedded
     found.pictured = any(item.box.width * item.box.height > _PICTURED_SHARE * area for item in drawing.pictures)
     asides: dict[tuple[int, float], list[str]] = {}
     for run in runs:
