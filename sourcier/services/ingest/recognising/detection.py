@@ -139,7 +139,7 @@ def _mean_inside(points: Any, found: npt.NDArray[np.float32]) -> float:
     high = np.ceil(points.max(axis=0)).astype(int) + 1
     part = found[low[1] : high[1], low[0] : high[0]]
     mask = np.zeros(part.shape, np.uint8)
-    cv2.fillPoly(mask, [(points - low).astype(np.int32)], 1)  # type: ignore[call-overload]
+    cv2.fillPoly(mask, [(points - low).astype(np.int32)], 1)
     return float(cv2.mean(part, mask)[0])
 
 

@@ -95,7 +95,8 @@ class Reader:
 
 
 def _width(line: Pixels) -> int:
-    return min(max(int(round(_HEIGHT * line.shape[1] / line.shape[0])), 8), _WIDTH_MAX)
+    width: int = round(_HEIGHT * line.shape[1] / line.shape[0])
+    return min(max(width, 8), _WIDTH_MAX)
 
 
 def _changes(best: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
