@@ -45,6 +45,8 @@ class Habits:
     same_share: float = 0.1
     submit_share: float = 0.25
     poison_share: float = 0.0
+    scan_share: float = 0.0
+    """Of the names: documents whose paragraphs are pages that OCR reads."""
 
 
 class Generator:
@@ -74,6 +76,8 @@ class Generator:
         if place < habits.names * habits.submit_share:
             return self._version("submit", tenant, f"upload-{place:02}.txt")
         name = f"{tenant}/folder/été {place:02}.{('md', 'txt', 'html')[place % 3]}"
+        if place >= habits.names * (1 - habits.scan_share):
+            name = f"{tenant}/folder/scan {place:02}.pdf"
         last = self._last.get(name)
         if last is not None and last.kind == "put":
             drawn = chance.random()
@@ -94,6 +98,8 @@ class Generator:
         paragraphs = [" ".join([mark, *self._random.choices(WORDS, k=14)]) for mark in marks]
         if name.endswith(".html"):
             paragraphs = [f"<p>{paragraph}</p>" for paragraph in paragraphs]
+        if name.endswith(".pdf"):
+            paragraphs = ["!scanned", *paragraphs]
         return "\n\n".join(paragraphs).encode()
 
     def _poison(self, tenant: str) -> Step:

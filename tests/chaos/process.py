@@ -56,9 +56,10 @@ def shorten_waits(service: str, *, ack_wait_seconds: float) -> None:
 
 def read_plainly() -> None:
     """Read documents as marked-up lines, in the real killable processes: the parsers take a second to import."""
-    from sourcier.services.ingest.stages import sandbox
+    from sourcier.services.ingest.stages import recognisers, sandbox
 
     sandbox._ZYGOTE = "tests.chaos.reader"
+    recognisers._PROGRAM = "tests.chaos.ocr_reader"
 
 
 def compute_by_arithmetic() -> None:

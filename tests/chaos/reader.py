@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from dataclasses import replace
 from types import ModuleType
 
 from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed
@@ -23,6 +24,9 @@ def parse(source: Source) -> ParsedDocument:
     """Read a text, or do what its first word says."""
     text = source.path.read_text("utf-8")
     match text.split(maxsplit=1)[0] if text.strip() else "":
+        case "!scanned" if source.ocr:
+            paragraphs = len(text.split("\n\n")) - 1
+            return replace(document_of(text, title=source.filename), scanned=tuple(range(1, paragraphs + 1)))
         case "!crash":
             os.abort()
         case "!hang":

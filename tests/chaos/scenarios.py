@@ -13,6 +13,7 @@ FRONT = ("consume.after-fetch", "relay.after-publish", "collect.after-copy", "co
          "reconcile.after-page")
 BACK = ("consume.before-acknowledge", "parse.after-work", "parse.after-publish", "chunk.after-work",
         "chunk.between-batches", "index.before-commit", "index.after-commit")
+OCR = ("ocr.after-page", "ocr.after-work", "ocr.after-publish", "consume.before-acknowledge")
 EMBED = ("embed.after-work", "embed.after-publish")
 SPENT = frozenset({"ATTEMPTS_SPENT"})
 """A document that was in hand at sixteen deaths is given up: in a run that kills all the time, that can be any."""
@@ -52,11 +53,12 @@ class Scenario:
 
 
 KILLS = Scenario(
-    name="kills", faults="F-R1", about="SIGKILL at every failpoint in turn, in three processes",
+    name="kills", faults="F-R1", about="SIGKILL at every failpoint in turn, in four processes",
     plans=(
         Plan(stages="accept,collect", kills=FRONT), Plan(stages="parse,chunk,index", kills=BACK),
-        Plan(service="embed", kills=EMBED),
+        Plan(stages="ocr", kills=OCR), Plan(service="embed", kills=EMBED),
     ),
+    habits=Habits(scan_share=0.25),
     letters_allowed=SPENT,
 )
 ORDER = Scenario(

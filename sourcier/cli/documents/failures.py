@@ -22,7 +22,7 @@ STATES = {0: "unknown", 1: "open", 2: "replayed", 3: "discarded"}
 
 def filters(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that say which failures; it gets a `which` argument."""
-    @click.option("--stage", type=click.Choice(["accept", "parse", "chunk", "embed", "index"]),
+    @click.option("--stage", type=click.Choice(["accept", "parse", "ocr", "chunk", "embed", "index"]),
                   help="Only those of this stage.")
     @click.option("--reason", help="Only those with this reason, for example UNAVAILABLE.")
     @click.option("-c", "--collection", help="Only those of this collection.")

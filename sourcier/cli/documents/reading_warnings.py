@@ -15,6 +15,14 @@ _SENTENCES = {
         ("page without text (a scan?)", "pages without text (scans?)"),
         ("page sans texte (un scan ?)", "pages sans texte (des scans ?)"),
     ),
+    "pages_not_recognised": (
+        ("page that is a picture and could not be read", "pages that are pictures and could not be read"),
+        ("page image qui n'a pas pu être lue", "pages images qui n'ont pas pu être lues"),
+    ),
+    "low_confidence": (
+        ("page read from a picture with little certainty", "pages read from pictures with little certainty"),
+        ("page lue sur une image, avec peu de certitude", "pages lues sur des images, avec peu de certitude"),
+    ),
     "running_lines": (
         ("running header or footer left out after its first time", "running headers and footers left out after their "
          "first time"),

@@ -221,8 +221,50 @@ class DocumentReceived(_message.Message):
 Global___DocumentReceived: _TypeAlias = DocumentReceived  # noqa: Y015
 
 @_typing.final
+class DocumentScanned(_message.Message):
+    """A document has pages that are pictures of text, scans for example. Parse to OCR, and OCR to itself: each message is for
+    a few pages, so that a long scan lets the others in between.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    RECEIVED_FIELD_NUMBER: _builtins.int
+    PAGES_FIELD_NUMBER: _builtins.int
+    PAGES_DONE_FIELD_NUMBER: _builtins.int
+    pages_done: _builtins.int
+    """How many of them were read before; their results are in the object store."""
+    @_builtins.property
+    def version(self) -> Global___VersionReference:
+        """What this is about."""
+
+    @_builtins.property
+    def received(self) -> Global___DocumentReceived:
+        """What the parse stage was told of it."""
+
+    @_builtins.property
+    def pages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The pages to read by OCR, from 1, in their order."""
+
+    def __init__(
+        self,
+        *,
+        version: Global___VersionReference | None = ...,
+        received: Global___DocumentReceived | None = ...,
+        pages: _abc.Iterable[_builtins.int] | None = ...,
+        pages_done: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["received", b"received", "version", b"version"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pages", b"pages", "pages_done", b"pages_done", "received", b"received", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DocumentScanned: _TypeAlias = DocumentScanned  # noqa: Y015
+
+@_typing.final
 class DocumentParsed(_message.Message):
-    """A document was read: its text and structure are in the object store. Parse to chunk."""
+    """A document was read: its text and structure are in the object store. Parse or OCR to chunk."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -636,7 +678,7 @@ class DeadLetter(_message.Message):
     dead_letter_id: _builtins.str
     """The dead letter's id (UUIDv7)."""
     stage: _builtins.str
-    """The stage that gave up: `parse`, `chunk`, `embed`, `index` or `enrich`."""
+    """The stage that gave up: `parse`, `ocr`, `chunk`, `embed`, `index` or `enrich`."""
     reason: _builtins.str
     """The machine-readable reason, for example `DOCUMENT_ENCRYPTED`."""
     message: _builtins.str

@@ -24,7 +24,7 @@ from sourcier.services.ingest import counted_spaces
 from sourcier.services.ingest.api.documents import IngestServer
 from sourcier.services.ingest.api.spaces import SpaceServer
 from sourcier.services.ingest.api.transfer import TransferServer
-from sourcier.services.ingest.components import assemble, own_store
+from sourcier.services.ingest.components import assemble, own_store, recogniser_pool
 from sourcier.services.ingest.enriching.peers import EnrichingPeers
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.settings import IngestSettings
@@ -60,8 +60,10 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
             limits = ParsingLimits(
                 wall_seconds=settings.parse_seconds_max, cpu_seconds=int(settings.parse_seconds_max) + 1,
                 memory_bytes=settings.parse_memory_bytes_max, pages=settings.parse_pages_max,
+                **settings.picture_limits,  # type: ignore[arg-type]
             )
             parsers = await opened.enter_async_context(ParserPool(concurrency=settings.parse_slots, limits=limits))
+        recognisers = await opened.enter_async_context(recogniser_pool(settings)) if settings.recognises else None
         server = await opened.enter_async_context(Server(
             listen=settings.listen, grace_seconds=settings.grace_seconds,
             concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
@@ -73,7 +75,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         parts = assemble(
             settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
             tokens=default.tokens, space_id=default.space_id, dimension=default.dimension, further_spaces=further,
-            enriching=enriching,
+            enriching=enriching, recognisers=recognisers,
         )
         server.add(ingest_pb2_grpc.add_IngestServiceServicer_to_server, IngestServer(parts), SERVICE_NAME)
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(parts), SPACE_SERVICE_NAME)

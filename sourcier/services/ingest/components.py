@@ -17,9 +17,11 @@ from sourcier.services.ingest.enriching.peers import EnrichingPeers
 from sourcier.services.ingest.intake.intake import Intake
 from sourcier.services.ingest.intake.recent import RecentOriginals
 from sourcier.services.ingest.intake.removal import Removal
+from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.progress import Progress
 from sourcier.services.ingest.relay import Relay
 from sourcier.services.ingest.settings import IngestSettings
+from sourcier.services.ingest.stages.recognisers import PAGES_OF_CHILD, Recognisers
 from sourcier.services.ingest.stages.sandbox import ParserPool
 from sourcier.services.ingest.tokens import Tokens
 from sourcier.services.ingest.upkeep.index_building import IndexBuilding
@@ -35,6 +37,8 @@ class Parts:
     jetstream: JetStream
     objects: ObjectStore
     parsers: ParserPool | None
+    recognisers: Recognisers | None
+    """Who reads pages by OCR; None where this process does not."""
     tokens: Tokens
     space_id: str
     dimension: int
@@ -66,6 +70,7 @@ def assemble(
     dimension: int,
     further_spaces: Sequence[CountedSpace] = (),
     enriching: EnrichingPeers | None = None,
+    recognisers: Recognisers | None = None,
 ) -> Parts:
     """Make the domain objects; no I/O but the reading of the rules' file."""
     spaces = CountedSpaces((CountedSpace(space_id, dimension, tokens), *further_spaces))
@@ -90,14 +95,26 @@ def assemble(
         database, deferred_rows_max=settings.hnsw_deferred_rows_max, memory_bytes_max=settings.index_memory_bytes_max
     )
     return Parts(
-        settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers, tokens=tokens,
-        space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
+        settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
+        recognisers=recognisers, tokens=tokens, space_id=space_id,
+        dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
         removal=removal,
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,
         reconciler=Reconciler(database, buckets, collector, relay, every_seconds=settings.reconcile_seconds),
         index_building=index_building, space_builder=SpaceBuilder(database, jetstream, spaces, index_building),
         enriching=enriching,
     )
+
+
+def recogniser_pool(settings: IngestSettings) -> Recognisers:
+    """Return the pool that reads pages by OCR, not yet open."""
+    seconds = settings.ocr_page_seconds_max * PAGES_OF_CHILD
+    limits = ParsingLimits(
+        wall_seconds=seconds, cpu_seconds=int(seconds * settings.ocr_threads) + 1,
+        memory_bytes=settings.ocr_memory_bytes_max, pages=settings.parse_pages_max,
+        **settings.picture_limits,  # type: ignore[arg-type]
+    )
+    return Recognisers(concurrency=settings.ocr_slots, threads=settings.ocr_threads, limits=limits)
 
 
 def watched(settings: IngestSettings) -> BucketRules:

@@ -31,6 +31,8 @@ class BlockKind(StrEnum):
     TABLE = "table"
     CODE = "code"
     CAPTION = "caption"
+    PICTURE = "picture"
+    """What a picture says, a passage of its own."""
     ASIDE = "aside"
     """What stands around a page's content: banners, share lines, footers."""
 
@@ -63,6 +65,8 @@ class ParsedDocument:
     warnings: tuple[ReadingWarning, ...] = field(default=())
     titled: bool = True
     """Whether the title is the document's own; otherwise it is its file's name, and not that of a copy's."""
+    scanned: tuple[int, ...] = ()
+    """Pages that OCR has still to read. They are not part of the artefact: one is kept of whole documents alone."""
 
     def named(self, *, title: str, filename: str) -> ParsedDocument:
         """Return the document with the title its sender gave it, its own, or its file's name, in this order."""
@@ -76,10 +80,13 @@ class ParsedDocument:
         return self.text[block.start : block.end]
 
     def to_bytes(self) -> bytes:
-        """Serialise as gzip JSON; the same document gives the same bytes."""
+        """Serialise as gzip JSON; the same document gives the same bytes, whatever its file is called.
+
+        One content may be read under two names at once: whichever is stored last has to be what both said it is.
+        """
         body = {
             "version": ARTEFACT_VERSION,
-            "title": self.title,
+            "title": self.title if self.titled else "",
             "titled": self.titled,
             "text": self.text,
             "format": self.format,

@@ -39,7 +39,10 @@ POSTPONED_SECONDS = 5.0
 BROKER_SECONDS = 5.0
 """How often the broker's streams are compared with what they were."""
 HOUSEKEEPING_SECONDS = 60.0
-HOPS = (subjects.DOCUMENT_RECEIVED, subjects.DOCUMENT_PARSED, subjects.CHUNKS_READY, subjects.CHUNKS_EMBEDDED)
+HOPS = (
+    subjects.DOCUMENT_RECEIVED, subjects.DOCUMENT_SCANNED, subjects.DOCUMENT_PARSED, subjects.CHUNKS_READY,
+    subjects.CHUNKS_EMBEDDED,
+)
 """A document's way, in its order: asked in it, they show each message at least once, since the next hop's is published
 before the one before it is acknowledged."""
 

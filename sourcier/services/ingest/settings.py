@@ -17,7 +17,7 @@ from sourcier.services.chassis.settings import (
 )
 from sourcier.services.ingest.enriching.limits import EnrichLimits
 
-STAGES = ("accept", "collect", "parse", "chunk", "index", "enrich")
+STAGES = ("accept", "collect", "parse", "ocr", "chunk", "index", "enrich")
 MEBIBYTE = 1024 * 1024
 
 
@@ -32,8 +32,9 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Further embedding models, by comma, whose spaces collections can be moved to; `model@int8` and `model@fp32` are
     one precision as a space of its own."""
     stages: str = ",".join(STAGES)
-    """What this process does, so that parsing scales apart from indexing: some of accept, collect, parse, chunk,
-    index, enrich. `collect` watches buckets; `enrich` asks the language model for knowledge units."""
+    """What this process does, so that parsing scales apart from indexing: some of accept, collect, parse, ocr,
+    chunk, index, enrich. `collect` watches buckets; `ocr` reads scanned pages and pictures; `enrich` asks the language
+    model for knowledge units."""
     connections_max: int = Field(default=8, ge=2, le=200)
     """Connections to PostgreSQL."""
     document_bytes_max: int = Field(default=100 * MEBIBYTE, ge=1)
@@ -47,6 +48,29 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Most memory for reading one document."""
     parse_pages_max: int = Field(default=5_000, ge=1)
     """Documents of more pages are refused."""
+    ocr: bool = True
+    """Whether pages that are pictures, and picture files, are read by OCR: the parse stage hands them to a process that
+    runs the stage `ocr`. Without it, they are told as pages without text, and refused where they are all there is."""
+    ocr_slots: int = Field(default=1, ge=1, le=64)
+    """Processes that read pages at once; each takes about 1 GB."""
+    ocr_threads: int = Field(default=2, ge=1, le=64)
+    """Threads of each of them."""
+    ocr_page_seconds_max: float = Field(default=40, gt=0, le=600)
+    """Longest time for reading a page; then its process is killed, and the page is told as one that was not read."""
+    ocr_memory_bytes_max: int = Field(default=3072 * MEBIBYTE, ge=1024 * MEBIBYTE)
+    """Most address space of a process that reads pages; about a third of it is used."""
+    pictures: bool = True
+    """Whether OCR looks for text in the pictures of PDF pages that have a text layer; needs `ocr`."""
+    picture_width_min: int = Field(default=200, ge=0)
+    """Narrower pictures, in pixels, are decoration; 0 takes all."""
+    picture_height_min: int = Field(default=200, ge=0)
+    """Lower pictures are decoration."""
+    picture_pixels_min: int = Field(default=40_000, ge=0)
+    """Smaller pictures are decoration."""
+    picture_ratio_max: float = Field(default=10, ge=0)
+    """Pictures whose longer side is more times the shorter one are decoration; 0 takes all."""
+    ocr_pages_max: int = Field(default=2_000, ge=1)
+    """Most scanned pages of a document that are read; further ones are told as pages without text."""
     document_chunks_max: int = Field(default=20_000, ge=1)
     """Documents that make more chunks are refused, DOCUMENT_TOO_COSTLY: so many are about 10,000 pages."""
     chunk_slots: int = Field(default=2, ge=1, le=64)
@@ -145,6 +169,20 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     def enriches(self) -> bool:
         """Whether this process makes knowledge units: it is its stage, and it knows who makes them."""
         return "enrich" in self.stage_names and bool(self.generate_url and self.embed_url)
+
+    @property
+    def picture_limits(self) -> dict[str, float]:
+        """In which pictures text is looked for, as a part of `ParsingLimits`."""
+        return {
+            "pictures": self.pictures, "picture_width_min": self.picture_width_min,
+            "picture_height_min": self.picture_height_min, "picture_pixels_min": self.picture_pixels_min,
+            "picture_ratio_max": self.picture_ratio_max,
+        }
+
+    @property
+    def recognises(self) -> bool:
+        """Whether this process reads pages by OCR."""
+        return self.ocr and "ocr" in self.stage_names
 
     @property
     def stage_names(self) -> frozenset[str]:

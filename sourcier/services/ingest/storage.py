@@ -15,8 +15,10 @@ ORIGINALS, ARTEFACTS = "documents/", "artefacts/"
 OWN_PREFIXES = (ORIGINALS, ARTEFACTS)
 """What the keys of all files of the service begin with."""
 ORIGINAL_NAME = "original"
-PARSER_VERSION = 2
+PARSER_VERSION = 3
 """Raised when a parser reads the same file otherwise: artefacts of before are then not used for new versions."""
+OCR_VERSION = 1
+"""Raised when OCR reads the same page otherwise: pages that were read before are then read again."""
 PARSER_AND_ARTEFACT_VERSION = f"{PARSER_VERSION}.{ARTEFACT_VERSION}"
 
 
@@ -40,3 +42,8 @@ def parsed_key(*, tenant: str, content_sha256: bytes, filename: str, content_typ
     ))
     digest = hashlib.sha256(described.encode()).hexdigest()[:16]
     return f"{artefacts_prefix(tenant=tenant, content_sha256=content_sha256)}{digest}.json.gz"
+
+
+def page_key(*, tenant: str, content_sha256: bytes, number: int) -> str:
+    """Return the key of what OCR read of a page of a content."""
+    return f"{artefacts_prefix(tenant=tenant, content_sha256=content_sha256)}ocr-{OCR_VERSION}/{number}.json.gz"

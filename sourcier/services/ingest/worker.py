@@ -13,6 +13,7 @@ from sourcier.services.ingest.stages.enrich import EnrichStage
 from sourcier.services.ingest.stages.failure import FailureStage
 from sourcier.services.ingest.stages.index import IndexStage
 from sourcier.services.ingest.stages.notification import NotificationStage
+from sourcier.services.ingest.stages.ocr import OcrStage
 from sourcier.services.ingest.stages.parse import ParseStage
 from sourcier.services.ingest.upkeep.enrichment import Enrichment
 from sourcier.services.ingest.upkeep.maintenance import Maintenance
@@ -43,10 +44,14 @@ def pipeline(parts: Parts) -> list[Worker]:
         workers.append(chunk.consumer(slots=settings.chunk_slots))
     if parts.parsers is not None:
         stage = ParseStage(
-            jetstream, parts.objects, parts.parsers, parts.progress, recent=parts.recent, chunk=chunk
+            jetstream, parts.objects, parts.parsers, parts.progress, recent=parts.recent, chunk=chunk,
+            ocr=settings.ocr, ocr_pages_max=settings.ocr_pages_max,
         )
         workers.append(stage.consumer(slots=settings.parse_slots))
-    if chunk is not None or parts.parsers is not None or "index" in stages:
+    if parts.recognisers is not None:
+        ocr = OcrStage(jetstream, database, parts.objects, parts.recognisers, parts.progress)
+        workers.append(ocr.consumer(slots=settings.ocr_slots))
+    if stages & {"parse", "ocr", "chunk", "index"}:
         workers.append(parts.progress)
     if "index" in stages:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)

@@ -75,11 +75,13 @@ class PlainParsers:
             yield Path(folder)
 
     async def parse_artefact(
-        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1
+        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1, ocr: bool = False
     ) -> ParsedArtefact:
-        """Read a text."""
+        """Read a text; `!scanned 20` has so many scanned pages."""
         self.read.append(filename)
         text = await asyncio.to_thread(path.read_text, "utf-8")
+        if text.startswith("!scanned") and ocr:
+            return ParsedArtefact(b"", 0, tuple(range(1, int(text.split()[1]) + 1)))
         if text.startswith("!damaged"):
             raise DocumentMalformed(f"“{filename}” is damaged.")
         if text.startswith("!broken") and not self.repaired:
@@ -228,13 +230,13 @@ async def ingesting(
     *, database_url: str, nats_url: str, prefix: str, bucket: S3Bucket, stages: str = "accept,parse,chunk,index",
     default_space: EmbeddingSpace | None = None, further_spaces: Sequence[EmbeddingSpace] = (),
     tokens: Tokens | None = None, further_tokens: Tokens | None = None, enriching: EnrichingPeers | None = None,
-    **options: Any,
+    parsers: Any = None, recognisers: Any = None, **options: Any,
 ) -> AsyncIterator[Pipeline]:
     """Run the service with the stages named; without any, nothing moves but what the test moves.
 
     `further_spaces` are counted, too. The test's own space has an embedder; one that the test names (`default_space`),
     and the further ones, are for the test to embed into; `enriching` makes knowledge
-    units. `options` are settings of the ingest service.
+    units, `recognisers` read scanned pages. `options` are settings of the ingest service.
     """
     settings = IngestSettings(**{
         "nats_url": nats_url, "postgres_url": database_url, "subject_prefix": prefix, "stages": stages or "accept",
@@ -253,15 +255,16 @@ async def ingesting(
             url=nats_url, prefix=prefix, name="test", limits=settings.queue_limits
         ))
         stack.push_async_callback(_delete_streams, jetstream)
+        chosen: Any = parsers or PlainParsers()
         parts = assemble(
             settings, database=database, jetstream=jetstream, objects=own_store(settings),
-            parsers=PlainParsers() if "parse" in stages else None,  # type: ignore[arg-type]
+            parsers=chosen if "parse" in stages else None,
             tokens=tokens or WordCounter(), space_id=default.space_id, dimension=default.dimension,
             further_spaces=[
                 CountedSpace(space.space_id, space.dimension, further_tokens or tokens or WordCounter())
                 for space in further_spaces
             ],
-            enriching=enriching,
+            enriching=enriching, recognisers=recognisers,
         )
         server = await stack.enter_async_context(
             Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64)

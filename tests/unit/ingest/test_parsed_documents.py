@@ -31,6 +31,13 @@ def test_round_trip_is_exact_and_deterministic() -> None:
     assert DOCUMENT.block_text(DOCUMENT.blocks[1]) == "été 😀"
 
 
+def test_copies_of_a_file_give_the_same_bytes_and_are_named_each_by_its_own_name() -> None:
+    copies = [replace(DOCUMENT, title=name, titled=False) for name in ("Copie", "Original")]
+    assert copies[0].to_bytes() == copies[1].to_bytes()
+    again = ParsedDocument.from_bytes(copies[0].to_bytes())
+    assert again.named(title="", filename="Original.pdf").title == "Original"
+
+
 def test_an_artefact_of_the_last_version_is_read() -> None:
     body = json.loads(gzip.decompress(DOCUMENT.to_bytes())) | {"version": 2, "warnings": ["une page illisible"]}
     document = ParsedDocument.from_bytes(gzip.compress(json.dumps(body).encode()))

@@ -150,6 +150,7 @@ class RawNotification:
 
 OBJECTS = Stream("OBJECTS", work_queue=False, age_seconds_max=7 * DAY_SECONDS, messages_per_subject_max=10_000_000)
 RECEIVED = Stream("RECEIVED", work_queue=True)
+SCANNED = Stream("SCANNED", work_queue=True)
 PARSED = Stream("PARSED", work_queue=True)
 READY = Stream("READY", work_queue=True)
 EMBEDDED = Stream("EMBEDDED", work_queue=True)
@@ -166,7 +167,10 @@ BUCKET_NOTIFICATION = Subject(
 DOCUMENT_RECEIVED = Subject(
     "document.received", events_pb2.DocumentReceived, RECEIVED, "dispatcher", ("parse",), laned=True
 )
-DOCUMENT_PARSED = Subject("document.parsed", events_pb2.DocumentParsed, PARSED, "parse", ("chunk",), laned=True)
+DOCUMENT_SCANNED = Subject(
+    "document.scanned", events_pb2.DocumentScanned, SCANNED, "parse, ocr", ("ocr",), laned=True
+)
+DOCUMENT_PARSED = Subject("document.parsed", events_pb2.DocumentParsed, PARSED, "parse, ocr", ("chunk",), laned=True)
 # The suffix is the space's token: each embed service takes the work of its own space and no other's.
 CHUNKS_READY = Subject(
     "chunks.ready", events_pb2.ChunksReady, READY, "chunk", ("embed",), laned=True, suffixed=True
@@ -178,6 +182,7 @@ CHUNKS_ENRICH = Subject(
 DOCUMENT_INDEXED = Subject("document.indexed", events_pb2.DocumentIndexed, CHANGES, "index", ())
 DOCUMENT_DELETED = Subject("document.deleted", events_pb2.DocumentDeleted, CHANGES, "index", ())
 DEAD_PARSE = Subject("dead.parse", events_pb2.DeadLetter, DEAD, "parse", ("failures",))
+DEAD_OCR = Subject("dead.ocr", events_pb2.DeadLetter, DEAD, "ocr", ("failures",))
 DEAD_CHUNK = Subject("dead.chunk", events_pb2.DeadLetter, DEAD, "chunk", ("failures",))
 DEAD_EMBED = Subject("dead.embed", events_pb2.DeadLetter, DEAD, "embed", ("failures",))
 DEAD_INDEX = Subject("dead.index", events_pb2.DeadLetter, DEAD, "index", ("failures",))
@@ -190,13 +195,14 @@ ANSWER_LIVE = Subject("answer.live", events_pb2.AnswerRecord, None, "the broker"
 ANSWER_OWNER = Subject("answer.owner", events_pb2.AnswerInquiry, None, "gateway", ("gateway",), suffixed=True)
 
 TABLE: tuple[Subject[Payload], ...] = (
-    BUCKET_NOTIFICATION, DOCUMENT_RECEIVED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_EMBEDDED, CHUNKS_ENRICH,
-    DOCUMENT_INDEXED, DOCUMENT_DELETED, DEAD_PARSE, DEAD_CHUNK, DEAD_EMBED, DEAD_INDEX, DEAD_ENRICH, PROGRESS,
-    ANSWER, ANSWER_LIVE, ANSWER_OWNER,
+    BUCKET_NOTIFICATION, DOCUMENT_RECEIVED, DOCUMENT_SCANNED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_EMBEDDED,
+    CHUNKS_ENRICH, DOCUMENT_INDEXED, DOCUMENT_DELETED, DEAD_PARSE, DEAD_OCR, DEAD_CHUNK, DEAD_EMBED, DEAD_INDEX,
+    DEAD_ENRICH, PROGRESS, ANSWER, ANSWER_LIVE, ANSWER_OWNER,
 )
 
 DEAD_BY_STAGE = {
-    "parse": DEAD_PARSE, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED, "index": DEAD_INDEX, "enrich": DEAD_ENRICH,
+    "parse": DEAD_PARSE, "ocr": DEAD_OCR, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED, "index": DEAD_INDEX,
+    "enrich": DEAD_ENRICH,
 }
 
 

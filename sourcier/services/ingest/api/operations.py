@@ -32,8 +32,8 @@ STEP_LETTERS = 200
 STEP_DOCUMENTS = 200
 
 _SUBJECTS = {
-    "parse": subjects.DOCUMENT_RECEIVED, "chunk": subjects.DOCUMENT_PARSED, "embed": subjects.CHUNKS_READY,
-    "index": subjects.CHUNKS_EMBEDDED,
+    "parse": subjects.DOCUMENT_RECEIVED, "ocr": subjects.DOCUMENT_SCANNED, "chunk": subjects.DOCUMENT_PARSED,
+    "embed": subjects.CHUNKS_READY, "index": subjects.CHUNKS_EMBEDDED,
 }
 """What each stage with a work queue is fed by."""
 

@@ -37,5 +37,5 @@ class Passage:
     page: int
     heading_path: tuple[str, ...]
     header: str = ""
-    apart: bool = False
+    apart: int = 0
     """Whether it stands around the document's content, and is never one with it."""

@@ -44,8 +44,15 @@ def cut_hybrid(document: ParsedDocument, configuration: ChunkingConfiguration, r
     yield from cutter.overlap(cutter.merge(passages))
 
 
-def _section(block: Block) -> tuple[int, tuple[str, ...], bool]:
-    return block.page, block.heading_path, block.kind is BlockKind.ASIDE
+def _section(block: Block) -> tuple[int, tuple[str, ...], int]:
+    return block.page, block.heading_path, _apart(block)
+
+
+def _apart(block: Block) -> int:
+    """Return what only blocks have in common that may be one passage: asides, and each picture with itself."""
+    if block.kind is BlockKind.PICTURE:
+        return 2 + block.start
+    return int(block.kind is BlockKind.ASIDE)
 
 
 class _HybridCutter:
@@ -63,7 +70,7 @@ class _HybridCutter:
     def cut_section(self, blocks: Sequence[Block]) -> list[Passage]:
         """Return the passages of blocks that share a page and a heading path."""
         page, path = blocks[0].page, blocks[0].heading_path
-        apart = blocks[0].kind is BlockKind.ASIDE
+        apart = _apart(blocks[0])
         start, end = blocks[0].start, blocks[-1].end
         header, header_length = self._lead_in(start)
         if self._length(start, end) + header_length <= self._maximum:

@@ -60,10 +60,14 @@ class DocumentBuilder:
         self._headings.clear()
 
     def build(
-        self, *, format: str, filename: str, page_count: int = 0, titles: Sequence[str] = (), empty_reason: str = ""
+        self, *, format: str, filename: str, page_count: int = 0, titles: Sequence[str] = (), empty_reason: str = "",
+        scanned: Sequence[int] = (),
     ) -> ParsedDocument:
-        """Return the document, titled by the first of `titles` that says something, its first heading or its name."""
-        if not self._blocks:
+        """Return the document, titled by the first of `titles` that says something, its first heading or its name.
+
+        `scanned` are pages that OCR has still to read; without any, a document without text is refused.
+        """
+        if not self._blocks and not scanned:
             raise DocumentEmpty(empty_reason or f"“{filename}” holds no text.")
         if self._unreadable:
             self.warnings.add(
@@ -80,6 +84,7 @@ class DocumentBuilder:
             format=format,
             warnings=self.warnings.all(),
             titled=bool(own),
+            scanned=tuple(scanned),
         )
 
     def _readable(self, text: str, *, page: int) -> str:

@@ -14,6 +14,7 @@ from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.formats import Format, recognise
 from sourcier.services.ingest.parsing.markup.reader import parse_html, parse_markdown
 from sourcier.services.ingest.parsing.pdf.reader import parse_pdf
+from sourcier.services.ingest.parsing.scans.reader import parse_picture
 from sourcier.services.ingest.parsing.sheets.reader import parse_workbook
 from sourcier.services.ingest.parsing.slides.reader import parse_slides
 from sourcier.services.ingest.parsing.source import Source
@@ -30,6 +31,7 @@ PARSERS: dict[Format, Callable[[Source], ParsedDocument]] = {
     Format.MARKDOWN: parse_markdown,
     Format.TEXT: parse_text,
     Format.CSV: parse_csv,
+    Format.PICTURE: parse_picture,
 }
 
 

@@ -15,6 +15,7 @@ from sourcier.services.ingest.parsing.text.light import TEXT_SUFFIXES, suffix_of
 from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCode
 
 HEAD_BYTES = 64 * 1024
+PICTURE_SUFFIXES = ("png", "jpg", "jpeg", "jpe", "tif", "tiff", "webp", "bmp", "gif", "jp2")
 
 
 class Format(StrEnum):
@@ -28,6 +29,7 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
     TEXT = "text"
     CSV = "csv"
+    PICTURE = "picture"
 
 
 LABELS = {
@@ -39,6 +41,7 @@ LABELS = {
     Format.MARKDOWN: "Markdown",
     Format.TEXT: "plain text",
     Format.CSV: "CSV",
+    Format.PICTURE: "pictures (PNG, JPEG, TIFF, WebP, BMP, GIF)",
 }
 SUPPORTED = ", ".join(LABELS.values())
 
@@ -51,7 +54,11 @@ _EXTENSIONS = {
     **dict.fromkeys(("md", "markdown", "mdx", "qmd", "rmd"), Format.MARKDOWN),
     **dict.fromkeys(CSV_SUFFIXES, Format.CSV),
     **dict.fromkeys(TEXT_SUFFIXES, Format.TEXT),
+    **dict.fromkeys(PICTURE_SUFFIXES, Format.PICTURE),
 }
+_PICTURES = frozenset({
+    "a JPEG image", "a PNG image", "a GIF image", "a BMP image", "a TIFF image", "a WebP image", "a JPEG 2000 image",
+})
 _MEDIA_TYPES = {
     "text/html": Format.HTML,
     "application/xhtml+xml": Format.HTML,
@@ -67,6 +74,9 @@ _MAGIC = (
     (b"BM", "a BMP image"),
     (b"II*\x00", "a TIFF image"),
     (b"MM\x00*", "a TIFF image"),
+    (b"II+\x00", "a TIFF image"),
+    (b"MM\x00+", "a TIFF image"),
+    (b"\x00\x00\x00\x0cjP  \r\n\x87\n", "a JPEG 2000 image"),
     (b"ID3", "MP3 audio"),
     (b"\xff\xfb", "MP3 audio"),
     (b"\xff\xf3", "MP3 audio"),
@@ -137,6 +147,9 @@ def _binary_format(path: Path, head: bytes, filename: str) -> Format | None:
     if head.startswith(_OLE):
         raise _ole_error(path, filename)
     kind = _riff_kind(head) or next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
+    # A picture of one colour may be bytes that are letters, too; but its header has zeros.
+    if kind in _PICTURES and (looks_binary(head) or b"\x00" in head[:16]):
+        return Format.PICTURE
     # Short magics also begin sentences: a text stays a text.
     if kind and (looks_binary(head) or kind.endswith("document")):
         raise _unsupported(filename, kind)
@@ -149,6 +162,8 @@ def _riff_kind(head: bytes) -> str:
     if head.startswith(b"RIFF"):
         return _RIFF.get(head[8:12], "a RIFF file")
     if head[4:8] == b"ftyp":
+        if head[8:12] in (b"heic", b"heix", b"mif1", b"avif"):
+            return "a HEIC or AVIF image"
         return "M4A audio" if head[8:11] == b"M4A" else "MP4 video or audio"
     return ""
 

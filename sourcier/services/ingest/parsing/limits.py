@@ -27,3 +27,19 @@ class ParsingLimits:
     archive_ratio: int = 500
     """Unpacked bytes for each packed one, over the whole archive; office XML of real sheets reaches about 60."""
     table_cells: int = 1_000_000
+    pictures: bool = True
+    """Whether text is looked for in the pictures of pages that have a text layer."""
+    picture_width_min: int = 200
+    picture_height_min: int = 200
+    picture_pixels_min: int = 40_000
+    picture_ratio_max: float = 10.0
+    """Smaller and narrower pictures are decoration (SPEC I11); 0 lifts a bound."""
+
+    def is_content(self, width: int, height: int) -> bool:
+        """Tell whether a picture of so many pixels may say something."""
+        ratio = max(width, height) / max(min(width, height), 1)
+        return (
+            width >= self.picture_width_min and height >= self.picture_height_min
+            and width * height >= self.picture_pixels_min
+            and (not self.picture_ratio_max or ratio <= self.picture_ratio_max)
+        )

@@ -17,6 +17,10 @@ class Source:
     content_type: str = ""
     title: str = ""
     limits: ParsingLimits = field(default_factory=ParsingLimits)
+    ocr: bool = False
+    """Whether pages that are pictures may be left to OCR."""
+    recognised: Path | None = None
+    """A folder with what OCR read of such pages, a file for each."""
 
     def read(self) -> bytes:
         """Return the whole content."""

@@ -1,4 +1,4 @@
-"""The parsing process: imports every parser once, then forks a child for each document.
+"""The parsing process: imports every parser once, then forks a child for each document. OCR has such a process, too.
 
 Started by `sourcier.services.ingest.stages.sandbox` with `python -m`, so it shares nothing with the
 service: no threads, no gRPC, no
@@ -21,6 +21,7 @@ import os
 import selectors
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,15 @@ from sourcier.services.ingest.parsing.confinement import (
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 
 ARTEFACT = "artefact"
+SCANNED = "scanned.json"
+"""The pages that OCR has still to read, where there are any; the artefact is then not whole."""
 REJECTION = "rejection.json"
 ERRORS = "errors.log"
 _READ_BYTES = 64 * 1024
+
+
+Work = Callable[[Path, dict[str, Any], ParsingLimits], None]
+"""What a child does with a source: its results are files in a folder."""
 
 
 @dataclass(slots=True)
@@ -47,6 +54,7 @@ class Zygote:
 
     limits: ParsingLimits
     running: dict[int, int]
+    work: Work
 
     def serve(self, commands: int, replies: int) -> None:
         """Answer commands until the input ends."""
@@ -92,7 +100,7 @@ class Zygote:
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _run_child(command, self.limits, parent)
+            _run_child(command, self.limits, parent, self.work)
         self.running[identifier] = pid
 
     def _reap(self, replies: int) -> None:
@@ -116,8 +124,8 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)  # the child has not made its own group yet
 
 
-def _run_child(command: dict[str, Any], limits: ParsingLimits, parent: int) -> None:
-    """Parse one document and end: this never returns."""
+def _run_child(command: dict[str, Any], limits: ParsingLimits, parent: int, work: Work) -> None:
+    """Work on one document and end: this never returns."""
     exit_code = 1
     try:
         os.setsid()
@@ -128,7 +136,7 @@ def _run_child(command: dict[str, Any], limits: ParsingLimits, parent: int) -> N
         os.chdir(directory)
         _redirect(directory / ERRORS)
         apply_limits(limits)
-        exit_code = _parse_into(directory, command["source"], limits)
+        exit_code = _work_into(directory, command["source"], limits, work)
     finally:
         # No handlers, no flushing of what was inherited, and PDFium's own clean-up has crashed before.
         os._exit(exit_code)
@@ -144,17 +152,12 @@ def _redirect(errors: Path) -> None:
     faulthandler.enable()
 
 
-def _parse_into(directory: Path, source: dict[str, str], limits: ParsingLimits) -> int:
+def _work_into(directory: Path, source: dict[str, Any], limits: ParsingLimits, work: Work) -> int:
     from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly
-    from sourcier.services.ingest.parsing.dispatch import parse
-    from sourcier.services.ingest.parsing.source import Source
 
     rejection: DocumentRejected
     try:
-        document = parse(
-            Source(Path(source["path"]), source["filename"], source["content_type"], source["title"], limits)
-        )
-        (directory / ARTEFACT).write_bytes(document.to_bytes())
+        work(directory, source, limits)
         return 0
     except DocumentRejected as error:
         rejection = error
@@ -179,8 +182,28 @@ def _parse_into(directory: Path, source: dict[str, str], limits: ParsingLimits) 
     return 0
 
 
-def main() -> None:
-    """Import the parsers, say so, and serve."""
+def parse_into(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
+    """Read a document and write what it says."""
+    from sourcier.services.ingest.parsing.dispatch import parse
+    from sourcier.services.ingest.parsing.source import Source
+
+    document = parse(Source(
+        Path(source["path"]), source["filename"], source["content_type"], source["title"], limits, ocr=source["ocr"]
+    ))
+    if document.scanned:
+        (directory / SCANNED).write_text(json.dumps(document.scanned))
+    (directory / ARTEFACT).write_bytes(document.to_bytes())
+
+
+def warm_parsers() -> None:
+    """Import the parsers."""
+    from sourcier.services.ingest.parsing.dispatch import warm
+
+    warm()
+
+
+def main(work: Work = parse_into, warm: Callable[[], None] = warm_parsers) -> None:
+    """Import what the work needs, say so, and serve."""
     ignore_interrupts()
     commands, replies = os.dup(0), os.dup(1)
     # A library that prints would otherwise break the protocol.
@@ -188,15 +211,13 @@ def main() -> None:
     os.dup2(2, 1)
     network = leave_network()
     logging.basicConfig(level=logging.ERROR)
-    from sourcier.services.ingest.parsing.dispatch import warm  # a second, paid here once
-
-    warm()
+    warm()  # a second, paid here once
 
     # What is frozen is not touched by the children's collections, so its pages stay shared.
     gc.collect()
     gc.freeze()
     reply(replies, {"ready": True, "network": network, "threads": len(os.listdir("/proc/self/task"))})
-    Zygote(ParsingLimits(**json.loads(sys.argv[1])), {}).serve(commands, replies)
+    Zygote(ParsingLimits(**json.loads(sys.argv[1])), {}, work).serve(commands, replies)
 
 
 if __name__ == "__main__":

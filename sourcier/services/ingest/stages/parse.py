@@ -1,4 +1,7 @@
-"""`document.received` → read the document in a process of its own → `document.parsed`.
+"""`document.received` → read the document in a process of its own → `document.parsed`, or `document.scanned`.
+
+A document with pages that are pictures goes to OCR instead, which reads it anew with what it found: nothing is kept of
+it before.
 
 Small plain text is read here, and cut at once where this process cuts documents, too: a message, an artefact and a
 process less, which would cost several times the work. Nothing rests on the artefact, which is made of the original.
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 
 from sourcier.events.v1 import events_pb2
 from sourcier.services.chassis.errors import NotFound
@@ -21,7 +25,7 @@ from sourcier.services.ingest.intake.recent import RecentOriginals
 from sourcier.services.ingest.parsing.text.light import may_be_light, read_light
 from sourcier.services.ingest.progress import LOCATED, METADATA, PARSED, Progress
 from sourcier.services.ingest.stages.chunk import ChunkStage
-from sourcier.services.ingest.stages.sandbox import ParserPool
+from sourcier.services.ingest.stages.sandbox import ParsedArtefact, ParserPool
 from sourcier.services.ingest.stages.slots import long_places
 from sourcier.services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, parsed_key
 
@@ -33,15 +37,20 @@ class ParseStage:
 
     def __init__(
         self, jetstream: JetStream, objects: ObjectStore, parsers: ParserPool, progress: Progress, *,
-        recent: RecentOriginals, chunk: ChunkStage | None = None,
+        recent: RecentOriginals, chunk: ChunkStage | None = None, ocr: bool = False, ocr_pages_max: int = 0,
     ) -> None:
-        """With a chunk stage, documents that are read here are cut here."""
+        """With a chunk stage, documents that are read here are cut here.
+
+        With `ocr`, pages that are pictures are left to it, `ocr_pages_max` of a document at most.
+        """
         self._jetstream = jetstream
         self._objects = objects
         self._parsers = parsers
         self._progress = progress
         self._recent = recent
         self._chunk = chunk
+        self._ocr = ocr
+        self._ocr_pages_max = ocr_pages_max
 
     def consumer(self, *, slots: int) -> Consumer[events_pb2.DocumentReceived]:
         """Return the consumer: each lane has its slots and the long ones'; the pool bounds the processes of both."""
@@ -75,10 +84,15 @@ class ParseStage:
         )
         artefact = None if document is not None or received.parse_again else await self._known(key)
         if artefact is None:
-            artefact = await (
-                self._read(received, body, delivery.attempt) if document is None
-                else asyncio.to_thread(document.to_bytes)
-            )
+            if document is None:
+                read = await self._read(received, body, delivery.attempt)
+                if read.scanned:
+                    await failpoint("parse.after-work")
+                    await self._publish_scanned(received, read.scanned, delivery)
+                    return
+                artefact = read.content
+            else:
+                artefact = await asyncio.to_thread(document.to_bytes)
             await self._objects.put(key, artefact)
         await failpoint("parse.after-work")
         await self._publish(received, key, artefact, delivery)
@@ -89,7 +103,7 @@ class ParseStage:
         """Cut a document that was read here, without a message between."""
         self._progress.advance(received.version, PARSED, METADATA)
         # Its batches' ids must not be those of a cut document whose message has the same number in another stream.
-        await chunk.cut(_parsed(received), document, identity=f"received-{delivery.identity}")
+        await chunk.cut(parsed_message(received), document, identity=f"received-{delivery.identity}")
         await failpoint("parse.after-publish")
 
     async def _publish(
@@ -97,7 +111,7 @@ class ParseStage:
     ) -> None:
         version = received.version
         self._progress.advance(version, PARSED, METADATA)
-        parsed = _parsed(received)
+        parsed = parsed_message(received)
         parsed.artefact.CopyFrom(events_pb2.ObjectReference(
             key=key, sha256=hashlib.sha256(artefact).digest(), size_bytes=len(artefact)
         ))
@@ -110,6 +124,19 @@ class ParseStage:
         )
         await failpoint("parse.after-publish")
 
+    async def _publish_scanned(
+        self, received: events_pb2.DocumentReceived, pages: Sequence[int], delivery: Delivery
+    ) -> None:
+        version = received.version
+        await self._jetstream.publish(
+            subjects.DOCUMENT_SCANNED,
+            events_pb2.DocumentScanned(version=version, received=received, pages=pages[: self._ocr_pages_max]),
+            tenant=version.tenant,
+            lane=version.lane,
+            message_id=f"{version.version_id}-scanned-{delivery.identity}",
+        )
+        await failpoint("parse.after-publish")
+
     async def _known(self, key: str) -> bytes | None:
         try:
             return await self._objects.get(key)
@@ -119,19 +146,18 @@ class ParseStage:
     async def _original(self, received: events_pb2.DocumentReceived) -> bytes:
         return await self._objects.get(received.original.key, sha256=received.original.sha256)
 
-    async def _read(self, received: events_pb2.DocumentReceived, body: bytes | None, attempt: int) -> bytes:
+    async def _read(self, received: events_pb2.DocumentReceived, body: bytes | None, attempt: int) -> ParsedArtefact:
         body = body if body is not None else await self._original(received)
         async with self._parsers.working_folder() as folder:
             path = folder / "original"
             await asyncio.to_thread(path.write_bytes, body)
             # No title: the artefact is the content's, and serves documents that have other ones.
-            artefact = await self._parsers.parse_artefact(
-                path, filename=received.filename, content_type=received.content_type, attempt=attempt
+            return await self._parsers.parse_artefact(
+                path, filename=received.filename, content_type=received.content_type, attempt=attempt, ocr=self._ocr
             )
-        return artefact.content
 
 
-def _parsed(received: events_pb2.DocumentReceived) -> events_pb2.DocumentParsed:
+def parsed_message(received: events_pb2.DocumentReceived) -> events_pb2.DocumentParsed:
     """Return what the next stage is told, but for where the artefact is."""
     parsed = events_pb2.DocumentParsed(
         version=received.version,

@@ -28,7 +28,7 @@ from sourcier.services.chassis import errors, telemetry
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly, Unavailable
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION
+from sourcier.services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION, SCANNED
 from sourcier.services.ingest.stages.slots import Place, Places
 from sourcier.services.ingest.stages.working_folder import WorkingFolder
 
@@ -58,6 +58,8 @@ class ParsedArtefact:
     content: bytes
     peak_bytes: int
     """Most memory the child held, the inherited libraries included."""
+    scanned: tuple[int, ...] = ()
+    """Pages that OCR has still to read: the content is then not all of the document."""
 
     def document(self) -> ParsedDocument:
         """Deserialise."""
@@ -72,9 +74,13 @@ class ParserPool:
     """
 
     def __init__(
-        self, *, concurrency: int = 2, limits: ParsingLimits | None = None, parent_directory: Path | None = None
+        self, *, concurrency: int = 2, limits: ParsingLimits | None = None, parent_directory: Path | None = None,
+        program: str = "", long: bool = True, warm: bool = True,
     ) -> None:
         """Working files go below `parent_directory` (empty: the system's), in a folder that closing removes.
+
+        `program` is the module of the zygote (empty: the parsers'). Unless `long`, what takes long keeps its slot;
+        unless `warm`, the zygote starts when it is first needed.
 
         Where a process is killed before that, the next pool to open below the same parent removes it.
         """
@@ -82,7 +88,9 @@ class ParserPool:
         self.network_isolation = ""
         """`namespace` or `sockets`, once started: see `parsing.confinement`."""
         self._parent_directory = parent_directory
-        self._places = Places(concurrency)
+        self._program = program or _ZYGOTE
+        self._warm = warm
+        self._places = Places(concurrency, long=None if long else 0)
         self._identifiers = itertools.count(1)
         self._starting = asyncio.Lock()
         self._zygote: _ZygoteProcess | None = None
@@ -94,7 +102,8 @@ class ParserPool:
         self._folder = await asyncio.to_thread(WorkingFolder.make, self._parent_directory)
         self._directory = self._folder.path
         try:
-            await self._live_zygote()
+            if self._warm:
+                await self._live_zygote()
         except BaseException:
             await self.__aexit__(None, None, None)
             raise
@@ -117,21 +126,33 @@ class ParserPool:
         Raise a DocumentRejected that says why it cannot be, or Unavailable where another try may succeed.
         """
         artefact = await self.parse_artefact(path, filename=filename, content_type=content_type, title=title)
-        return await asyncio.to_thread(artefact.document)
+        document = await asyncio.to_thread(artefact.document)
+        return document.named(title=title, filename=filename)
 
     async def parse_artefact(
-        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1
+        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1, ocr: bool = False
     ) -> ParsedArtefact:
         """Like `parse`, without deserialising: for a stage that only stores the artefact. `path` is absolute.
 
         The `attempt` counts from 1; at the last of `GIVE_WAY` what takes too long is refused, whoever kept it waiting.
+        With `ocr`, pages that are pictures may be left to be read.
         """
-        source = {"path": str(path), "filename": filename, "content_type": content_type, "title": title}
-        async with self._places.take() as place, self.working_folder() as directory:
+        source = {"path": str(path), "filename": filename, "content_type": content_type, "title": title, "ocr": ocr}
+        async with self.working_folder() as directory:
+            ended = await self.in_child(directory, source, attempt=attempt)
+            return await asyncio.to_thread(self._artefact, directory, filename, ended)
+
+    async def in_child(self, directory: Path, source: dict[str, Any], *, attempt: int) -> int:
+        """Have a child work on a source, its results in a folder, and return the most memory it held.
+
+        Raise a DocumentRejected or Unavailable; what the child had written by then is in the folder.
+        """
+        async with self._places.take() as place:
             zygote = await self._live_zygote()
             command = {"directory": str(directory), "source": source}
             ended = await self._run(zygote, next(self._identifiers), command, place, min(attempt, len(GIVE_WAY)))
-            return await asyncio.to_thread(self._outcome, directory, filename, ended)
+            await asyncio.to_thread(self._check_outcome, directory, source["filename"], ended)
+            return int(ended["peak_bytes"])
 
     @contextlib.asynccontextmanager
     async def working_folder(self) -> AsyncIterator[Path]:
@@ -210,18 +231,24 @@ class ParserPool:
             await asyncio.wait((ended,), timeout=min(left, LOOK_SECONDS))
         return ended.result()
 
-    def _outcome(self, directory: Path, filename: str, ended: dict[str, Any]) -> ParsedArtefact:
+    def _artefact(self, directory: Path, filename: str, peak_bytes: int) -> ParsedArtefact:
+        artefact, scanned = directory / ARTEFACT, directory / SCANNED
+        if not artefact.exists():
+            _log_child(directory, filename)
+            raise DocumentMalformed(f"“{filename}” made the parser end without a result.")
+        pages = tuple(json.loads(scanned.read_text())) if scanned.exists() else ()
+        return ParsedArtefact(artefact.read_bytes(), peak_bytes, pages)
+
+    def _check_outcome(self, directory: Path, filename: str, ended: dict[str, Any]) -> None:
         status = ended["status"]
         if os.WIFSIGNALED(status):
             self._raise_for_signal(os.WTERMSIG(status), filename, directory)
         rejection = directory / REJECTION
         if rejection.exists():
             raise _rejection(rejection)
-        artefact = directory / ARTEFACT
-        if os.WEXITSTATUS(status) != 0 or not artefact.exists():
+        if os.WEXITSTATUS(status) != 0:
             _log_child(directory, filename)
             raise DocumentMalformed(f"“{filename}” made the parser end with status {os.WEXITSTATUS(status)}.")
-        return ParsedArtefact(artefact.read_bytes(), ended["peak_bytes"])
 
     def _raise_for_signal(self, number: int, filename: str, directory: Path) -> None:
         name = signal.Signals(number).name
@@ -246,7 +273,7 @@ class ParserPool:
                 if self._zygote is not None:
                     _log.warning("the parsing process ended; starting another")
                     await self._zygote.stop()
-                self._zygote = await _ZygoteProcess.start(self.limits)
+                self._zygote = await _ZygoteProcess.start(self.limits, self._program)
                 self.network_isolation = self._zygote.network
                 _log.info("parsing process ready, network taken away by %s", self.network_isolation)
             return self._zygote
@@ -264,7 +291,7 @@ class _ZygoteProcess:
         self._reader = asyncio.create_task(self._read_replies(), name="parser-replies")
 
     @classmethod
-    async def start(cls, limits: ParsingLimits) -> _ZygoteProcess:
+    async def start(cls, limits: ParsingLimits, program: str) -> _ZygoteProcess:
         # An environment of its own: no credentials to leak, one thread in numeric libraries, no model hub.
         environment = {
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -275,7 +302,7 @@ class _ZygoteProcess:
             "LANG": "C.UTF-8",
         }
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-W", "ignore", "-m", _ZYGOTE, json.dumps(asdict(limits)),
+            sys.executable, "-P", "-W", "ignore", "-m", program, json.dumps(asdict(limits)),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=environment,
         )  # fmt: skip
         assert process.stdout is not None

@@ -15,9 +15,10 @@ def long_places(slots: int) -> int:
 class Places:
     """Slots for whoever comes, and places for those that turn out to take long."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, *, long: int | None = None) -> None:
+        """`long` is how many places there are for long ones; without it, `long_places`."""
         self._slots = asyncio.Semaphore(slots)
-        self._long = asyncio.Semaphore(long_places(slots))
+        self._long = asyncio.Semaphore(long_places(slots) if long is None else long)
 
     @asynccontextmanager
     async def take(self) -> AsyncIterator[Place]:

@@ -81,7 +81,8 @@ def test_a_wrong_extension_is_said(tmp_path: Path) -> None:
     [
         ("a.pdf", b"", DocumentEmpty, "zero bytes"),
         ("a.mp3", b"ID3\x04\x00\x00\x00\x00\x00\x01" * 20, DocumentUnsupported, "MP3 audio.*Supported: PDF"),
-        ("a.pdf", b"\x89PNG\r\n\x1a\n" + bytes(60), DocumentUnsupported, "a PNG image, though its name says PDF"),
+        ("a.pdf", b"7z\xbc\xaf\x27\x1c" + bytes(60), DocumentUnsupported, "a 7-Zip archive, though its name says PDF"),
+        ("a.heic", bytes(4) + b"ftypheic" + bytes(60), DocumentUnsupported, "a HEIC or AVIF image"),
         ("a.odt", archive(mimetype="application/vnd.oasis.opendocument.text"), DocumentUnsupported, "OpenDocument"),
         ("a.epub", archive(mimetype="application/epub+zip"), DocumentUnsupported, "EPUB"),
         ("a.zip", archive("b.txt"), DocumentUnsupported, "ZIP archive"),

@@ -45,6 +45,7 @@ def append_pages(pages: Sequence[Page], builder: DocumentBuilder) -> None:
     laid = [_laid_out(*given, layout) for given in zip(pages, lines, tables, strict=True)]
     _join_pages(laid)
     said: set[str] = set()
+    pictures = 0
     for page, parts in zip(pages, laid, strict=True):
         for part in parts:
             _append(part, vocabulary, builder)
@@ -53,6 +54,11 @@ def append_pages(pages: Sequence[Page], builder: DocumentBuilder) -> None:
             if text not in said:
                 said.add(text)
                 builder.add(BlockKind.PARAGRAPH, text, page=page.number)
+        for text in page.picture_texts:
+            if text not in said:
+                said.add(text)
+                pictures += 1
+                builder.add(BlockKind.PICTURE, f"[Image {pictures}, page {page.number}] {text}", page=page.number)
 
 
 def _without_running(pages: Sequence[Page], lines: list[list[Line]], builder: DocumentBuilder) -> list[list[Line]]:

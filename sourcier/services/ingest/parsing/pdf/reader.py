@@ -17,6 +17,11 @@ from sourcier.services.ingest.parsing.formats import Format
 from sourcier.services.ingest.parsing.pdf.assembly import append_pages
 from sourcier.services.ingest.parsing.pdf.content.characters import read_page
 from sourcier.services.ingest.parsing.pdf.content.elements import Page
+from sourcier.services.ingest.parsing.scans.pages import (
+    add_recognised_pages,
+    nothing_found,
+    pages_to_recognise,
+)
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.titles import usable_title
 from sourcier.services.ingest.reading_warnings import WarningCode
@@ -31,9 +36,11 @@ def parse_pdf(source: Source) -> ParsedDocument:
             raise DocumentTooLarge(f"The document has {page_count:,} pages; at most {source.limits.pages:,} are read.")
         builder = DocumentBuilder(source.limits)
         pages = _read_pages(document, builder)
+        scanned = pages_to_recognise(pages, source.limits) if source.ocr else ()
         title = usable_title(document.get_metadata_value("Title"))
     finally:
         document.close()
+    add_recognised_pages(source.recognised, pages, builder)
     _warn(pages, builder)
     append_pages(pages, builder)
     pages_said = f"{page_count} page" + ("s" if page_count != 1 else "")
@@ -43,9 +50,12 @@ def parse_pdf(source: Source) -> ParsedDocument:
         page_count=page_count,
         titles=(source.title, title),
         empty_reason=(
+            nothing_found(pages, f"“{source.filename}”, which has {pages_said} without text layer")
+            if source.recognised else
             f"“{source.filename}” has {pages_said} but no text layer: it is a scan or holds only pictures. "
-            "Text recognition (OCR) is not available here: run the file through OCR first."
+            "Text recognition (OCR) is switched off here: run the file through OCR first."
         ),
+        scanned=scanned,
     )
 
 
@@ -89,7 +99,7 @@ def _form(document: pypdfium2.PdfDocument) -> Any:
 
 def _warn(pages: list[Page], builder: DocumentBuilder) -> None:
     """Tell what the pages hold and the document will not."""
-    silent = [page for page in pages if not (page.words or page.asides or page.remarks)]
+    silent = [page for page in pages if not (page.words or page.asides or page.remarks or page.unread)]
     for code, concerned, count in (
         (WarningCode.PAGES_WITHOUT_TEXT, silent, len(silent)),
         (WarningCode.HIDDEN_TEXT, [page for page in pages if page.hidden], sum(page.hidden for page in pages)),

@@ -91,6 +91,8 @@ def read_page(page: pypdfium2.PdfPage, number: int, *, form: Any = None) -> Page
 def _assemble(number: int, loaded: _TextPage, runs: list[_Run], frame: Frame, drawing: Drawing) -> Page:
     found = Page(number, frame.width, frame.height, horizontal=drawing.horizontal, vertical=drawing.vertical)
     area = max(frame.width * frame.height, 1.0)
+    found.drawn = drawing.drawn
+    found.embedded = drawing.embedded
     found.pictured = any(item.box.width * item.box.height > _PICTURED_SHARE * area for item in drawing.pictures)
     asides: dict[tuple[int, float], list[str]] = {}
     for run in runs:

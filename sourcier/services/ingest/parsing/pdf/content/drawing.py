@@ -13,7 +13,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from sourcier.services.ingest.parsing.pdf.content import native
-from sourcier.services.ingest.parsing.pdf.content.elements import Box, Rule
+from sourcier.services.ingest.parsing.pdf.content.elements import Box, Embedded, Rule
 from sourcier.services.ingest.parsing.pdf.content.frame import Frame
 
 _OBJECTS_MAX = 50_000
@@ -52,6 +52,10 @@ class Drawing:
     horizontal: list[Rule] = field(default_factory=list)
     vertical: list[Rule] = field(default_factory=list)
     segments: int = 0
+    drawn: bool = False
+    """There is any object."""
+    embedded: list[Embedded] = field(default_factory=list)
+    """Pictures with pixels."""
 
     @property
     def pictures(self) -> Iterator[Painted]:
@@ -63,6 +67,7 @@ def read_drawing(page: pypdfium2.PdfPage, frame: Frame) -> Drawing:
     """Walk the page's objects, those of nested forms included."""
     drawing = Drawing()
     for order, (kind, item, matrix) in enumerate(_objects(page)):
+        drawing.drawn = True
         if kind == pdfium.FPDF_PAGEOBJ_TEXT:
             drawing.orders[native.address(item)] = order
         elif kind == pdfium.FPDF_PAGEOBJ_PATH:
@@ -72,9 +77,18 @@ def read_drawing(page: pypdfium2.PdfPage, frame: Frame) -> Drawing:
             if box is not None:
                 opaque = kind == pdfium.FPDF_PAGEOBJ_IMAGE and not pdfium.FPDFPageObj_HasTransparency(item)
                 drawing.painted.append(Painted(order, box, None, opaque, picture=True))
+                if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+                    drawing.embedded.append(_embedded(item, box))
     drawing.horizontal = join_rules(drawing.horizontal)
     drawing.vertical = join_rules(drawing.vertical)
     return drawing
+
+
+def _embedded(item: Any, box: Box) -> Embedded:
+    width, height = ctypes.c_uint(), ctypes.c_uint()
+    pdfium.FPDFImageObj_GetImagePixelSize(item, ctypes.byref(width), ctypes.byref(height))
+    # A logo is the same picture on each page: its size and the length of its data tell it from most others.
+    return Embedded(box, width.value, height.value, int(pdfium.FPDFImageObj_GetImageDataRaw(item, None, 0)))
 
 
 def join_rules(rules: Iterable[Rule]) -> list[Rule]:

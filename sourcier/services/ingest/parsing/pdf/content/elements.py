@@ -65,6 +65,15 @@ class Rule(NamedTuple):
     end: float
 
 
+class Embedded(NamedTuple):
+    """A picture on a page: its place, its size in pixels, and what tells it from others."""
+
+    box: Box
+    width: int
+    height: int
+    fingerprint: int
+
+
 @dataclass(slots=True)
 class Page:
     """A page as read: its words in the order of the content, and what is drawn."""
@@ -81,6 +90,14 @@ class Page:
     vertical: list[Rule] = field(default_factory=list)
     pictured: bool = False
     """A picture covers a good part of it."""
+    drawn: bool = False
+    """Something is drawn on it: it is no empty page."""
+    embedded: list[Embedded] = field(default_factory=list)
+    """Its pictures."""
+    picture_texts: list[str] = field(default_factory=list)
+    """What OCR read in them."""
+    unread: str = ""
+    """Why OCR could not read it."""
     hidden: int = 0
     """Words that nobody sees, left out."""
     unmapped: int = 0

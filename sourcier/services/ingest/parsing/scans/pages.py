@@ -1,0 +1,89 @@
+"""Which pages OCR has to read, and what it read put on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
+from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.pdf.content.elements import Embedded, Page
+from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
+from sourcier.services.ingest.parsing.scans.words import add_recognised
+from sourcier.services.ingest.reading_warnings import WarningCode
+
+CONFIDENCE_MIN = 0.85
+"""Pages that are less sure on average are told."""
+_STAMP_CHARACTERS_MAX = 120
+"""A picture that covers a page is what it says, where its own text is no longer than a stamp or a running line."""
+
+
+def pages_to_recognise(pages: Iterable[Page], limits: ParsingLimits) -> tuple[int, ...]:
+    """Return the numbers of pages that are pictures, or have some: nothing is read that has a text layer.
+
+    A picture that comes again is no reason: a logo is on every page.
+    """
+    known: set[tuple[int, int, int]] = set()
+    found: list[int] = []
+    for page in pages:
+        new = {embedded[1:] for embedded in pictures_of(page, limits)} - known
+        known |= new
+        if is_picture(page) or new:
+            found.append(page.number)
+    return tuple(found)
+
+
+def pictures_of(page: Page, limits: ParsingLimits) -> list[Embedded]:
+    """Return the pictures in which text is looked for, where the page is more than a picture."""
+    if not limits.pictures or is_picture(page):
+        return []
+    return [embedded for embedded in page.embedded if limits.is_content(embedded.width, embedded.height)]
+
+
+def add_recognised_pages(folder: Path | None, pages: Sequence[Page], builder: DocumentBuilder) -> None:
+    """Put on the pages what OCR read of them, and tell what it could not read."""
+    if folder is None:
+        return
+    known = {page.number: page for page in pages}
+    failed: list[Page] = []
+    unsure: list[RecognisedPage] = []
+    for recognised in recognised_pages(folder):
+        page = known.get(recognised.number)
+        if page is None:
+            continue
+        page.unread = recognised.error
+        if page.unread:
+            failed.append(page)
+        elif recognised.confidence < CONFIDENCE_MIN:
+            unsure.append(recognised)
+        add_recognised(page, recognised)
+    for page in failed:
+        builder.warnings.add(WarningCode.PAGES_NOT_RECOGNISED, places=[str(page.number)], detail=page.unread)
+    builder.warnings.add(
+        WarningCode.LOW_CONFIDENCE, count=len(unsure), places=[str(page.number) for page in unsure]
+    )
+
+
+def nothing_found(pages: Sequence[Page], what: str) -> str:
+    """Return why a document whose pages OCR read has no text."""
+    error = next((page.unread for page in pages if page.unread), "")
+    return f"No text could be read in {what}: {error}." if error else f"No text was found in {what}."
+
+
+def recognised_pages(folder: Path) -> Iterator[RecognisedPage]:
+    """Yield what OCR read, page by page."""
+    for path in sorted(folder.glob("page-*"), key=lambda path: int(path.name.partition("-")[2])):
+        yield RecognisedPage.from_bytes(path.read_bytes())
+
+
+def page_file(folder: Path, number: int) -> Path:
+    """Return where the result of a page is put."""
+    return folder / f"page-{number}"
+
+
+def is_picture(page: Page) -> bool:
+    """Tell whether a page is a scan."""
+    if page.asides or page.remarks:
+        return False
+    characters = sum(len(word.text) for word in page.words)
+    return page.drawn if not characters else page.pictured and characters <= _STAMP_CHARACTERS_MAX

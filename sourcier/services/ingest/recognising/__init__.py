@@ -1,0 +1,1 @@
+"""Reading pictures of text by OCR: pages drawn, their lines found and read, in a confined process of its own."""

@@ -1,0 +1,84 @@
+"""The process of OCR, the like of the parsers': it forks a child for a few pages at a time, or for a whole document.
+
+A child loads the models, which takes a third of a second, and writes the result of each page as soon as it is there: a
+page that ends its process costs that page alone. Once all pages are read, a child reads the document with them.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+from pathlib import Path
+from typing import Any
+
+from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.ingest.parsing import zygote
+from sourcier.services.ingest.parsing.limits import ParsingLimits
+
+THREADS = "threads"
+PAGES = "pages"
+FOLDER = "recognised"
+_log = logging.getLogger(__name__)
+
+
+def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
+    """Read the pages that are named, else the document with the pages that were read before."""
+    if source.get(PAGES):
+        _recognise(directory, source, limits)
+    else:
+        _assemble(directory, source, limits)
+
+
+def warm() -> None:
+    """Import what children need; a loaded model has threads, which no fork keeps."""
+    from sourcier.services.ingest.parsing import dispatch  # noqa: F401
+    from sourcier.services.ingest.recognising import drawing, recogniser  # noqa: F401
+
+
+def _recognise(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
+    from sourcier.services.ingest.parsing.formats import recognise
+    from sourcier.services.ingest.parsing.scans.pages import page_file
+    from sourcier.services.ingest.recognising.drawing import drawn_pages
+    from sourcier.services.ingest.recognising.recogniser import Recogniser
+
+    path = Path(source["path"])
+    kind = recognise(path, filename=source["filename"], content_type=source["content_type"]).format
+    recogniser = Recogniser(threads=source[THREADS])
+    with drawn_pages(path, kind, limits) as draw:
+        for number in source[PAGES]:
+            target = page_file(directory, number)
+            unfinished = target.with_suffix(".part")
+            unfinished.write_bytes(_read_page(recogniser, draw, number))
+            unfinished.rename(target)
+
+
+def _read_page(recogniser: Any, draw: Any, number: int) -> bytes:
+    """Return the result of a page; one that cannot be read is one, too, and costs no other."""
+    from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
+
+    try:
+        found: RecognisedPage = recogniser.recognise(draw(number), number)
+    except MemoryError:
+        gc.collect()
+        found = RecognisedPage(number, error="it takes more memory than is allowed")
+    except ServiceError as error:
+        found = RecognisedPage(number, error=error.message)
+    except Exception:  # whatever a library raises for a page ends here
+        _log.exception("page %d was not read", number)
+        found = RecognisedPage(number, error="its picture is damaged")
+    return found.to_bytes()
+
+
+def _assemble(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
+    from sourcier.services.ingest.parsing.dispatch import parse
+    from sourcier.services.ingest.parsing.source import Source
+
+    document = parse(Source(
+        Path(source["path"]), source["filename"], source["content_type"], limits=limits,
+        recognised=Path(source[FOLDER]),
+    ))
+    (directory / zygote.ARTEFACT).write_bytes(document.to_bytes())
+
+
+if __name__ == "__main__":
+    zygote.main(work, warm)
