@@ -52,6 +52,10 @@ queue_messages = Gauge(
 queue_oldest_seconds = Gauge(
     "sourcier_queue_oldest_seconds", "Age of the oldest document under way, by lane, 0 where there is none.", ["lane"]
 )
+documents_waiting = Gauge(
+    "sourcier_documents_waiting",
+    "Accepted documents that wait in PostgreSQL for their release into the queues, by lane.", ["lane"],
+)
 freshness_seconds = Histogram(
     "sourcier_freshness_seconds", "From a document's acceptance to the moment it can be found, by lane.", ["lane"],
     buckets=(0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 900, 3600),

@@ -148,8 +148,9 @@ async def open_database(settings: GatewaySettings) -> AsyncIterator[Database]:
     async with Database(DatabaseSettings(
         url=settings.postgres_url.get_secret_value(), schema=settings.schema_name,
         connections_max=settings.connections_max, statement_timeout_seconds=settings.search_seconds_max,
+        start_wait_seconds=settings.start_wait_seconds,
     )) as database:
-        await wait_until_migrated(database, migrations.FOLDER)
+        await wait_until_migrated(database, migrations.FOLDER, seconds_max=settings.migration_wait_seconds)
         yield database
 
 
@@ -161,7 +162,7 @@ async def open_answers(settings: GatewaySettings) -> AsyncIterator[Answers]:
         if url := settings.nats_url.get_secret_value():
             log = await opened.enter_async_context(AnswerLog(
                 url=url, prefix=settings.subject_prefix, replicas=settings.stream_replicas,
-                limits=settings.queue_limits,
+                limits=settings.queue_limits, credentials=settings.nats_credentials_file,
             ))
         else:
             logger.info("SOURCIER_NATS_URL is not set: answers can be resumed at the gateway that makes them alone")
@@ -177,7 +178,8 @@ async def _workers(settings: GatewaySettings, opened: AsyncExitStack) -> list[Wo
         return []
     jetstream = await opened.enter_async_context(JetStream(
         url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix, replicas=settings.stream_replicas,
-        limits=settings.queue_limits, name="gateway",
+        limits=settings.queue_limits, name="gateway", credentials=settings.nats_credentials_file,
+        wait_seconds=settings.start_wait_seconds,
     ))
     return [await opened.enter_async_context(Webhook(
         jetstream, listen=settings.http_listen, token=settings.webhook_token.get_secret_value(),
