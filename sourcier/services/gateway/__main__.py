@@ -39,6 +39,7 @@ from sourcier.services.gateway.answering.tools import ToolAnswerer
 from sourcier.services.gateway.api.answer import AnswerServer
 from sourcier.services.gateway.api.conversation import ConversationServer
 from sourcier.services.gateway.api.curation import CurationServer
+from sourcier.services.gateway.api.diagnosis import Diagnosis
 from sourcier.services.gateway.api.knowledge import KnowledgeServer
 from sourcier.services.gateway.api.operations import OperationsServer
 from sourcier.services.gateway.api.retrieval_options import RetrievalPlanner
@@ -107,7 +108,9 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                    CURATION_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                    KnowledgeServer(database, peers), KNOWLEDGE_SERVICE_NAME)
-        server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
+        server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(
+            peers, Diagnosis(database, peers)
+        ),
                    OPERATIONS_SERVICE_NAME)
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(database, peers), SPACE_SERVICE_NAME)
         # A connection of its own: an import fills it for minutes, and questions of jobs must not wait behind it.
