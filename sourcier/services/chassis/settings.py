@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -179,7 +179,7 @@ def load(settings: type[S]) -> S:
     secrets, faults = read_secret_files(settings, os.environ)
     faults += unknown_variables(os.environ, known=known_variables(settings))
     try:
-        read = settings(**secrets)
+        read: S = cast(Any, settings)(**secrets)
     except ValidationError as error:
         for fault in error.errors(include_url=False, include_context=False, include_input=False):
             # A rule between several settings names them itself.
