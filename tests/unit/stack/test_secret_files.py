@@ -15,7 +15,7 @@ from sourcier.services.stack.compose import compose
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("SOURCIER_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("SOURCIER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("SOURCIER_DATA_DIR", str(tmp_path))
 
 
 def test_a_secret_in_a_file_is_handed_to_services_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
