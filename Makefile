@@ -1,4 +1,5 @@
-# All there is to learn: demo, test, lint, proto, bench, eval, chaos, models, lock, clean. CI calls the same targets.
+# All there is to learn: demo, test, lint, proto, bench, eval, chaos, models, deploy, lock, clean. CI calls the same
+# targets.
 SHELL := /bin/bash
 PYTHON ?= python3
 ENVIRONMENT := .venv/services/bin
@@ -8,7 +9,7 @@ INSTALL := $(PYTHON) requirements/install.py
 # QUICK=0 means no.
 said = $(filter-out 0 no No NO false False FALSE off Off OFF,$(1))
 
-.PHONY: help demo test unit lint proto tree proto-check breaking bench eval chaos models lock clean
+.PHONY: help demo test unit lint proto tree proto-check breaking bench eval chaos models deploy deploy-check lock clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -25,7 +26,7 @@ demo: ## Set up all it needs and answer questions about a small company handbook
 # The suite starts hundreds of processes, and each would compile the services anew.
 unexport PYTHONDONTWRITEBYTECODE
 test: ## Set up and run every test, real servers and real models included.
-	@$(INSTALL) services dev export generate
+	@$(INSTALL) services dev export generate deploy
 	@$(RUN) -m sourcier.models fetch multilingual-e5-small smollm2-135m-instruct
 	@# A lost worker ends the run: its files handed out anew can keep pytest-xdist 3.8 waiting for ever (its issue 1378).
 	@# In the order of their names the long files come first (chaos, e2e) and the short ones last (unit): no worker waits.
@@ -91,6 +92,14 @@ chaos: ## Kill, lose, delay and double, then count: make chaos [DURATION=seconds
 	@$(INSTALL) services dev
 	@$(RUN) -m tests.chaos $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(DURATION),--duration $(DURATION))
+
+deploy: ## Write the renderings of the Kubernetes chart into deploy/k8s/rendered.
+	@$(INSTALL) deploy
+	@$(PYTHON) deploy/k8s/render.py
+
+deploy-check: ## Prove that the renderings are fresh; tests/deploy proves that they are valid and keep our rules.
+	@$(INSTALL) deploy
+	@$(PYTHON) deploy/k8s/render.py --check
 
 lock: ## Resolve the lock files again from requirements/*.in.
 	@$(INSTALL) services dev

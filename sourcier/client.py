@@ -14,6 +14,7 @@ from sourcier.calls.conversations import ConversationCalls
 from sourcier.calls.documents import DocumentCalls
 from sourcier.calls.failures import FailureCalls
 from sourcier.calls.faq import FaqCalls
+from sourcier.calls.health import HealthCalls
 from sourcier.calls.jobs import JobCalls
 from sourcier.calls.points import PointCalls
 from sourcier.calls.spaces import SpaceCalls
@@ -26,7 +27,7 @@ from sourcier.connection.targets import Target, checked_tenant, has_scheme, read
 
 class Client(
     AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls,
-    ConversationCalls, AgentCalls, FaqCalls, UnitCalls, PointCalls,
+    ConversationCalls, AgentCalls, FaqCalls, UnitCalls, PointCalls, HealthCalls,
 ):
     """A connection to a gateway; use it as an asynchronous context manager.
 

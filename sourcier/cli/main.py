@@ -28,6 +28,8 @@ COMMANDS = {
     "up": ("sourcier.cli.stack:up", "Start Sourcier on this machine."),
     "down": ("sourcier.cli.stack:down", "Stop it."),
     "status": ("sourcier.cli.stack:status", "Tell what is running."),
+    "doctor": ("sourcier.cli.health.doctor:doctor", "Look whether all works, and say what mends it."),
+    "stats": ("sourcier.cli.health.stats:stats", "Count documents, chunks and jobs."),
     "ingest": ("sourcier.cli.documents.ingest:ingest", "Bring files and folders in."),
     "ask": ("sourcier.cli.answers.ask:ask", "Ask a question; the answer streams, with its sources."),
     "chat": ("sourcier.cli.answers.chat:chat", "Ask one question after another; follow-ups refer to what came before."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import runpy
 import sys
 from typing import NoReturn
@@ -15,6 +16,10 @@ SERVICES = {
     "rerank": ("sourcier.services.rerank", "Ranks passages, and judges sentences where a model for it is named."),
     "generate": ("sourcier.services.generate", "Writes answers: vLLM, or an OpenAI-compatible endpoint."),
     "migrate": ("sourcier.services.index.migrations", "Brings the database's schema up to date, and ends."),
+}
+COMMANDS = {
+    "durables": ("sourcier.services.durables", "Prints the names of all durable consumers (--json), for scalers."),
+    "probe": ("sourcier.services.probe", "Asks a service for its health (HOST:PORT), and ends with 0 if it serves."),
 }
 EXIT_USAGE = 2
 
@@ -34,8 +39,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sys.stderr.write(usage())
         sys.exit(EXIT_USAGE)
     name, *more = given
-    if name not in SERVICES:
-        refuse(f"no service is called {name!r}; there are {', '.join(SERVICES)}")
+    if name in COMMANDS and not {"-h", "--help"} & {*more}:
+        run_command(name, more)
+    if name not in {*SERVICES, *COMMANDS}:
+        refuse(f"no service is called {name!r}; there are {', '.join((*SERVICES, *COMMANDS))}")
     if more and more[0] in {"-h", "--help"}:
         sys.stdout.write(usage_of(name))
         sys.exit(0)
@@ -56,6 +63,16 @@ def become(name: str) -> NoReturn:
     sys.exit(0)
 
 
+def run_command(name: str, arguments: list[str]) -> NoReturn:
+    """Run a command that is no service, and end with its code."""
+    module, _ = COMMANDS[name]
+    try:
+        command = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        refuse(f"{missing_package(error)} is not installed beside {sys.executable}; {remedy('server')} installs it")
+    sys.exit(command.main(arguments))
+
+
 def refuse(message: str) -> NoReturn:
     """End with one line."""
     sys.stderr.write(f"error: {message}\n")
@@ -64,15 +81,17 @@ def refuse(message: str) -> NoReturn:
 
 def usage() -> str:
     """Return the help."""
-    width = max(map(len, SERVICES))
-    lines = "\n".join(f"  {name:{width}}  {about}" for name, (_, about) in SERVICES.items())
+    width = max(map(len, (*SERVICES, *COMMANDS)))
+    lines = "\n".join(f"  {name:{width}}  {about}" for name, (_, about) in (SERVICES | COMMANDS).items())
     return (f"Usage: sourcier-service NAME\n\nRun one service until SIGTERM. `sourcier up` runs all of them on this "
             f"machine.\n\n{lines}\n\n  --help, --version\n\nSettings are variables: SOURCIER_<NAME>_… and what "
             "services share, SOURCIER_….\n")
 
 
 def usage_of(name: str) -> str:
-    """Return the help of one service."""
+    """Return the help of one service, or of a command."""
+    if name in COMMANDS:
+        return f"Usage: sourcier-service {name}\n\n{COMMANDS[name][1]}\n"
     return (f"Usage: sourcier-service {name}\n\n{SERVICES[name][1]}\n\nIt takes no arguments. Its settings are the "
             f"variables SOURCIER_{name.upper()}_… and what services share (SOURCIER_POSTGRES_URL, SOURCIER_NATS_URL, "
             "SOURCIER_S3_URL, SOURCIER_MODELS_DIR); docs/running/install.md says which it needs.\n")

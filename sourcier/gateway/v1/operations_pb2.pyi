@@ -48,6 +48,34 @@ FAILURE_STATE_DISCARDED: FailureState.ValueType  # 3
 """Was closed without trying again."""
 Global___FailureState: _TypeAlias = FailureState  # noqa: Y015
 
+class _CheckState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CheckStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CheckState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CHECK_STATE_UNSPECIFIED: _CheckState.ValueType  # 0
+    """Not set."""
+    CHECK_STATE_OK: _CheckState.ValueType  # 1
+    """All is well."""
+    CHECK_STATE_WARNING: _CheckState.ValueType  # 2
+    """It works, and somebody should look."""
+    CHECK_STATE_FAILED: _CheckState.ValueType  # 3
+    """Something does not work."""
+
+class CheckState(_CheckState, metaclass=_CheckStateEnumTypeWrapper):
+    """How a check ended."""
+
+CHECK_STATE_UNSPECIFIED: CheckState.ValueType  # 0
+"""Not set."""
+CHECK_STATE_OK: CheckState.ValueType  # 1
+"""All is well."""
+CHECK_STATE_WARNING: CheckState.ValueType  # 2
+"""It works, and somebody should look."""
+CHECK_STATE_FAILED: CheckState.ValueType  # 3
+"""Something does not work."""
+Global___CheckState: _TypeAlias = CheckState  # noqa: Y015
+
 @_typing.final
 class Failure(_message.Message):
     """A document version that could not be indexed, and why."""
@@ -509,3 +537,175 @@ class ReprocessResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReprocessResponse: _TypeAlias = ReprocessResponse  # noqa: Y015
+
+@_typing.final
+class Check(_message.Message):
+    """What was looked at, and what was found."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    FINDING_FIELD_NUMBER: _builtins.int
+    CONSEQUENCE_FIELD_NUMBER: _builtins.int
+    REMEDY_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """What was looked at, the same in every language: `ingest`, `embed`, `jobs`, `vectors`, …"""
+    state: Global___CheckState.ValueType
+    """How it ended."""
+    finding: _builtins.str
+    """What was found, in one line."""
+    consequence: _builtins.str
+    """What follows for people, in one line; empty where all is well."""
+    remedy: _builtins.str
+    """The command that mends it, or shows more; empty where all is well."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        state: Global___CheckState.ValueType = ...,
+        finding: _builtins.str = ...,
+        consequence: _builtins.str = ...,
+        remedy: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["consequence", b"consequence", "finding", b"finding", "name", b"name", "remedy", b"remedy", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Check: _TypeAlias = Check  # noqa: Y015
+
+@_typing.final
+class DiagnoseRequest(_message.Message):
+    """Nothing to say: all is looked at, with the caller's own documents."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiagnoseRequest: _TypeAlias = DiagnoseRequest  # noqa: Y015
+
+@_typing.final
+class DiagnoseResponse(_message.Message):
+    """The checks, in the order in which one rests on another."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHECKS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def checks(self) -> _containers.RepeatedCompositeFieldContainer[Global___Check]:
+        """One for each thing that was looked at."""
+
+    def __init__(
+        self,
+        *,
+        checks: _abc.Iterable[Global___Check] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checks", b"checks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiagnoseResponse: _TypeAlias = DiagnoseResponse  # noqa: Y015
+
+@_typing.final
+class GetStatisticsRequest(_message.Message):
+    """Nothing to say: all of the caller's collections are counted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetStatisticsRequest: _TypeAlias = GetStatisticsRequest  # noqa: Y015
+
+@_typing.final
+class JobCount(_message.Message):
+    """Jobs of one status."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATUS_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    status: _builtins.str
+    """`pending`, `processing`, `completed` or `failed`."""
+    count: _builtins.int
+    """How many there are; jobs are kept for a time after they ended."""
+    def __init__(
+        self,
+        *,
+        status: _builtins.str = ...,
+        count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobCount: _TypeAlias = JobCount  # noqa: Y015
+
+@_typing.final
+class GetStatisticsResponse(_message.Message):
+    """What the caller's collections hold."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_COUNT_FIELD_NUMBER: _builtins.int
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    CHUNK_COUNT_FIELD_NUMBER: _builtins.int
+    MEAN_CHUNK_TOKENS_FIELD_NUMBER: _builtins.int
+    MEAN_DOCUMENT_CHUNKS_FIELD_NUMBER: _builtins.int
+    JOBS_FIELD_NUMBER: _builtins.int
+    LAST_FAILURES_FIELD_NUMBER: _builtins.int
+    collection_count: _builtins.int
+    """Collections."""
+    document_count: _builtins.int
+    """Documents that answer: a version of them is whole."""
+    chunk_count: _builtins.int
+    """Their chunks."""
+    mean_chunk_tokens: _builtins.float
+    """Mean tokens of a chunk, of the embedding model; 0 without chunks."""
+    mean_document_chunks: _builtins.float
+    """Mean chunks of a document that answers; 0 without documents."""
+    @_builtins.property
+    def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobCount]:
+        """Jobs by status, in the order in which they come about."""
+
+    @_builtins.property
+    def last_failures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Failure]:
+        """The last 10 open failures, the last first."""
+
+    def __init__(
+        self,
+        *,
+        collection_count: _builtins.int = ...,
+        document_count: _builtins.int = ...,
+        chunk_count: _builtins.int = ...,
+        mean_chunk_tokens: _builtins.float = ...,
+        mean_document_chunks: _builtins.float = ...,
+        jobs: _abc.Iterable[Global___JobCount] | None = ...,
+        last_failures: _abc.Iterable[Global___Failure] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "collection_count", b"collection_count", "document_count", b"document_count", "jobs", b"jobs", "last_failures", b"last_failures", "mean_chunk_tokens", b"mean_chunk_tokens", "mean_document_chunks", b"mean_document_chunks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetStatisticsResponse: _TypeAlias = GetStatisticsResponse  # noqa: Y015

@@ -65,6 +65,16 @@ class OperationsServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReprocessRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReprocessResponse.FromString,
                 _registered_method=True)
+        self.Diagnose = channel.unary_unary(
+                '/sourcier.gateway.v1.OperationsService/Diagnose',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.DiagnoseRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.DiagnoseResponse.FromString,
+                _registered_method=True)
+        self.GetStatistics = channel.unary_unary(
+                '/sourcier.gateway.v1.OperationsService/GetStatistics',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsResponse.FromString,
+                _registered_method=True)
 
 
 class OperationsServiceServicer(object):
@@ -116,6 +126,20 @@ class OperationsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Diagnose(self, request, context):
+        """Looks whether all works that answers and documents need, and says for each fault what follows and what mends it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetStatistics(self, request, context):
+        """Counts the caller's documents, chunks and jobs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_OperationsServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -148,6 +172,16 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     servicer.Reprocess,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReprocessRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReprocessResponse.SerializeToString,
+            ),
+            'Diagnose': grpc.unary_unary_rpc_method_handler(
+                    servicer.Diagnose,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.DiagnoseRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.DiagnoseResponse.SerializeToString,
+            ),
+            'GetStatistics': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetStatistics,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -313,6 +347,60 @@ class OperationsService(object):
             '/sourcier.gateway.v1.OperationsService/Reprocess',
             sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReprocessRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReprocessResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Diagnose(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.OperationsService/Diagnose',
+            sourcier_dot_gateway_dot_v1_dot_operations__pb2.DiagnoseRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_operations__pb2.DiagnoseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetStatistics(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.OperationsService/GetStatistics',
+            sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -34,6 +34,10 @@ class OperationsServiceStub:
     """Sends the documents of a collection through the pipeline again, from a stage on; each answers as it was until its
     new version is whole.
     """
+    Diagnose: _aio.UnaryUnaryMultiCallable[_operations_pb2.DiagnoseRequest, _operations_pb2.DiagnoseResponse]
+    """Looks whether all works that answers and documents need, and says for each fault what follows and what mends it."""
+    GetStatistics: _aio.UnaryUnaryMultiCallable[_operations_pb2.GetStatisticsRequest, _operations_pb2.GetStatisticsResponse]
+    """Counts the caller's documents, chunks and jobs."""
 
 class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
     """What a person does when something went wrong or changed: look at failures, try again, compare, index again."""
@@ -91,5 +95,21 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Sends the documents of a collection through the pipeline again, from a stage on; each answers as it was until its
         new version is whole.
         """
+
+    @_abc_1.abstractmethod
+    def Diagnose(
+        self,
+        request: _operations_pb2.DiagnoseRequest,
+        context: _aio.ServicerContext[_operations_pb2.DiagnoseRequest, _abc.Awaitable[_operations_pb2.DiagnoseResponse]],
+    ) -> _abc.Awaitable[_operations_pb2.DiagnoseResponse]:
+        """Looks whether all works that answers and documents need, and says for each fault what follows and what mends it."""
+
+    @_abc_1.abstractmethod
+    def GetStatistics(
+        self,
+        request: _operations_pb2.GetStatisticsRequest,
+        context: _aio.ServicerContext[_operations_pb2.GetStatisticsRequest, _abc.Awaitable[_operations_pb2.GetStatisticsResponse]],
+    ) -> _abc.Awaitable[_operations_pb2.GetStatisticsResponse]:
+        """Counts the caller's documents, chunks and jobs."""
 
 def add_OperationsServiceServicer_to_server(servicer: OperationsServiceServicer, server: _aio.Server) -> None: ...

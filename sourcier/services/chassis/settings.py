@@ -8,12 +8,20 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from sourcier.services.chassis.addresses import checked_address, split_address
+from sourcier.services.chassis.environment import (
+    FILE_SUFFIX,
+    is_secret,
+    known_variables,
+    read_secret_files,
+    unknown_variables,
+    variable_of,
+)
 from sourcier.services.chassis.grpc.limits import ServingLimits
 from sourcier.services.chassis.models.store import default_root
 
@@ -25,6 +33,8 @@ S = TypeVar("S", bound="ServiceSettings")
 
 def shared(name: str, default: Any = ..., **options: Any) -> Any:
     """Declare a setting that several services read under one name."""
+    if "default_factory" in options:
+        return Field(validation_alias=f"SOURCIER_{name}", **options)
     return Field(default, validation_alias=f"SOURCIER_{name}", **options)
 
 
@@ -64,6 +74,11 @@ class ServiceSettings(BaseSettings):
     """How long an open upload may send nothing."""
     bytes_per_second_min: float = Field(default=256, ge=0)
     """Slowest upload on average, counted from `idle_seconds` on; 0 for none."""
+    connection_age_seconds: float = Field(default=3600, ge=1, le=7 * 24 * 3600)
+    """After this time a connection takes no new calls, and its client opens another: by then it looks the name up
+    again, and finds replicas that came since. Calls in hand go on. 30 where replicas come and go."""
+    start_wait_seconds: float = shared("START_WAIT_SECONDS", 15.0, ge=0.1, le=3600)
+    """How long a start waits for NATS and PostgreSQL; longer where they start at the same time, as on a cluster."""
     log_level: str = shared("LOG_LEVEL", "INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
     log_format: Literal["json", "line"] = shared("LOG_FORMAT", "json")
 
@@ -75,6 +90,7 @@ class ServiceSettings(BaseSettings):
             peer_share_percent=self.peer_share_percent, call_seconds_max=self.call_seconds_max,
             stream_seconds_max=self.stream_seconds_max, first_message_seconds=self.first_message_seconds,
             idle_seconds=self.idle_seconds, bytes_per_second_min=self.bytes_per_second_min,
+            connection_age_seconds=self.connection_age_seconds,
         )
 
     @field_validator("listen")
@@ -93,6 +109,9 @@ class NatsSettings(BaseSettings):
     """How to reach NATS."""
 
     nats_url: SecretStr = shared("NATS_URL")
+    """`nats://host:4222`, or several by comma: servers of one cluster."""
+    nats_credentials_file: Path | None = shared("NATS_CREDENTIALS_FILE", None)
+    """A file of NATS's own with a user's token and key, as `nsc` writes it, for brokers that know users by them."""
     subject_prefix: str = shared("SUBJECT_PREFIX", "sourcier.v1.", pattern=r"^([A-Za-z0-9_-]+\.)*$")
     stream_replicas: int = shared("STREAM_REPLICAS", 1, ge=1, le=5)
     """Copies of each stream; 3 on a cluster, so that one server's loss loses nothing."""
@@ -122,6 +141,8 @@ class PostgresSettings(BaseSettings):
 
     postgres_url: SecretStr = shared("POSTGRES_URL")
     schema_name: str = shared("SCHEMA", "sourcier", pattern="^[a-z_][a-z0-9_]{0,40}$")
+    migration_wait_seconds: float = shared("MIGRATION_WAIT_SECONDS", 300.0, ge=1, le=24 * 3600)
+    """How long a start waits for the migrations that another process applies."""
 
 
 class ObjectStoreSettings(BaseSettings):
@@ -137,42 +158,50 @@ class ObjectStoreSettings(BaseSettings):
 class ModelSettings(BaseSettings):
     """Where the models are."""
 
-    models_dir: Path = shared("MODELS_DIR", default_root(os.environ))
+    models_dir: Path = shared("MODELS_DIR", default_factory=lambda: default_root(os.environ))
+
+    @field_validator("models_dir")
+    @classmethod
+    def _expanded(cls, folder: Path) -> Path:
+        try:
+            return folder.expanduser()
+        except RuntimeError as error:
+            raise ValueError("this user has no home folder; write the path without ~") from error
 
     @property
     def models_root(self) -> Path:
         """The model store's folder."""
-        return self.models_dir.expanduser()
+        return self.models_dir
 
 
 def load(settings: type[S]) -> S:
     """Read the settings from the environment, or end the process with one line per fault."""
+    secrets, faults = read_secret_files(settings, os.environ)
+    faults += unknown_variables(os.environ, known=known_variables(settings))
     try:
-        return settings()
+        read: S = cast(Any, settings)(**secrets)
     except ValidationError as error:
-        prefix = str(settings.model_config.get("env_prefix", ""))
         for fault in error.errors(include_url=False, include_context=False, include_input=False):
             # A rule between several settings names them itself.
-            subject = f"{_variable(settings, prefix, fault['loc'])}: " if fault["loc"] else ""
-            sys.stderr.write(f"error: {subject}{fault['msg'].removeprefix('Value error, ')}\n")
-        sys.exit(2)
-
-
-def _variable(settings: type[ServiceSettings], prefix: str, location: tuple[int | str, ...]) -> str:
-    name = str(location[0])
-    if name.startswith("SOURCIER_"):
-        value = os.environ.get(name)
+            subject = f"{_shown(settings, fault['loc'])}: " if fault["loc"] else ""
+            faults.append(f"{subject}{fault['msg'].removeprefix('Value error, ')}")
     else:
-        name = prefix + name.upper()
-        value = os.environ.get(name)
+        if not faults:
+            return read
+    for line in faults:
+        sys.stderr.write(f"error: {line}\n")
+    sys.exit(2)
+
+
+def _shown(settings: type[ServiceSettings], location: tuple[int | str, ...]) -> str:
+    """Return the variable that a fault is about with its value, which is left out where it is a secret."""
+    field = next((name for name, field in settings.model_fields.items()
+                  if location[0] in (name, field.validation_alias)), None)
+    variable = variable_of(settings, field) if field else str(location[0])
+    if (path := os.environ.get(variable + FILE_SUFFIX)) and field and is_secret(settings.model_fields[field]):
+        return f"{variable}{FILE_SUFFIX}={path}"
+    value = os.environ.get(variable)
     if value is None:
-        return f"{name} is not set"
-    return f"{name}=…" if _is_secret(settings, location) else f"{name}={value}"
-
-
-def _is_secret(settings: type[ServiceSettings], location: tuple[int | str, ...]) -> bool:
-    """Return whether a setting's type says that its value is never shown; so is one that no field explains."""
-    for name, field in settings.model_fields.items():
-        if location[0] in (name, field.validation_alias):
-            return SecretStr in (field.annotation, *get_args(field.annotation)) or "url" in name
-    return True
+        return f"{variable} is not set"
+    # What no field explains is never shown.
+    return f"{variable}=…" if field is None or is_secret(settings.model_fields[field]) else f"{variable}={value}"

@@ -27,6 +27,7 @@ _REQUEST_ID_PATTERN = re.compile(r"[\x21-\x7e]{1,64}")
 # To the last `@` before the path: a password may hold one, although it should not.
 _URL_CREDENTIALS = re.compile(r"(://)[^/\s]+@")
 _PASSWORD_PARAMETER = re.compile(r"(\bpassword=)('[^']*'|[^\s'&]+)", re.IGNORECASE)
+_LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 _STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 
 DURATION_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120)
@@ -51,6 +52,10 @@ queue_messages = Gauge(
 )
 queue_oldest_seconds = Gauge(
     "sourcier_queue_oldest_seconds", "Age of the oldest document under way, by lane, 0 where there is none.", ["lane"]
+)
+documents_waiting = Gauge(
+    "sourcier_documents_waiting",
+    "Accepted documents that wait in PostgreSQL for their release into the queues, by lane.", ["lane"],
 )
 freshness_seconds = Histogram(
     "sourcier_freshness_seconds", "From a document's acceptance to the moment it can be found, by lane.", ["lane"],
@@ -121,16 +126,22 @@ class JsonFormatter(logging.Formatter):
                 entry[key] = _redacted(value)
         if record.exc_info:
             entry["exception"] = redact(self.formatException(record.exc_info))
-        return json.dumps(entry, ensure_ascii=False)
+        # JSON itself lets these stand, and what reads by lines may end one there.
+        return json.dumps(entry, ensure_ascii=False).translate(_LINE_ENDS)
 
 
 class LineFormatter(logging.Formatter):
-    """`<timestamp>:LEVEL|message`, for people and for tools that expect this form."""
+    """`<timestamp>:LEVEL|message`, for people and for tools that expect this form; so is each line of a traceback.
+
+    Nothing that is logged begins a line: what a file's name or an error's text says cannot pass for a record.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         timestamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(record.created))
-        line = f"{timestamp}:{record.levelname}|{one_line(redact(record.getMessage()))}"
-        return f"{line}\n{redact(self.formatException(record.exc_info))}" if record.exc_info else line
+        told = [redact(record.getMessage())]
+        if record.exc_info:
+            told += redact(self.formatException(record.exc_info)).split("\n")
+        return "\n".join(f"{timestamp}:{record.levelname}|{one_line(line)}" for line in told)
 
 
 def one_line(text: str) -> str:

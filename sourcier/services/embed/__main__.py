@@ -29,7 +29,8 @@ async def main(settings: EmbedSettings, stopping: Stopping) -> None:
                 batch_tokens_max=settings.batch_tokens_max or engine.batch_tokens,
                 batch_seconds_max=settings.batch_seconds_max, stopping=stopping) as batcher,
         JetStream(url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix,
-                  replicas=settings.stream_replicas, limits=settings.queue_limits, name="embed") as jetstream,
+                  replicas=settings.stream_replicas, limits=settings.queue_limits, name="embed",
+                  credentials=settings.nats_credentials_file, wait_seconds=settings.start_wait_seconds) as jetstream,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
                concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits) as server,
     ):

@@ -39,6 +39,7 @@ from sourcier.services.gateway.answering.tools import ToolAnswerer
 from sourcier.services.gateway.api.answer import AnswerServer
 from sourcier.services.gateway.api.conversation import ConversationServer
 from sourcier.services.gateway.api.curation import CurationServer
+from sourcier.services.gateway.api.diagnosis import Diagnosis
 from sourcier.services.gateway.api.knowledge import KnowledgeServer
 from sourcier.services.gateway.api.operations import OperationsServer
 from sourcier.services.gateway.api.retrieval_options import RetrievalPlanner
@@ -107,7 +108,9 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                    CURATION_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                    KnowledgeServer(database, peers), KNOWLEDGE_SERVICE_NAME)
-        server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
+        server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(
+            peers, Diagnosis(database, peers)
+        ),
                    OPERATIONS_SERVICE_NAME)
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(database, peers), SPACE_SERVICE_NAME)
         # A connection of its own: an import fills it for minutes, and questions of jobs must not wait behind it.
@@ -148,8 +151,9 @@ async def open_database(settings: GatewaySettings) -> AsyncIterator[Database]:
     async with Database(DatabaseSettings(
         url=settings.postgres_url.get_secret_value(), schema=settings.schema_name,
         connections_max=settings.connections_max, statement_timeout_seconds=settings.search_seconds_max,
+        start_wait_seconds=settings.start_wait_seconds,
     )) as database:
-        await wait_until_migrated(database, migrations.FOLDER)
+        await wait_until_migrated(database, migrations.FOLDER, seconds_max=settings.migration_wait_seconds)
         yield database
 
 
@@ -161,7 +165,7 @@ async def open_answers(settings: GatewaySettings) -> AsyncIterator[Answers]:
         if url := settings.nats_url.get_secret_value():
             log = await opened.enter_async_context(AnswerLog(
                 url=url, prefix=settings.subject_prefix, replicas=settings.stream_replicas,
-                limits=settings.queue_limits,
+                limits=settings.queue_limits, credentials=settings.nats_credentials_file,
             ))
         else:
             logger.info("SOURCIER_NATS_URL is not set: answers can be resumed at the gateway that makes them alone")
@@ -177,7 +181,8 @@ async def _workers(settings: GatewaySettings, opened: AsyncExitStack) -> list[Wo
         return []
     jetstream = await opened.enter_async_context(JetStream(
         url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix, replicas=settings.stream_replicas,
-        limits=settings.queue_limits, name="gateway",
+        limits=settings.queue_limits, name="gateway", credentials=settings.nats_credentials_file,
+        wait_seconds=settings.start_wait_seconds,
     ))
     return [await opened.enter_async_context(Webhook(
         jetstream, listen=settings.http_listen, token=settings.webhook_token.get_secret_value(),

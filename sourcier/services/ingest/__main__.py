@@ -17,6 +17,7 @@ from sourcier.services.chassis.grpc.serving import Server
 from sourcier.services.chassis.lifecycle import Stopping
 from sourcier.services.chassis.models.store import ModelStore
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings, migrate
+from sourcier.services.chassis.postgres.migration_wait import wait_until_migrated
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.index import migrations
 from sourcier.services.index.spaces.spaces import ensure_space
@@ -42,11 +43,16 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
     default, *further = (counted for _, counted in loaded)
     objects = own_store(settings)
     postgres_url = settings.postgres_url.get_secret_value()
-    await migrate(postgres_url, migrations.FOLDER, schema=settings.schema_name)
+    if settings.migrate:
+        await migrate(postgres_url, migrations.FOLDER, schema=settings.schema_name,
+                      start_wait_seconds=settings.start_wait_seconds,
+                      migration_wait_seconds=settings.migration_wait_seconds)
     async with AsyncExitStack() as opened:
         database = await opened.enter_async_context(Database(DatabaseSettings(
-            url=postgres_url, schema=settings.schema_name, connections_max=settings.connections_max
+            url=postgres_url, schema=settings.schema_name, connections_max=settings.connections_max,
+            start_wait_seconds=settings.start_wait_seconds,
         )))
+        await wait_until_migrated(database, migrations.FOLDER, seconds_max=settings.migration_wait_seconds)
         async with database.transaction(tenant=ALL_TENANTS) as connection:
             for space, _ in loaded:
                 await ensure_space(connection, space)
@@ -54,6 +60,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         jetstream = await opened.enter_async_context(JetStream(
             url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix,
             replicas=settings.stream_replicas, limits=settings.queue_limits, name="ingest",
+            credentials=settings.nats_credentials_file, wait_seconds=settings.start_wait_seconds,
         ))
         parsers = None
         if "parse" in settings.stage_names:

@@ -160,7 +160,9 @@ class Relay:
             telemetry.queue_messages.labels(durable).set(depth)
         async with self._database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
             waiting = await releases.oldest_under_way(connection)
+            counts = await releases.waiting_counts(connection)
         for lane in subjects.LANES:
+            telemetry.documents_waiting.labels(lane).set(counts.get(lane, 0))
             telemetry.queue_oldest_seconds.labels(lane).set(waiting.get(lane, 0.0))
 
     async def _stream_states(self) -> list[brokers.StreamState]:

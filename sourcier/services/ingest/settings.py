@@ -37,6 +37,9 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     model for knowledge units."""
     connections_max: int = Field(default=8, ge=2, le=200)
     """Connections to PostgreSQL."""
+    migrate: bool = True
+    """Whether a start brings the database's schema up to date; `false` waits for `sourcier-service migrate`, which may
+    run as a role of its own."""
     document_bytes_max: int = Field(default=100 * MEBIBYTE, ge=1)
     """Larger documents are refused while they are sent."""
     parse_slots: int = Field(default=2, ge=1, le=64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -78,11 +78,19 @@ def read_settings(data_dir: Path | None) -> StackSettings:
     """Read the environment, or end with one line per fault."""
     from pydantic import ValidationError
 
+    from sourcier.services.chassis.environment import known_variables, read_secret_files, unknown_variables
     from sourcier.services.stack.settings import StackSettings
     from sourcier.services.stack.terminal.standing import EXIT_REFUSED
 
+    # Each service would refuse these too, one after the other, when all the rest has started.
+    secrets, faults = read_secret_files(StackSettings, os.environ)
+    faults += unknown_variables(os.environ, known=known_variables(StackSettings))
+    for line in faults:
+        click.echo(f"error: {line}", err=True)
+    if faults:
+        sys.exit(EXIT_REFUSED)
     try:
-        settings = StackSettings()
+        settings: StackSettings = cast(Any, StackSettings)(**secrets)
     except ValidationError as error:
         for fault in error.errors(include_url=False, include_context=False, include_input=False):
             click.echo(f"error: SOURCIER_{str(fault['loc'][0]).upper()}: {fault['msg']}", err=True)

@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2
 
+from sourcier.services.chassis.environment import FILE_SUFFIX
 from sourcier.services.stack.processes import ports, probing
 from sourcier.services.stack.processes.child import Command
 from sourcier.services.stack.processes.component import Component
@@ -67,6 +68,9 @@ class Service(Component):
             **self.settings.environment(),
             **self.settings.variables,
         }
+        # A secret that the stack read from a file, or has itself, is handed on; its file would be a second one.
+        environment = {name: value for name, value in environment.items()
+                       if not (name.endswith(FILE_SUFFIX) and environment.get(name.removesuffix(FILE_SUFFIX)))}
         return Command(
             program=self.settings.interpreter, arguments=("-P", *self.settings.arguments), log=self.settings.log,
             folder=Path.cwd(), environment=environment,

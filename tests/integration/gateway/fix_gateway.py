@@ -40,6 +40,7 @@ from sourcier.services.gateway.answering.tools import ToolAnswerer
 from sourcier.services.gateway.api.answer import AnswerServer
 from sourcier.services.gateway.api.conversation import ConversationServer
 from sourcier.services.gateway.api.curation import CurationServer
+from sourcier.services.gateway.api.diagnosis import Diagnosis
 from sourcier.services.gateway.api.knowledge import KnowledgeServer
 from sourcier.services.gateway.api.operations import OperationsServer
 from sourcier.services.gateway.api.retrieval_options import RetrievalPlanner
@@ -109,6 +110,8 @@ class Scenario:
     """The tenants and requests of what keeps the index right."""
     seconds_left: list[float] = field(default_factory=list)
     """What deletions of collections had left when they came to ingest."""
+    language_model: str = ""
+    """The name of the language model, as the generate service describes it; empty where it does not."""
     letters: list[ingest_pb2.DeadLetter] = field(default_factory=list)
     operation_error: ServiceError | None = None
     outdated: int = 0
@@ -187,6 +190,12 @@ class FakeGenerate(generate_pb2_grpc.GenerateServiceServicer):
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
+
+    async def Describe(self, request: Any, context: Any) -> Any:
+        """Name the model, where there is one to name."""
+        if not self._scenario.language_model:
+            raise NotImplementedError
+        return generate_pb2.DescribeResponse(model=self._scenario.language_model)
 
     async def Generate(self, request: Any, context: Any) -> AsyncIterator[Any]:
         """Stream the deltas."""
@@ -474,7 +483,8 @@ async def gateway(
                        "sourcier.gateway.v1.CurationService")
             server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, KnowledgeServer(database, peers),
                        "sourcier.gateway.v1.KnowledgeService")
-            server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
+            server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server,
+                       OperationsServer(peers, Diagnosis(database, peers)),
                        "sourcier.gateway.v1.OperationsService")
             server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, ConversationServer(database),
                        "sourcier.gateway.v1.ConversationService")

@@ -125,3 +125,23 @@ def test_a_name_cannot_forge_a_line_of_the_log(forged: str) -> None:
     assert len(line.splitlines()) == 1
     assert forged[0] not in line
     assert "everything was deleted" in line
+
+
+@pytest.mark.parametrize("forged", [
+    "a\n2026-11-28T10:00:00:INFO|all is well", "a\r\n2026-11-28T10:00:00:INFO|all is well",
+    "a\u20282026-11-28T10:00:00:INFO|all is well", "a\x852026-11-28T10:00:00:INFO|all is well",
+])
+def test_an_errors_text_cannot_forge_a_line_of_the_log(forged: str) -> None:
+    try:
+        raise ValueError(forged)
+    except ValueError:
+        failed = record("it failed")
+        failed.exc_info = sys.exc_info()
+    lines = LineFormatter().format(failed).splitlines()
+    assert len(lines) > 3
+    stamp = lines[0].partition("|")[0]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d:WARNING", stamp)
+    assert {line.partition("|")[0] for line in lines} == {stamp}
+    entry = JsonFormatter("embed").format(failed)
+    assert len(entry.splitlines()) == 1
+    assert forged in json.loads(entry)["exception"]

@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 REQUEST_TURNS = 3
 """Of the event loop: the task that calls, grpc.aio's own, and one to spare."""
 
+DNS_SECONDS_MIN = 5
+"""Least time between two look-ups of a peer's name, however often connections end."""
+
 _RETRY_POLICY = {
     "maxAttempts": 4,
     "initialBackoff": "0.1s",
@@ -86,6 +89,8 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = ()) -
         # Despite its name it bounds each attempt to connect: a busy machine, or one far away, needs more than 100 ms.
         ("grpc.min_reconnect_backoff_ms", 5_000),
         ("grpc.max_reconnect_backoff_ms", 500),
+        # A name is looked up again whenever a connection ends by its age, and gRPC's own default leaves 30 s between.
+        ("grpc.dns_min_time_between_resolutions_ms", DNS_SECONDS_MIN * 1000),
         # gRPC's own pool is the process's: a new channel would share an older one's refused connection and back-off.
         ("grpc.use_local_subchannel_pool", 1),
     ))

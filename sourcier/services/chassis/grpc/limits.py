@@ -32,6 +32,10 @@ class ServingLimits:
     """How long the next message of an open upload may take."""
     bytes_per_second_min: float = 256.0
     """Slowest upload, on average over the time for which the server waited for it; counted from `idle_seconds` on."""
+    connection_age_seconds: float = 3600.0
+    """After that new calls go to a new connection, for which the client looks the server's name up again: replicas that
+    came since are found. Calls that are open have the time of a stream left; then the connection is closed, and so are
+    calls whose clients no longer read: nothing else ends them."""
 
 
 def long_call(method: M) -> M:

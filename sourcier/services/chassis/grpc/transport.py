@@ -12,9 +12,6 @@ MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 HANDSHAKE_SECONDS = 10
 CONNECTION_IDLE_SECONDS = 600
 """A connection without calls is closed; clients connect again by themselves."""
-CONNECTION_AGE_SECONDS = 3600
-"""After that new calls go to a new connection. Those that are open have the time of a stream left; then the connection
-is closed, and so are calls whose clients no longer read: nothing else ends them."""
 
 Option = tuple[str, int]
 
@@ -37,7 +34,7 @@ def server_options(*, places: int, limits: ServingLimits) -> tuple[Option, ...]:
         # A connection that says no HTTP/2 is closed; the default is 120 s.
         ("grpc.server_handshake_timeout_ms", HANDSHAKE_SECONDS * 1000),
         ("grpc.max_connection_idle_ms", CONNECTION_IDLE_SECONDS * 1000),
-        ("grpc.max_connection_age_ms", CONNECTION_AGE_SECONDS * 1000),
+        ("grpc.max_connection_age_ms", round(limits.connection_age_seconds * 1000)),
         ("grpc.max_connection_age_grace_ms", round(limits.stream_seconds_max * 1000)),
         # More calls than there are places would be refused one by one.
         ("grpc.max_concurrent_streams", places),

@@ -30,9 +30,17 @@ NULL_PRECISION = "null"
 
 
 def default_root(environment: Mapping[str, str]) -> Path:
-    """Return the store's usual place, `$XDG_CACHE_HOME/sourcier/models` or the same under `~/.cache`."""
-    cache = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or Path.home()) / ".cache")
-    return Path(cache) / "sourcier" / "models"
+    """Return the store's usual place, `$XDG_CACHE_HOME/sourcier/models` or the same under `~/.cache`.
+
+    A user without a home, as a container may run as, has `/var/cache/sourcier/models`.
+    """
+    if cache := environment.get("XDG_CACHE_HOME"):
+        return Path(cache) / "sourcier" / "models"
+    try:
+        home = Path(environment.get("HOME") or Path.home())
+    except RuntimeError:  # the system knows no such user
+        return Path("/var/cache/sourcier/models")
+    return home / ".cache" / "sourcier" / "models"
 
 
 def root_of(environment: Mapping[str, str]) -> Path:

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import logging
 import re
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -33,6 +34,9 @@ Connection: TypeAlias = AsyncConnection[TupleRow]
 ALL_TENANTS = "*"
 """The tenant of system work; no person's tenant can have this name."""
 
+CONNECT_PAUSE_SECONDS = 1.0
+"""Between a start's attempts to reach a server that is not there yet."""
+
 SCHEMA_PATTERN = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 
 logger = logging.getLogger(__name__)
@@ -49,6 +53,8 @@ class DatabaseSettings:
     waiting_max: int = 64
     """Callers that may queue for a connection; one more is refused at once."""
     connection_timeout_seconds: float = 5.0
+    start_wait_seconds: float = 5.0
+    """How long a start waits for a server that is not there yet."""
     connection_lifetime_seconds: float = 3600.0
     connection_idle_seconds: float = 300.0
     statement_timeout_seconds: float = 30.0
@@ -83,7 +89,9 @@ class Database:
         """Open the pool and wait for its first connections; refuse a role that row-level security does not bind."""
         with translated_errors():
             try:
-                await self._pool.open(wait=True, timeout=self.settings.connection_timeout_seconds)
+                await self._pool.open(wait=True, timeout=max(
+                    self.settings.start_wait_seconds, self.settings.connection_timeout_seconds
+                ))
                 await self._refuse_unbound_role()
             except BaseException:
                 await self._pool.close()
@@ -310,21 +318,39 @@ class Migration:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-async def migrate(url: str, folder: Path, *, schema: str = "sourcier", lock_timeout_seconds: float = 60.0) -> list[str]:
+async def migrate(
+    url: str, folder: Path, *, schema: str = "sourcier", lock_timeout_seconds: float = 60.0,
+    start_wait_seconds: float = 10.0, migration_wait_seconds: float = 300.0,
+) -> list[str]:
     """Apply the migrations of `folder` that the schema lacks, each in one transaction; return their names.
 
-    Processes that start together wait for one another. A database that is ahead is accepted, since migrations are
-    additive; an applied file that changed since raises `FailedPrecondition`.
+    Processes that start together wait for one another, `migration_wait_seconds` at most; one statement waits for a
+    table's lock for `lock_timeout_seconds`. A database that is ahead is accepted, since migrations are additive; an
+    applied file that changed since raises `FailedPrecondition`.
     """
     check_schema_name(schema)
     migrations = read_migrations(folder)
     with translated_errors():
-        async with await AsyncConnection.connect(url, autocommit=True, connect_timeout=10) as connection:
-            await connection.execute("select set_config('lock_timeout', %s, false)", (f"{lock_timeout_seconds}s",))
+        async with await connected(url, wait_seconds=start_wait_seconds) as connection:
+            await connection.execute(SET_LOCK_TIMEOUT, (f"{migration_wait_seconds * 1000:.0f}",))
             await connection.execute("select set_config('search_path', %s, false)", (f"{schema}, public",))
             await connection.execute("select pg_advisory_lock(hashtext(%s))", (f"sourcier.migrate.{schema}",))
+            await connection.execute(SET_LOCK_TIMEOUT, (f"{lock_timeout_seconds * 1000:.0f}",))
             await connection.execute(sql.SQL(PREPARE_SCHEMA).format(schema=sql.Identifier(schema)))
             return await _apply(connection, migrations)
+
+
+async def connected(url: str, *, wait_seconds: float) -> Connection:
+    """Connect to a server that may not be there yet; raise as psycopg does once so long is over."""
+    give_up_at = time.monotonic() + wait_seconds
+    while True:
+        try:
+            return await AsyncConnection.connect(url, autocommit=True, connect_timeout=10)
+        except psycopg.OperationalError as error:
+            if time.monotonic() + CONNECT_PAUSE_SECONDS >= give_up_at:
+                raise
+            logger.warning("waiting for PostgreSQL: %s", str(error).strip())
+        await asyncio.sleep(CONNECT_PAUSE_SECONDS)
 
 
 def read_migrations(folder: Path) -> list[Migration]:
@@ -363,4 +389,5 @@ create table if not exists {schema}.migrations (
     applied_at timestamptz not null default now()
 )
 """
+SET_LOCK_TIMEOUT = "select set_config('lock_timeout', %s, false)"
 RECORD_MIGRATION = "insert into migrations (number, name, checksum) values (%s, %s, %s)"

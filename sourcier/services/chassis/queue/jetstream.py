@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -19,29 +20,24 @@ import nats.js.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
-from nats.js.api import (
-    AckPolicy,
-    ConsumerConfig,
-    DeliverPolicy,
-    DiscardPolicy,
-    RePublish,
-    RetentionPolicy,
-    StorageType,
-    StreamConfig,
-)
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from sourcier.services.chassis import telemetry
-from sourcier.services.chassis.errors import FailedPrecondition, ResourceExhausted, TooLarge, Unavailable
+from sourcier.services.chassis.errors import ResourceExhausted, TooLarge, Unavailable
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.depths import Queues
-from sourcier.services.chassis.queue.subjects import Payload, QueueLimits, Stream, Subject
+from sourcier.services.chassis.queue.durables import durable_name
+from sourcier.services.chassis.queue.streams import Streams
+from sourcier.services.chassis.queue.subjects import Payload, QueueLimits, Subject
 
 M = TypeVar("M", bound=Payload)
 
 logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 15.0
-"""How long a start waits for NATS; once connected, a lost connection is looked for without end."""
+"""How long a start waits for NATS and its streams; once connected, a lost connection is looked for without end."""
+LOOK_SECONDS = 1.0
+"""Between a start's looks at a broker that is there and cannot make streams yet."""
 PUBLISH_SECONDS = 10.0
 FULL_WAIT_SECONDS = 600.0
 """How long a publisher waits for room in a full hop before its own message is delivered again."""
@@ -49,15 +45,6 @@ LETTER_BYTES_MAX = subjects.BODY_BYTES_MAX + 64 * 1024
 """What a dead letter may have: the message it tells of, which may be as large as messages are, and why."""
 ACK_PENDING_MAX = 1_000
 
-_NAME_IN_USE = 10058
-"""JetStream's code for a stream of this name with another configuration."""
-_NOT_CREATED = 10049
-"""Its code for a stream that it could not make, for whatever reason."""
-# Its codes for a stream whose limit does not fit beside those of the others: in the account, in the cluster, in memory,
-# on the disk.
-_NO_ROOM_CODES = frozenset({10002, 10023, 10028, 10047})
-_CREATE_PAUSES_SECONDS = (0.05, 0.2, 1.0)
-"""Between the attempts to make a stream, one more than there are pauses."""
 # JetStream's codes for a stream or a subject at its limit, from the server's errors.json.
 _FULL_CODES = frozenset({10047, 10077, 10076, 10074, 10054})
 
@@ -66,37 +53,60 @@ class JetStream:
     """A connection to NATS with its streams in place; use it as an async context manager."""
 
     def __init__(
-        self, *, url: str, prefix: str, replicas: int = 1, name: str, limits: QueueLimits | None = None
+        self, *, url: str, prefix: str, replicas: int = 1, name: str, limits: QueueLimits | None = None,
+        credentials: Path | None = None, wait_seconds: float = CONNECT_SECONDS,
     ) -> None:
+        """Keep how to connect: `url` may be several by comma, servers of one cluster.
+
+        `wait_seconds` is how long a start waits for the broker, and for a cluster that can make the streams.
+        """
         self.prefix = prefix
         self.limits = limits or QueueLimits()
-        self._url = url
+        self._urls = [each.strip() for each in url.split(",") if each.strip()]
+        self._credentials = credentials
+        self._wait_seconds = wait_seconds
         self._replicas = replicas
         self._name = name
         self._client = _Client()
         self.context: JetStreamContext
         self.queues: Queues
+        self.streams: Streams
 
     async def __aenter__(self) -> Self:
+        until = time.monotonic() + self._wait_seconds
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):
+            async with asyncio.timeout(self._wait_seconds):
                 await self._connect()
         except (TimeoutError, OSError, nats.errors.Error) as error:
             cause = self._client.last_error or error
             await self._client.close()
-            raise Unavailable(f"cannot connect to NATS at {telemetry.redact(self._url)}: {cause or type(cause)}; "
-                              "is nats-server running, and is SOURCIER_NATS_URL right?") from error
+            raise Unavailable(f"cannot connect to NATS at {telemetry.redact(','.join(self._urls))}: "
+                              f"{cause or type(cause)}; is nats-server running, and is SOURCIER_NATS_URL right?"
+                              ) from error
         except BaseException:
             await self._client.close()
             raise
         self.context = self._client.jetstream(timeout=PUBLISH_SECONDS)
         self.queues = Queues(self.context, prefix=self.prefix)
+        self.streams = Streams(self.context, prefix=self.prefix, replicas=self._replicas, limits=self.limits)
         try:
-            await self.ensure_streams()
+            await self._ensure_streams_until(until)
         except BaseException:
             await self._client.close()
             raise
         return self
+
+    async def _ensure_streams_until(self, until: float) -> None:
+        """Make the streams; a cluster that is starting cannot, before its servers have found one another."""
+        while True:
+            try:
+                await self.ensure_streams()
+                return
+            except Unavailable as error:
+                if time.monotonic() + LOOK_SECONDS >= until:
+                    raise
+                logger.warning("waiting for JetStream: %s", error.message)
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -105,8 +115,9 @@ class JetStream:
 
     async def _connect(self) -> None:
         await self._client.connect(
-            self._url,
+            self._urls,
             name=self._name,
+            user_credentials=str(self._credentials) if self._credentials else None,
             connect_timeout=5,
             allow_reconnect=True,
             max_reconnect_attempts=-1,
@@ -123,68 +134,7 @@ class JetStream:
     async def ensure_streams(self) -> None:
         """Create every stream of the table, or bring it to its configuration."""
         for stream, held in subjects.streams():
-            await self._ensure_stream(self._stream_config(stream, held))
-
-    async def _ensure_stream(self, config: StreamConfig) -> None:
-        try:
-            try:
-                await self._add_stream(config)
-            except nats.js.errors.BadRequestError as error:
-                if error.err_code != _NAME_IN_USE:
-                    raise
-                # It exists with another configuration, from an older release.
-                await self.context.update_stream(config)
-        except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
-            if isinstance(error, nats.js.errors.APIError) and error.err_code in _NO_ROOM_CODES:
-                raise FailedPrecondition(
-                    f"JetStream refuses the stream {config.name}: {error.description}; raise JetStream's "
-                    "max_file_store or max_memory_store, or lower SOURCIER_QUEUE_BYTES_MAX in every service"
-                ) from error
-            if isinstance(error, (nats.js.errors.BadRequestError, nats.js.errors.ServerError)):
-                raise FailedPrecondition(
-                    f"JetStream refuses the stream {config.name}: {error.description}; delete the stream if it belongs "
-                    "to nobody else, or choose another SOURCIER_SUBJECT_PREFIX"
-                ) from error
-            raise Unavailable(f"JetStream did not create the stream {config.name}: {error or type(error)}; is "
-                              "JetStream on?") from error
-
-    async def _add_stream(self, config: StreamConfig) -> None:
-        for pause in (*_CREATE_PAUSES_SECONDS, None):
-            try:
-                await self.context.add_stream(config)
-                return
-            except nats.js.errors.ServerError as error:
-                # Whoever deletes an account's last stream makes the server remove the folder of streams in the
-                # background: of the streams made in that moment, one in a hundred finds its own gone.
-                if error.err_code != _NOT_CREATED or pause is None:
-                    raise
-                logger.warning("JetStream did not create the stream %s: %s; trying again", config.name,
-                               error.description)
-                await asyncio.sleep(pause)
-
-    def _stream_config(self, stream: Stream, held: Sequence[Subject[Payload]]) -> StreamConfig:
-        return StreamConfig(
-            name=subjects.stream_name(self.prefix, stream),
-            subjects=[subject.pattern(self.prefix) for subject in held],
-            retention=RetentionPolicy.WORK_QUEUE if stream.work_queue else RetentionPolicy.LIMITS,
-            storage=StorageType.MEMORY if stream.in_memory else StorageType.FILE,
-            # The default would drop work that nobody has done yet.
-            discard=DiscardPolicy.NEW if stream.work_queue else DiscardPolicy.OLD,
-            discard_new_per_subject=stream.work_queue,
-            max_msgs_per_subject=stream.messages_per_subject_max or self.limits.messages_per_subject_max,
-            max_bytes=min(stream.bytes_max or self.limits.bytes_max, self.limits.bytes_max),
-            max_age=stream.age_seconds_max,
-            duplicate_window=self.limits.duplicate_window_seconds,
-            num_replicas=self._replicas,
-            allow_direct=bool(stream.told_on),
-            republish=self._republish(stream, held) if stream.told_on else None,
-        )
-
-    def _republish(self, stream: Stream, held: Sequence[Subject[Payload]]) -> RePublish:
-        (subject,) = held
-        pattern = subject.pattern(self.prefix)
-        places = "".join(f".{{{{wildcard({place})}}}}" for place in range(1, pattern.count("*") + 1))
-        return RePublish(src=pattern, dest=f"{self.prefix}{stream.told_on}{places}")
+            await self.streams.ensure(self.streams.configuration(stream, held))
 
     async def stream_states(self) -> list[tuple[str, str, int]]:
         """Return name, time of creation and last sequence of each work queue, made where it is missing."""
@@ -206,9 +156,9 @@ class JetStream:
         """
         assert subject.stream is not None
         stream = subjects.stream_name(self.prefix, subject.stream)
-        durable = "_".join(part for part in (stage, lane, suffix) if part)
+        durable = durable_name(stage, lane=lane, suffix=suffix)
         if suffix:
-            await self._remove_unsuffixed(stream, f"{stage}_{lane}" if lane else stage)
+            await self._remove_unsuffixed(stream, durable_name(stage, lane=lane))
         config = ConsumerConfig(
             durable_name=durable,
             filter_subject=subject.pattern(self.prefix, lane, suffix),

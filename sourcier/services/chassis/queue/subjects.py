@@ -200,6 +200,9 @@ TABLE: tuple[Subject[Payload], ...] = (
     DEAD_ENRICH, PROGRESS, ANSWER, ANSWER_LIVE, ANSWER_OWNER,
 )
 
+WITHOUT_DURABLE = frozenset({"Resume", "WatchJob", "gateway"})
+"""Consumers of the table that read without a durable: streams of calls, and what is asked on core NATS."""
+
 DEAD_BY_STAGE = {
     "parse": DEAD_PARSE, "ocr": DEAD_OCR, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED, "index": DEAD_INDEX,
     "enrich": DEAD_ENRICH,

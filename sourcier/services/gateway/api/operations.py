@@ -14,6 +14,7 @@ from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.grpc.limits import long_call
 from sourcier.services.chassis.grpc.serving import require, tenant_of
+from sourcier.services.gateway.api.diagnosis import Diagnosis
 from sourcier.services.gateway.contract.operations import (
     FIELDS,
     failure_message,
@@ -27,6 +28,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 PEER = "ingest"
 CALL_SECONDS_MAX = 60.0
+LAST_FAILURES = 10
 MANY_SECONDS_MAX = 3600.0
 """For what is about any number of documents; the caller's deadline may be shorter."""
 
@@ -34,8 +36,9 @@ MANY_SECONDS_MAX = 3600.0
 class OperationsServer(operations_pb2_grpc.OperationsServiceServicer):
     """The public face of what keeps the index right."""
 
-    def __init__(self, peers: Peers) -> None:
+    def __init__(self, peers: Peers, diagnosis: Diagnosis) -> None:
         self._peers = peers
+        self._diagnosis = diagnosis
 
     async def ListFailures(
         self, request: operations_pb2.ListFailuresRequest, context: Context
@@ -119,6 +122,30 @@ class OperationsServer(operations_pb2_grpc.OperationsServiceServicer):
             cap_seconds=MANY_SECONDS_MAX,
         )
         return operations_pb2.ReprocessResponse(document_count=response.document_count)
+
+    async def Diagnose(
+        self, request: operations_pb2.DiagnoseRequest, context: Context
+    ) -> operations_pb2.DiagnoseResponse:
+        """Look whether all works that the caller's questions and documents rest on."""
+        return operations_pb2.DiagnoseResponse(
+            checks=await self._diagnosis.checks(tenant=tenant_of(context), deadline=Deadline.of(context))
+        )
+
+    async def GetStatistics(
+        self, request: operations_pb2.GetStatisticsRequest, context: Context
+    ) -> operations_pb2.GetStatisticsResponse:
+        """Count the caller's documents, chunks and jobs."""
+        counted = await self._diagnosis.statistics(tenant=tenant_of(context))
+        failed: ingest_pb2.ListDeadLettersResponse = await self._ask(
+            context, self._peers.ingest.ListDeadLetters,
+            ingest_pb2.ListDeadLettersRequest(page_size=LAST_FAILURES),
+        )
+        return operations_pb2.GetStatisticsResponse(
+            collection_count=counted.collections, document_count=counted.documents, chunk_count=counted.chunks,
+            mean_chunk_tokens=counted.mean_chunk_tokens, mean_document_chunks=counted.mean_document_chunks,
+            jobs=[operations_pb2.JobCount(status=status, count=count) for status, count in counted.jobs.items()],
+            last_failures=map(failure_message, failed.dead_letters),
+        )
 
     async def _ask(
         self, context: Context, method: Any, request: Any, *, cap_seconds: float = CALL_SECONDS_MAX

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -35,11 +36,15 @@ INQUIRY_SECONDS = 1.0
 class AnswerLog:
     """The logs of answers, one for each; use it as an async context manager."""
 
-    def __init__(self, *, url: str, prefix: str, replicas: int = 1, limits: QueueLimits | None = None) -> None:
+    def __init__(
+        self, *, url: str, prefix: str, replicas: int = 1, limits: QueueLimits | None = None,
+        credentials: Path | None = None,
+    ) -> None:
         """Keep how to connect."""
         self.owner = new_id()
         """Names this process in what it writes."""
         self._url, self._prefix, self._replicas, self._limits = url, prefix, replicas, limits
+        self._credentials = credentials
         self._jetstream: JetStream | None = None
         self._journal: Journal[Record] | None = None
         self._tried = asyncio.Event()
@@ -65,7 +70,7 @@ class AnswerLog:
         while True:
             try:
                 async with JetStream(url=self._url, prefix=self._prefix, replicas=self._replicas, limits=self._limits,
-                                     name="gateway answers") as jetstream:
+                                     name="gateway answers", credentials=self._credentials) as jetstream:
                     self._jetstream = jetstream
                     self._journal = Journal(jetstream, ANSWER, ANSWER_LIVE)
                     self._tried.set()

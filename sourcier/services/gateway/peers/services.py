@@ -112,6 +112,14 @@ class Peers:
         """What re-ranks, as the rerank service names it; empty before it was asked."""
         return self.reranking.ranker
 
+    async def rerank_model(self, *, tenant: str, deadline: Deadline) -> str:
+        """Return what the rerank service ranks by, as it names it."""
+        described: rerank_pb2.DescribeResponse = await channels.call(
+            self._rerank.Describe, rerank_pb2.DescribeRequest(), peer="rerank", tenant=tenant, deadline=deadline,
+            cap_seconds=self._limits.rerank_seconds,
+        )
+        return described.ranker
+
     async def entailment_model(self, *, tenant: str, deadline: Deadline) -> str:
         """Return the name of the rerank service's entailment model; empty where it has none."""
         described: rerank_pb2.DescribeResponse = await channels.call(

@@ -11,21 +11,19 @@ import logging
 from sourcier.services.chassis import lifecycle
 from sourcier.services.chassis.lifecycle import Stopping
 from sourcier.services.chassis.postgres.database import migrate
-from sourcier.services.chassis.settings import PostgresSettings, ServiceSettings, settings_config
 from sourcier.services.index import migrations
+from sourcier.services.index.migrations.settings import MigrateSettings
 
 logger = logging.getLogger(__name__)
 
 
-class MigrateSettings(ServiceSettings, PostgresSettings):
-    """What services share: the database and its schema."""
-
-    model_config = settings_config("migrate")
-
-
 async def main(settings: MigrateSettings, stopping: Stopping) -> None:
     """Apply what the schema lacks, and tell it."""
-    applied = await migrate(settings.postgres_url.get_secret_value(), migrations.FOLDER, schema=settings.schema_name)
+    applied = await migrate(
+        settings.postgres_url.get_secret_value(), migrations.FOLDER, schema=settings.schema_name,
+        start_wait_seconds=settings.start_wait_seconds, migration_wait_seconds=settings.migration_wait_seconds,
+        lock_timeout_seconds=settings.lock_seconds_max,
+    )
     logger.info("schema %s: %s", settings.schema_name, f"applied {', '.join(applied)}" if applied else "up to date")
 
 

@@ -15,6 +15,8 @@ from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.collections.chunking_digest import chunking_digest
 from sourcier.services.index.collections.versions import VersionReference
 
+COUNTED_MAX = 100_000
+"""Of one tenant and lane: beyond it the count says that there are many, and does not cost more."""
 QUEUED_TIMES = 24
 """So many times the usual age a version is left alone while messages of its tenant and lane are known to wait."""
 
@@ -88,6 +90,12 @@ async def oldest_under_way(connection: Connection) -> dict[str, float]:
     """Return how long the oldest document that is not yet found or given up has waited, in seconds by lane."""
     cursor = await connection.execute(OLDEST)
     return {str(lane): float(seconds) for lane, seconds in await cursor.fetchall()}
+
+
+async def waiting_counts(connection: Connection) -> dict[str, int]:
+    """Return how many accepted documents wait for their release, by lane; of one tenant at most `COUNTED_MAX`."""
+    cursor = await connection.execute(WAITING, {"counted_max": COUNTED_MAX})
+    return {str(lane): int(count) for lane, count in await cursor.fetchall()}
 
 
 async def _labelled(connection: Connection, released: list[WaitingVersion]) -> list[WaitingVersion]:
@@ -183,6 +191,21 @@ cross join (values ('interactive'), ('bulk')) as lane (name)
 left join lateral ({_OLDEST_OF.format(state='accepted')}) as accepted on true
 left join lateral ({_OLDEST_OF.format(state='released')}) as released on true
 where accepted.created_at is not null or released.created_at is not null
+group by lane.name
+"""
+
+WAITING = """
+select lane.name, sum(counted.versions)
+from tenants
+cross join (values ('interactive'), ('bulk')) as lane (name)
+cross join lateral (
+    select count(*) as versions
+    from (
+        select from document_versions as version
+        where version.tenant = tenants.tenant and version.lane = lane.name and state = 'accepted'
+        limit %(counted_max)s
+    ) as bounded
+) as counted
 group by lane.name
 """
 

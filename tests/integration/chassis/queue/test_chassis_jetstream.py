@@ -18,6 +18,7 @@ from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import FailedPrecondition, ResourceExhausted, ServiceError, TooLarge, Unavailable
 from sourcier.services.chassis.lifecycle import loop_factory
 from sourcier.services.chassis.queue import jetstream as chassis_jetstream
+from sourcier.services.chassis.queue import streams as chassis_streams
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.chassis.queue.subjects import CHUNKS_READY, PROGRESS, READY
@@ -32,7 +33,7 @@ def name_of(jetstream: JetStream, stream: subjects.Stream = READY) -> str:
 
 async def limit_ready(jetstream: JetStream, messages_max: int) -> None:
     """Leave a tenant and lane room for so many messages, as a full hop would."""
-    config = jetstream._stream_config(
+    config = jetstream.streams.configuration(
         dataclasses.replace(READY, messages_per_subject_max=messages_max), [CHUNKS_READY]
     )
     await jetstream.context.update_stream(config)
@@ -90,7 +91,7 @@ async def test_a_folder_that_goes_away_under_a_new_stream_is_made_again(
 async def test_a_stream_that_the_server_cannot_make_is_refused_in_the_end(
     jetstream: JetStream, nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chassis_jetstream, "_CREATE_PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(chassis_streams, "_CREATE_PAUSES_SECONDS", (0.0, 0.0))
     refused = await refuse(jetstream, nats_server, times=10)
     with pytest.raises(FailedPrecondition, match="JetStream refuses the stream"):
         await jetstream.ensure_streams()
@@ -115,6 +116,7 @@ async def test_a_cluster_without_room_for_a_stream_says_what_to_set(
     async def full(config: StreamConfig) -> object:
         raise nats.js.errors.ServiceUnavailableError(code=503, err_code=10023, description="insufficient resources")
 
+    await jetstream.context.delete_stream(name_of(jetstream))
     monkeypatch.setattr(jetstream.context, "add_stream", full)
     with pytest.raises(FailedPrecondition, match=r"insufficient resources; raise JetStream's max_file_store"):
         await jetstream.ensure_streams()
@@ -149,10 +151,11 @@ async def test_a_stream_that_cannot_be_brought_up_to_date_is_named(nats_url: str
         await client.close()
 
 
-async def test_a_broker_that_is_not_there_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chassis_jetstream, "CONNECT_SECONDS", 0.3)
+async def test_a_broker_that_is_not_there_is_said_without_its_password() -> None:
     with pytest.raises(Unavailable, match=r"cannot connect to NATS at nats://\*\*\*@127.0.0.1:1: .*failed") as raised:
-        async with JetStream(url="nats://user:hunter2@127.0.0.1:1", prefix="test.none.", name="test"):
+        async with JetStream(
+            url="nats://user:hunter2@127.0.0.1:1", prefix="test.none.", name="test", wait_seconds=0.3
+        ):
             pass
     assert "hunter2" not in raised.value.message
 

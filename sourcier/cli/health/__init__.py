@@ -1,0 +1,1 @@
+"""Commands that look at an installation: what is wrong with it, and what it holds."""

@@ -1,0 +1,69 @@
+"""`sourcier doctor`: one line for each thing that was looked at, and for a fault what follows and what mends it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.text import json_line, printable
+
+if TYPE_CHECKING:
+    from sourcier.client import Client
+    from sourcier.gateway.v1 import operations_pb2
+
+EXIT_FAULTS = 1
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a check.")
+@connects
+def doctor(as_json: bool, connection: Connection) -> None:
+    """Look whether all works, and say what to do where it does not; the exit code is 1 then."""
+    async def use(client: Client) -> list[operations_pb2.Check]:
+        return await client.diagnose()
+
+    checks = _looked(connection, use)
+    for check in checks:
+        click.echo(json_line(check) if as_json else line(check))
+    if any(check.state != _ok() for check in checks):
+        sys.exit(EXIT_FAULTS)
+
+
+def line(check: operations_pb2.Check) -> str:
+    """Return a check as one line: state, name, finding; then what follows, and the command that mends it."""
+    from sourcier.gateway.v1 import operations_pb2
+
+    state = operations_pb2.CheckState.Name(check.state).removeprefix("CHECK_STATE_").lower()
+    told = f"{state:8} {check.name:9} {check.finding}"
+    if check.consequence:
+        told += f": {check.consequence}"
+    if check.remedy:
+        told += f" → {check.remedy}"
+    return printable(told)
+
+
+def _looked(connection: Connection, use: object) -> list[operations_pb2.Check]:
+    """Return the gateway's checks; where it cannot be reached, that is the one check there is."""
+    from sourcier.cli.failure import Failure
+    from sourcier.errors import SourcierError
+    from sourcier.gateway.v1 import operations_pb2
+
+    try:
+        return list(connection.run(use))  # type: ignore[arg-type]
+    except (Failure, SourcierError) as error:
+        if isinstance(error, Failure) and error.exit_code == 2:
+            raise
+        message = error.message
+    return [operations_pb2.Check(
+        name="gateway", state=operations_pb2.CHECK_STATE_FAILED, finding=message,
+        consequence="nothing can be asked or taken in", remedy="sourcier status; sourcier up --detach",
+    )]
+
+
+def _ok() -> int:
+    from sourcier.gateway.v1 import operations_pb2
+
+    return int(operations_pb2.CHECK_STATE_OK)

@@ -1,0 +1,47 @@
+"""`sourcier-service probe [HOST:PORT]`: ask a service for its health, as an image does where no gRPC probe is at hand.
+
+Kubernetes asks by itself; Docker, podman and systemd start this. 0 says that it serves, 1 that it does not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from sourcier.services.chassis.addresses import split_address
+
+SECONDS_MAX = 3.0
+EXIT_NOT_SERVING, EXIT_USAGE = 1, 2
+ANY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - an address to replace, not one to listen on
+
+
+def main(arguments: list[str]) -> int:
+    """Ask at the address that is named, or where the one service of this environment listens."""
+    listens = sorted(value for name, value in os.environ.items()
+                     if name.startswith("SOURCIER_") and name.endswith("_LISTEN")
+                     and not name.endswith(("_METRICS_LISTEN", "_HTTP_LISTEN")))
+    given = arguments or listens
+    if len(given) != 1:
+        sys.stderr.write("error: name the address of one service, as sourcier-service probe 127.0.0.1:50051\n")
+        return EXIT_USAGE
+    try:
+        host, port = split_address(given[0])
+    except ValueError as error:
+        sys.stderr.write(f"error: {given[0]}: {error}\n")
+        return EXIT_USAGE
+    host = ANY_HOST.get(host, host)
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    with grpc.insecure_channel(target) as channel:
+        try:
+            answer: health_pb2.HealthCheckResponse = health_pb2_grpc.HealthStub(channel).Check(
+                health_pb2.HealthCheckRequest(), timeout=SECONDS_MAX
+            )
+        except grpc.RpcError as error:
+            sys.stderr.write(f"error: {target}: {error.code().name}\n")  # type: ignore[attr-defined]
+            return EXIT_NOT_SERVING
+    state = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
+    sys.stdout.write(f"{state}\n")
+    return 0 if answer.status == health_pb2.HealthCheckResponse.SERVING else EXIT_NOT_SERVING

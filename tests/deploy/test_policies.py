@@ -1,0 +1,140 @@
+"""Our own rules on what is rendered; each has a manifest that breaks it, and is seen to say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.deploy.conftest import profile, render, rendered
+from tests.deploy.policies import RULES, Manifest, Rendered
+
+PROFILES = render.profiles()
+Change = Callable[[dict[str, Manifest]], None]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_rendering_keeps_every_rule(name: str) -> None:
+    found = Rendered(profile(name))
+    assert {name: list(rule(found)) for name, rule in RULES.items()} == {name: [] for name in RULES}
+
+
+@pytest.mark.parametrize("arguments", [
+    ("--set", "autoscaling.kind=hpa"),
+    ("--set", "autoscaling.kind=keda,workloads.ingest-enrich.enabled=true"),
+    ("--set", "workloads.gateway.replicas=3,migrate.enabled=false"),
+    ("--set", "secrets.natsCredentials=nats.creds,secrets.keys.SOURCIER_GATEWAY_WEBHOOK_TOKEN=webhook"),
+    ("--set", "workloads.generate.image=generate,secrets.keys.SOURCIER_GENERATE_OPENAI_KEY=openai-key"),
+    ("--set", "models.source=image,models.image=registry.example.org/models:1"),
+], ids=lambda arguments: str(arguments[1])[:40])
+def test_other_values_keep_every_rule(arguments: tuple[str, ...]) -> None:
+    found = Rendered(rendered(*arguments))
+    assert {name: list(rule(found)) for name, rule in RULES.items()} == {name: [] for name in RULES}
+
+
+def test_two_embedding_models_are_two_services_with_queues_of_their_own() -> None:
+    spaces = ("multilingual-e5-small-ff671f68", "other-model-01234567")
+    found = Rendered(rendered(
+        "--set", "autoscaling.kind=keda",
+        "--set-json", 'models.embed=[{"name":"multilingual-e5-small","space":"multilingual-e5-small-ff671f68"},'
+                      '{"name":"other-model","space":"other-model-01234567"}]',
+    ), space_ids=spaces)
+    for rule in RULES.values():
+        assert list(rule(found)) == []
+    [settings] = [each["data"] for each in found.of("ConfigMap")]
+    assert settings["SOURCIER_EMBED_URL"] == "sourcier-embed:50051,sourcier-embed-2:50051"
+    assert (settings["SOURCIER_EMBED_MODEL"], settings["SOURCIER_EMBED_MODELS"]) == (
+        "multilingual-e5-small", "other-model"
+    )
+
+
+def test_another_prefix_changes_every_stream() -> None:
+    found = Rendered(rendered("--set", "autoscaling.kind=keda,settings.SOURCIER_SUBJECT_PREFIX=office.v1."),
+                     prefix="office.v1.")
+    assert list(RULES["every_queue_has_its_scaler"](found)) == []
+
+
+def pod(manifests: dict[str, Manifest], name: str = "sourcier-gateway") -> Any:
+    return manifests[f"Deployment/{name}"]["spec"]["template"]["spec"]
+
+
+def container(manifests: dict[str, Manifest], name: str = "sourcier-gateway") -> Any:
+    return pod(manifests, name)["containers"][0]
+
+
+def setting(manifests: dict[str, Manifest], name: str, value: str, of: str = "sourcier-gateway") -> None:
+    container(manifests, of)["env"].append({"name": name, "value": value})
+
+
+def remove(manifests: dict[str, Manifest], name: str) -> None:
+    del manifests[name]
+
+
+BROKEN: list[tuple[str, Change]] = [
+    ("nobody_is_root", lambda made: container(made)["securityContext"].update(runAsUser=0)),
+    ("nobody_is_root", lambda made: container(made)["securityContext"].update(runAsNonRoot=False)),
+    ("nothing_is_gained_or_written", lambda made: container(made)["securityContext"].pop("readOnlyRootFilesystem")),
+    ("nothing_is_gained_or_written", lambda made: container(made)["securityContext"].pop("capabilities")),
+    ("nothing_is_gained_or_written", lambda made: pod(made).update(hostNetwork=True)),
+    ("no_token_and_no_links", lambda made: pod(made).pop("automountServiceAccountToken")),
+    ("no_token_and_no_links", lambda made: pod(made).update(enableServiceLinks=True)),
+    ("resources_are_bounded", lambda made: container(made)["resources"]["limits"].pop("memory")),
+    ("resources_are_bounded", lambda made: container(made)["resources"].pop("requests")),
+    ("probes_are_patient", lambda made: container(made).pop("readinessProbe")),
+    ("probes_are_patient", lambda made: container(made)["livenessProbe"].update(periodSeconds=5, failureThreshold=3)),
+    ("probes_are_patient", lambda made: container(made)["startupProbe"].update(failureThreshold=3)),
+    ("probes_are_patient", lambda made: container(made)["livenessProbe"].update(grpc={"port": 1})),
+    ("the_grace_is_kept", lambda made: pod(made).update(terminationGracePeriodSeconds=30)),
+    ("the_grace_is_kept", lambda made: container(made).pop("lifecycle")),
+    ("what_is_replicated_has_a_budget", lambda made: remove(made, "PodDisruptionBudget/sourcier-gateway")),
+    ("replicas_are_spread", lambda made: pod(made).pop("topologySpreadConstraints")),
+    ("every_port_is_accounted_for", lambda made: setting(made, "SOURCIER_GATEWAY_HTTP_LISTEN", "0.0.0.0:8081")),
+    ("every_port_is_accounted_for", lambda made: container(made)["ports"].pop()),
+    ("every_port_is_accounted_for", lambda made: remove(made, "Service/sourcier-gateway")),
+    ("every_pod_has_its_policy", lambda made: remove(made, "NetworkPolicy/sourcier-gateway")),
+    ("every_pod_has_its_policy",
+     lambda made: made["NetworkPolicy/sourcier-gateway"]["spec"]["egress"].append({"to": []})),
+    ("whoever_calls_may_call", lambda made: made["NetworkPolicy/sourcier-embed"]["spec"].update(ingress=[])),
+    ("whoever_calls_may_call", lambda made: made["NetworkPolicy/sourcier-web"]["spec"].update(egress=[])),
+    ("secrets_come_as_files", lambda made: setting(made, "SOURCIER_POSTGRES_URL", "postgresql://user:word@host/db")),
+    ("secrets_come_as_files", lambda made: pod(made).update(volumes=[
+        volume | ({"secret": {"secretName": "s", "items": []}} if volume["name"] == "secrets" else {})
+        for volume in pod(made)["volumes"]])),
+    ("secrets_come_as_files", lambda made: container(made).update(env=[
+        entry for entry in container(made)["env"] if not entry["name"].startswith("SOURCIER_NATS_URL")])),
+    ("secrets_come_as_files",
+     lambda made: made["ConfigMap/sourcier"]["data"].update(SOURCIER_S3_SECRET_KEY="word")),
+    ("every_setting_exists", lambda made: setting(made, "SOURCIER_GATEWAY_PASAGES", "5")),
+    ("every_setting_exists", lambda made: made["ConfigMap/sourcier"]["data"].update(SOURCIER_S3_BUCKETS="a")),
+    ("every_queue_has_its_scaler",
+     lambda made: made["ScaledObject/sourcier-embed"]["spec"]["triggers"].pop()),
+    ("every_queue_has_its_scaler",
+     lambda made: made["ScaledObject/sourcier-embed"]["spec"]["triggers"][0]["metadata"].update(consumer="embed_bulk")),
+    ("every_queue_has_its_scaler",
+     lambda made: made["ScaledObject/sourcier-embed"]["spec"]["triggers"][0]["metadata"].update(lagThreshold="100")),
+    ("scalers_scale_what_is_there",
+     lambda made: made["ScaledObject/sourcier-embed"]["spec"].update(minReplicaCount=0)),
+    ("scalers_scale_what_is_there", lambda made: made["Deployment/sourcier-embed"]["spec"].update(replicas=1)),
+    ("scalers_scale_what_is_there", lambda made: remove(made, "Deployment/sourcier-embed")),
+    ("scalers_scale_what_is_there", lambda made: made["ScaledObject/sourcier-embed"]["spec"].pop("fallback")),
+    ("what_is_written_is_bounded", lambda made: pod(made)["volumes"][0].update(emptyDir={})),
+    ("what_is_written_is_bounded", lambda made: container(made)["volumeMounts"].pop(0)),
+    ("images_are_of_a_version", lambda made: container(made).update(image="sourcier-gateway:latest")),
+    ("images_are_of_a_version", lambda made: container(made).update(image="host:5000/sourcier-gateway")),
+    ("a_change_of_settings_rolls_pods",
+     lambda made: made["Deployment/sourcier-web"]["spec"]["template"]["metadata"].pop("annotations")),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"), BROKEN, ids=[f"{rule}-{number}" for number, (rule, _) in enumerate(BROKEN)]
+)
+def test_a_manifest_that_breaks_a_rule_is_seen(rule: str, change: Change) -> None:
+    manifests = {f"{each['kind']}/{each['metadata']['name']}": each for each in profile("autoscaled")}
+    change(manifests)
+    assert list(RULES[rule](Rendered(list(manifests.values()))))
+
+
+def test_every_rule_is_seen_to_be_broken() -> None:
+    assert {rule for rule, _ in BROKEN} == set(RULES)

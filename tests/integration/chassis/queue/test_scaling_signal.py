@@ -1,0 +1,169 @@
+"""What KEDA would see and do: the rendered triggers against the monitoring port of a real broker, by KEDA's arithmetic.
+
+KEDA's nats-jetstream scaler reads `/jsz?acc=…&consumers=true&config=true`; a queue's lag is `num_pending` plus
+`num_ack_pending`, and the autoscaler asks for as many replicas as the largest quotient of lag and threshold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.durables import durables
+from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.stack.processes.ports import free_ports
+from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
+from tests.integration.chassis.fix_jetstream import ready
+
+ROOT = Path(__file__).parents[4]
+RENDERED = ROOT / "deploy" / "k8s" / "rendered" / "autoscaled" / "sourcier.yaml"
+PREFIX = subjects.DEFAULT_PREFIX
+SPACE = "multilingual-e5-small-ff671f68"
+TOKEN = subjects.space_token(SPACE)
+LOAD = 200
+
+
+def scalers() -> dict[str, Any]:
+    """Return the ScaledObjects that are checked in, by what they scale."""
+    manifests = yaml.load_all(RENDERED.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return {each["spec"]["scaleTargetRef"]["name"]: each["spec"] for each in manifests
+            if each and each["kind"] == "ScaledObject"}
+
+
+class Monitored(NatsServer):
+    """A broker with its monitoring port open, as a cluster's is to KEDA."""
+
+    monitor = 0
+
+    async def prepare(self) -> None:
+        """Choose the port too."""
+        self.monitor = self.monitor or free_ports(1)[0]
+        await super().prepare()
+
+    def _configuration(self) -> str:
+        return f'{super()._configuration()}\nhttp: "127.0.0.1:{self.monitor}"\n'
+
+
+class Scaler:
+    """KEDA's scaler and the autoscaler's rule, over what the broker tells."""
+
+    def __init__(self, server: Monitored, specification: dict[str, Any]) -> None:
+        self._server = server
+        self._specification = specification
+
+    async def replicas(self) -> int:
+        """Return how many replicas would be asked for now."""
+        asked = [await self._asked(trigger["metadata"]) for trigger in self._specification["triggers"]]
+        return max(self._specification["minReplicaCount"], min(max(asked), self._specification["maxReplicaCount"]))
+
+    async def _asked(self, trigger: dict[str, str]) -> int:
+        url = f"http://127.0.0.1:{self._server.monitor}/jsz"
+        async with httpx.AsyncClient() as client:
+            told = (await client.get(url, params={
+                "acc": trigger["account"], "consumers": "true", "config": "true"
+            })).json()
+        [account] = told["account_details"]
+        [stream] = [each for each in account["stream_detail"] if each["name"] == trigger["stream"]]
+        [consumer] = [each for each in stream["consumer_detail"] if each["name"] == trigger["consumer"]]
+        lag = consumer["num_pending"] + consumer["num_ack_pending"]
+        return math.ceil(lag / int(trigger["lagThreshold"]))
+
+
+@asynccontextmanager
+async def broker(folder: Path) -> AsyncIterator[tuple[Monitored, JetStream]]:
+    """Run a broker with every queue and consumer that the services make."""
+    settings = NatsServerSettings(folder=folder / "nats", log=folder / "nats.log")
+    async with (
+        Monitored(settings) as server, JetStream(url=server.url, prefix=PREFIX, name="test") as jetstream,
+    ):
+        by_stage = {"parse": subjects.DOCUMENT_RECEIVED, "chunk": subjects.DOCUMENT_PARSED,
+                    "embed": subjects.CHUNKS_READY, "index": subjects.CHUNKS_EMBEDDED,
+                    "enrich": subjects.CHUNKS_ENRICH}
+        for stage, subject in by_stage.items():
+            for lane in subjects.LANES:
+                await jetstream.ensure_durable(
+                    subject, stage=stage, lane=lane, suffix=TOKEN if subject.suffixed else ""
+                )
+        yield server, jetstream
+
+
+async def send(jetstream: JetStream, count: int, *, start: int = 0, lane: str = "bulk") -> None:
+    """Put batches on the queue of the embed stage."""
+    for number in range(start, start + count):
+        await jetstream.publish(subjects.CHUNKS_READY, ready(number), tenant="acme", lane=lane, suffix=TOKEN,
+                                message_id=f"{lane}-{number}")
+
+
+async def test_every_trigger_finds_its_queue_on_the_broker_and_asks_for_the_least_where_it_is_empty(
+    tmp_path: Path,
+) -> None:
+    async with broker(tmp_path) as (server, _):
+        found = {name: await Scaler(server, each).replicas() for name, each in scalers().items()}
+        wanted = {name: each["minReplicaCount"] for name, each in scalers().items()}
+    assert found == wanted
+    assert len(found) == 3
+    named = {trigger["metadata"]["consumer"] for each in scalers().values() for trigger in each["triggers"]}
+    assert named <= {each.name for each in durables(PREFIX, space_ids=[SPACE])}
+
+
+@pytest.mark.parametrize(("waiting", "replicas"), [(0, 1), (4, 1), (5, 2), (22, 6), (100, 8)])
+async def test_replicas_follow_what_waits(tmp_path: Path, waiting: int, replicas: int) -> None:
+    async with broker(tmp_path) as (server, jetstream):
+        await send(jetstream, waiting)
+        assert await Scaler(server, scalers()["sourcier-embed"]).replicas() == replicas
+
+
+async def test_a_load_is_worked_off_by_replicas_that_come_and_go_and_each_message_is_done_once(
+    tmp_path: Path,
+) -> None:
+    done: Counter[int] = Counter()
+    counts: list[int] = []
+
+    async def handle(message: events_pb2.ChunksReady, delivery: Delivery) -> None:
+        await asyncio.sleep(0.02)
+        done[message.batch_no] += 1
+
+    async with broker(tmp_path) as (server, jetstream), AsyncExitStack() as ended:
+        scaler = Scaler(server, scalers()["sourcier-embed"])
+        replicas: list[tuple[asyncio.Event, asyncio.Task[None]]] = []
+
+        async def scale(wanted: int) -> None:
+            while len(replicas) < wanted:
+                stopping = asyncio.Event()
+                consumer = Consumer(jetstream, subjects.CHUNKS_READY, stage="embed", suffix=TOKEN, handle=handle,
+                                    concurrency={"interactive": 1, "bulk": 1})
+                replicas.append((stopping, asyncio.create_task(consumer.run(stopping), name="replica")))
+            while len(replicas) > wanted:
+                # As SIGTERM does: what is in hand is finished, the rest is left to the others.
+                stopping, task = replicas.pop()
+                stopping.set()
+                await task
+
+        ended.push_async_callback(scale, 0)
+        await send(jetstream, LOAD)
+        async with asyncio.timeout(90):
+            while len(done) < LOAD or counts[-1] > 1:
+                wanted = await scaler.replicas()
+                # Down by one at a time, as the rendered policy says.
+                counts.append(max(wanted, counts[-1] - 1) if counts else wanted)
+                await scale(counts[-1])
+                await asyncio.sleep(0.05)
+    assert set(done.values()) == {1}
+    assert max(counts) == 8
+    assert counts[-1] == 1
+    # Up once and down once: no flapping.
+    turns = [after - before for before, after in pairwise(counts) if after != before]
+    assert all(step < 0 for step in turns)
