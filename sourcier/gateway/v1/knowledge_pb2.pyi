@@ -970,7 +970,7 @@ class GetOriginalRequest(_message.Message):
     version_id: _builtins.str
     """The version's id; empty is the version that answers now."""
     offset: _builtins.int
-    """The first byte, from 0; OUT_OF_RANGE beyond the end."""
+    """The first byte, from 0; INVALID_ARGUMENT beyond the end."""
     length: _builtins.int
     """How many bytes; 0 reads to the end. Fewer come where the file ends before."""
     def __init__(
@@ -1145,7 +1145,7 @@ class PageImageHeader(_message.Message):
     height: _builtins.int
     """Its height."""
     dpi: _builtins.float
-    """Dots an inch; less than asked for where the page is so large that the picture would have over 40 million pixels."""
+    """Dots an inch; less than asked for where the page is so large that the picture would have over 25 million pixels."""
     page_width: _builtins.float
     """Width of the page as it is shown, in points."""
     page_height: _builtins.float

@@ -56,6 +56,8 @@ class Passage:
     text: str
     category: str
     metadata: Mapping[str, Any]
+    place_map: bytes = b""
+    """Where its text stands in the file, encoded; empty where that is not known."""
     token_codes: bytes = b""
     """For late interaction; empty where not asked for."""
     question: str = ""
@@ -125,7 +127,7 @@ with chunk as materialized (
 select chunk.chunk_id, chunk.document_id, chunk.version_id, collection.name as collection, document.title,
        document.source, document.filename, chunk.chunk_index, chunk.kind, chunk.method, chunk.language, chunk.page,
        chunk.start_character, chunk.end_character, chunk.token_count, chunk.heading_path, chunk.text,
-       document.category, document.metadata, {codes}
+       coalesce(chunk.place_map, ''::bytea) as place_map, document.category, document.metadata, {codes}
 from chunk
 join documents as document using (document_id)
 join collections as collection on collection.collection_id = document.collection_id
