@@ -99,7 +99,7 @@ class PlaceMap:
         """Yield the stretches of a range, cut to it, their characters moved by `shift`."""
         index = max(bisect_right(self.stretches, start, key=_start) - 1, 0)
         for stretch in self.stretches[index:]:
-            if stretch.start >= end:
+            if stretch.start >= end or start >= end:
                 return
             if stretch.end > start:
                 yield _cut(stretch, start, end, shift)

@@ -107,6 +107,14 @@ async def list_passages(connection: Connection, *, tenant: str, document_id: str
     return await get_passages(connection, tenant=tenant, chunk_ids=chunk_ids)
 
 
+async def chunk_at(connection: Connection, *, tenant: str, document_id: str, chunk_index: int) -> str | None:
+    """Return the id of the chunk at a place of a document, from 0; None where it has none there."""
+    values = {"tenant": tenant, "document_id": document_id, "chunk_index": chunk_index}
+    cursor = await connection.execute(SELECT_AT, values)
+    row = await cursor.fetchone()
+    return None if row is None else str(row[0])
+
+
 @lru_cache(maxsize=1024)
 def _select(vectors_table: str | None) -> bytes:
     """Return the statement for a space's table; put together once, since every search sends it."""
@@ -136,6 +144,11 @@ join collections as collection on collection.collection_id = document.collection
 
 # Left: a passage that a word found may be on its way into a space that the collection was just switched to.
 JOIN_VECTORS = "left join {table} as vector on vector.tenant = %(tenant)s and vector.chunk_id = chunk.chunk_id"
+
+SELECT_AT = """
+select chunk_id from chunks
+where tenant = %(tenant)s and document_id = %(document_id)s and chunk_index = %(chunk_index)s::bigint
+"""
 
 SELECT_IDS = """
 select chunk_id from chunks

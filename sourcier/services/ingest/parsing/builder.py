@@ -9,7 +9,8 @@ from sourcier.services.chassis.cleaning import clean, clean_line
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooLarge
 from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.placing import PageFrame, PlaceCollector, PlacedWord, Standing
+from sourcier.services.ingest.parsing.placing.collector import PlaceCollector, Standing
+from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord
 from sourcier.services.ingest.parsing.rejoining import squeeze_spaces
 from sourcier.services.ingest.parsing.unreadable import without_unreadable
 from sourcier.services.ingest.reading_warnings import PLACES_MAX, ReadingWarnings, WarningCode
@@ -41,6 +42,18 @@ class DocumentBuilder:
     def add_page(self, page: PageFrame) -> None:
         """Make a page known before the blocks whose words stand on it."""
         self._places.add_page(page)
+
+    def stand(self, standing: Standing) -> None:
+        """Let all blocks that follow stand in one place: a slide, a file without finer places."""
+        self._places.stand(standing)
+
+    def stand_in_lines(self, text: str) -> None:
+        """Let the blocks that follow be found by line in the text they are read from."""
+        self._places.stand_in_lines(text)
+
+    def count_paragraphs(self) -> None:
+        """Let the blocks that follow be counted as paragraphs."""
+        self._places.count_paragraphs()
 
     def add(
         self, kind: BlockKind, text: str, *, page: int = 0, level: int = 0, words: Sequence[PlacedWord] = (),

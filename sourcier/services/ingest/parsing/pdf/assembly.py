@@ -19,7 +19,7 @@ from sourcier.services.ingest.parsing.pdf.notes import place_notes
 from sourcier.services.ingest.parsing.pdf.ruled import ruled_tables
 from sourcier.services.ingest.parsing.pdf.running import running_lines
 from sourcier.services.ingest.parsing.pdf.tables import Cell, Table
-from sourcier.services.ingest.parsing.placing import PageFrame, PlacedWord
+from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord
 from sourcier.services.ingest.parsing.rejoining import join_hyphenation
 from sourcier.services.ingest.parsing.tables import render_table
 from sourcier.services.ingest.reading_warnings import WarningCode

@@ -16,9 +16,9 @@ from sourcier.services.index.places.place import Rectangle
 from sourcier.services.ingest.parsing.pdf.content.characters import read_page
 from sourcier.services.ingest.parsing.pdf.content.elements import Page
 from sourcier.services.ingest.parsing.pdf.lines import lines_of
+from sourcier.services.ingest.parsing.pdf.picture import Pixels, mark, png
 from sourcier.services.ingest.parsing.pdf.reader import form_of, open_pdf
-from sourcier.services.ingest.parsing.picture import Pixels, mark, png
-from sourcier.services.ingest.parsing.placing import PageFrame, PlacedWord, rectangles_on
+from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord, rectangles_on
 from sourcier.services.ingest.parsing.source import Source
 
 POINTS_PER_INCH = 72.0

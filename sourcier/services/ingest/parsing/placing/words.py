@@ -7,8 +7,8 @@ looked for right after the one before it; one that was changed beyond that has n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from sourcier.services.chassis.cleaning import clean_line
@@ -18,11 +18,9 @@ from sourcier.services.index.places.place_map import (
     Edges,
     Frame,
     Kind,
-    PlaceMap,
     Stretch,
     rectangles_of,
 )
-from sourcier.services.ingest.parsing.tables import RULE
 
 _BETWEEN = re.compile(r"[\s|\\~*-]{0,400}")
 """What tables and emphasis set between words."""
@@ -73,70 +71,18 @@ class PageFrame:
         return Frame(Kind.PAGE, self.number, self.label, max(width, 0), max(height, 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a block stands that is not made of words on a page.
+def stretches_of(
+    text: str, offset: int, words: Sequence[PlacedWord], pages: Mapping[int, PageFrame],
+    number_of: Callable[[Frame], int],
+) -> Iterator[Stretch]:
+    """Yield where the words of a block stand, line by line; its text begins at `offset` of the document's.
 
-    `edges` has one entry for all of it, or one for each of its lines, the rule of a table left out; what they mean
-    is told at `Stretch`.
+    `number_of` gives a frame its number in the document.
     """
-
-    frame: Frame
-    edges: Sequence[tuple[int, int, int, int]] = ((0, 0, 0, 0),)
-
-
-@dataclass(slots=True)
-class PlaceCollector:
-    """Collects the places of a document, block after block."""
-
-    _frames: dict[Frame, int] = field(default_factory=dict)
-    _stretches: list[Stretch] = field(default_factory=list)
-    _pages: dict[int, PageFrame] = field(default_factory=dict)
-
-    def add_page(self, page: PageFrame) -> None:
-        """Make a page known whose words follow."""
-        self._pages[page.number] = page
-
-    def add_block(
-        self, text: str, start: int, *, page: int, words: Sequence[PlacedWord], standing: Standing | None
-    ) -> None:
-        """Keep where a block stands whose text begins at `start` of the document's."""
-        known = self._pages.get(page)
-        if standing is not None:
-            self._add_lines(text, start, standing)
-        elif words:
-            self._add_words(text, start, words)
-        elif known is not None:
-            self._stretches.append(Stretch(start, start + len(text), self._frame(known.frame())))
-
-    def _add_words(self, text: str, offset: int, words: Sequence[PlacedWord]) -> None:
-        for line in _lines(_aligned(text, words)):
-            page = self._pages.get(line[0][2].page)
-            if page is not None:
-                self._stretches.extend(_stretches(line, offset, page, self._frame(page.frame())))
-
-    def _add_lines(self, text: str, start: int, standing: Standing) -> None:
-        """Give each line of a block its edges, or all of it the same ones."""
-        frame = self._frame(standing.frame)
-        if len(standing.edges) == 1:
-            self._stretches.append(Stretch(start, start + len(text), frame, *standing.edges[0]))
-            return
-        edges = iter(standing.edges)
-        for line in text.split("\n"):
-            end = start + len(line)
-            if line and not RULE.fullmatch(line):
-                found = next(edges, None)
-                if found is None:
-                    return
-                self._stretches.append(Stretch(start, end, frame, *found))
-            start = end + 1
-
-    def map(self) -> PlaceMap:
-        """Return what was collected."""
-        return PlaceMap(tuple(self._frames), tuple(self._stretches))
-
-    def _frame(self, frame: Frame) -> int:
-        return self._frames.setdefault(frame, len(self._frames))
+    for line in _lines(_aligned(text, words)):
+        page = pages.get(line[0][2].page)
+        if page is not None:
+            yield from _stretches(line, offset, page, number_of(page.frame()))
 
 
 def rectangles_on(page: PageFrame, words: Sequence[PlacedWord]) -> tuple[Rectangle, ...]:
