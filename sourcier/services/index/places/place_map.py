@@ -41,6 +41,8 @@ class Kind(IntEnum):
     PARAGRAPHS = 4
     LINES = 5
     TIME = 6
+    TURNED_PAGE = 7
+    """A page whose lines run from top to bottom or from bottom to top, as it is shown."""
 
 
 class Frame(NamedTuple):
@@ -156,10 +158,9 @@ def _cut(stretch: Stretch, start: int, end: int, shift: int) -> Stretch:
 
 def _place(frame: Frame, stretches: Sequence[Stretch]) -> Place:
     match frame.kind:
-        case Kind.PAGE:
-            return PagePlace(
-                frame.number, frame.name, _points(frame.width), _points(frame.height), rectangles_of(stretches)
-            )
+        case Kind.PAGE | Kind.TURNED_PAGE:
+            rectangles = rectangles_of(stretches, turned=frame.kind is Kind.TURNED_PAGE)
+            return PagePlace(frame.number, frame.name, _points(frame.width), _points(frame.height), rectangles)
         case Kind.CELLS:
             return CellsPlace(frame.name, cell_range(
                 min(s.a for s in stretches), min(s.b for s in stretches),
@@ -173,14 +174,14 @@ def _place(frame: Frame, stretches: Sequence[Stretch]) -> Place:
     return LinesPlace(first, last) if frame.kind is Kind.LINES else ParagraphsPlace(first, last)
 
 
-def rectangles_of(stretches: Iterable[Stretch]) -> tuple[Rectangle, ...]:
-    """Return the rectangles of lines on one page, pieces of one line joined, each once."""
+def rectangles_of(stretches: Iterable[Stretch], *, turned: bool = False) -> tuple[Rectangle, ...]:
+    """Return the rectangles of lines on one page, pieces of one line joined, each once; `turned` lines run upright."""
     joined: list[tuple[int, int, int, int]] = []
     for stretch in stretches:
         box = stretch.a, stretch.b, stretch.c, stretch.d
         if stretch.c <= stretch.a or stretch.d <= stretch.b:
             continue
-        if joined and _on_one_line(joined[-1], box):
+        if joined and _on_one_line(joined[-1], box, turned=turned):
             last = joined.pop()
             box = min(last[0], box[0]), min(last[1], box[1]), max(last[2], box[2]), max(last[3], box[3])
         joined.append(box)
@@ -190,7 +191,11 @@ def rectangles_of(stretches: Iterable[Stretch]) -> tuple[Rectangle, ...]:
     )
 
 
-def _on_one_line(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> bool:
+def _on_one_line(
+    one: tuple[int, int, int, int], other: tuple[int, int, int, int], *, turned: bool
+) -> bool:
+    if turned:
+        one, other = (one[1], one[0], one[3], one[2]), (other[1], other[0], other[3], other[2])
     height = min(one[3] - one[1], other[3] - other[1])
     overlap = min(one[3], other[3]) - max(one[1], other[1])
     gap = max(other[0] - one[2], one[0] - other[2])

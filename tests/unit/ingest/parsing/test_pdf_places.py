@@ -64,6 +64,8 @@ def test_each_sentence_has_its_words_however_page_and_text_are_turned(
     for sentence in sentences:
         # PDFium tells turned lines in an order of its own.
         assert sorted(said_there(path, places_of(document, sentence))) == sorted(without_space(sentence))
+        (place,) = places_of(document, sentence)
+        assert len(place.rectangles) == (2 if sentence.startswith(("La demande", "Le solde")) else 1)
     (place,) = places_of(document, sentences[0])
     shown = (560 - 40, 800 - 60) if cropped else (WIDTH, HEIGHT)
     assert (place.width, place.height) == (shown[::-1] if rotate % 180 else shown)

@@ -68,7 +68,8 @@ class PageFrame:
         width, height = _units(self.width), _units(self.height)
         if self.turns % 2:
             width, height = height, width
-        return Frame(Kind.PAGE, self.number, self.label, max(width, 0), max(height, 0))
+        kind = Kind.TURNED_PAGE if self.turns % 2 else Kind.PAGE
+        return Frame(kind, self.number, self.label, max(width, 0), max(height, 0))
 
 
 def stretches_of(
@@ -88,7 +89,8 @@ def stretches_of(
 def rectangles_on(page: PageFrame, words: Sequence[PlacedWord]) -> tuple[Rectangle, ...]:
     """Return the rectangles of words that follow one another on a page, as it is shown."""
     found = ((index, index + 1, word) for index, word in enumerate(words))
-    return rectangles_of(stretch for line in _lines(found) for stretch in _stretches(line, 0, page, 0))
+    stretches = (stretch for line in _lines(found) for stretch in _stretches(line, 0, page, 0))
+    return rectangles_of(stretches, turned=page.frame().kind is Kind.TURNED_PAGE)
 
 
 def _aligned(text: str, words: Iterable[PlacedWord]) -> Iterator[_Found]:
