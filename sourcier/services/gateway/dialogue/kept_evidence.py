@@ -37,16 +37,15 @@ def as_json(evidence: KeptEvidence) -> str | None:
     passages = evidence.passages
     if not passages or sum(len(passage.text) for passage in passages.values()) > _TEXT_CHARACTERS_MAX:
         return None
-    # A model may say NUL, and PostgreSQL's JSON cannot hold it.
     return json.dumps({
         "passages": {chunk_id: _passage(passage) for chunk_id, passage in passages.items()},
         "citations": [_citation(citation) for citation in evidence.citations],
         "withheld": [
-            {"sentence": each.sentence, "finding": each.finding.name, "reason": each.reason,
+            {"sentence": _storable(each.sentence), "finding": each.finding.name, "reason": _storable(each.reason),
              "closest": _citation(each.closest)}
             for each in evidence.withheld
         ],
-    }, ensure_ascii=False).replace("\\u0000", "")
+    }, ensure_ascii=False)
 
 
 def from_json(kept: Mapping[str, Any] | None) -> KeptEvidence:
@@ -85,9 +84,15 @@ def _citation(citation: Citation) -> dict[str, Any]:
     return {
         "marker": citation.marker, "chunk_id": citation.passage.chunk_id, "attached": citation.attached,
         "finding": citation.finding.name, "basis": citation.basis.name, "score": citation.score,
-        "sentence_span": citation.sentence_span, "passage_span": citation.passage_span, "reason": citation.reason,
-        "absent": citation.absent,
+        "sentence_span": citation.sentence_span, "passage_span": citation.passage_span,
+        "reason": _storable(citation.reason),
+        "absent": [_storable(each) for each in citation.absent],
     }
+
+
+def _storable(text: str) -> str:
+    """Return a text that quotes a model without NUL, which PostgreSQL's JSON cannot hold."""
+    return text.replace("\x00", "")
 
 
 def _as_citation(written: Mapping[str, Any], passages: Mapping[str, Passage]) -> Citation:

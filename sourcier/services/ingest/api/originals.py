@@ -15,6 +15,7 @@ from sourcier.services.chassis.errors import NotFound
 from sourcier.services.chassis.grpc.serving import require, tenant_of
 from sourcier.services.index.documents.originals import Original, get_original
 from sourcier.services.ingest.components import Parts
+from sourcier.services.ingest.stages.sandbox import DRAWN_AT_ONCE
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -31,6 +32,7 @@ class OriginalServer(originals_pb2_grpc.OriginalServiceServicer):
         self._database = parts.database
         self._objects = parts.objects
         self._drawers = parts.drawers
+        self._turns = asyncio.Semaphore(DRAWN_AT_ONCE)
 
     async def ReadOriginal(
         self, request: originals_pb2.ReadOriginalRequest, context: Context
@@ -68,7 +70,8 @@ class OriginalServer(originals_pb2_grpc.OriginalServiceServicer):
             "page": request.page, "dpi": dpi, "text": request.text[:TEXT_CHARACTERS_MAX],
             "rectangles": [[each.left, each.top, each.width, each.height] for each in request.rectangles],
         }
-        async with self._drawers.working_folder() as folder:
+        # Whoever waits for a turn holds no file yet.
+        async with self._turns, self._drawers.working_folder() as folder:
             path = folder / "original"
             await self._save(original, path)
             picture = await self._drawers.draw(

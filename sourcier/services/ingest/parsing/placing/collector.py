@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sourcier.services.index.places.place_map import Frame, Kind, PlaceMap, Stretch
 from sourcier.services.ingest.parsing.placing.source_lines import SourceLines
-from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord, stretches_of
+from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord, edges_on, stretches_of
 from sourcier.services.ingest.parsing.tables import RULE
 
 
@@ -21,6 +21,11 @@ class Standing:
 
     frame: Frame
     edges: Sequence[tuple[int, int, int, int]] = ((0, 0, 0, 0),)
+
+
+def box_standing(page: PageFrame, *, left: float, top: float, right: float, bottom: float) -> Standing:
+    """Return where a box of a page stands, as of a picture; in points on the page as its text is upright."""
+    return Standing(page.frame(), (edges_on(page, left=left, top=top, right=right, bottom=bottom),))
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ _GAP = 1.2
 
 
 _SAME_LINE = 0.35
+_POINTS_MAX = 1e6
 _LOOKED_FOR_CHARACTERS_MIN = 3
 
 
@@ -152,7 +153,8 @@ def _stretches(line: Sequence[_Found], offset: int, page: PageFrame, frame: int)
     if page.turns:
         # Edges tell of lines from left to right: of others each word is a stretch.
         for start, end, word in line:
-            yield Stretch(start + offset, end + offset, frame, *_turned(word, page))
+            edges = edges_on(page, left=word.left, top=word.top, right=word.right, bottom=word.bottom)
+            yield Stretch(start + offset, end + offset, frame, *edges)
         return
     words = tuple(
         Edges(start + offset, end + offset, _units(word.left), max(_units(word.right), _units(word.left)))
@@ -166,19 +168,19 @@ def _stretches(line: Sequence[_Found], offset: int, page: PageFrame, frame: int)
     )
 
 
-def _turned(word: PlacedWord, page: PageFrame) -> tuple[int, int, int, int]:
-    """Return a word's edges on the page as it is shown."""
-    left, top, right, bottom = word.left, word.top, word.right, word.bottom
+def edges_on(page: PageFrame, *, left: float, top: float, right: float, bottom: float) -> tuple[int, int, int, int]:
+    """Return edges on the page as it is shown, in the units of places; those given are as its text is upright."""
     width, height = page.width, page.height
     match page.turns:
         case 1:
-            edges = height - bottom, left, height - top, right
+            left, top, right, bottom = height - bottom, left, height - top, right
         case 2:
-            edges = width - right, height - bottom, width - left, height - top
-        case _:
-            edges = top, width - right, bottom, width - left
-    return _units(edges[0]), _units(edges[1]), _units(edges[2]), _units(edges[3])
+            left, top, right, bottom = width - right, height - bottom, width - left, height - top
+        case 3:
+            left, top, right, bottom = top, width - right, bottom, width - left
+    return _units(left), _units(top), _units(right), _units(bottom)
 
 
 def _units(points: float) -> int:
-    return round(points * UNITS_PER_POINT)
+    # What no page can hold is put at its edge; not a number is none either.
+    return round((points if -_POINTS_MAX < points < _POINTS_MAX else _POINTS_MAX) * UNITS_PER_POINT)
