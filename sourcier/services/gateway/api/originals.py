@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -9,6 +10,7 @@ import grpc.aio
 
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.ingest.v1 import originals_pb2
+from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import InvalidArgument, NotFound
 from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.channels import Deadline
@@ -27,6 +29,8 @@ PEER = "ingest"
 ORIGINAL_SECONDS_MAX = 600.0
 PICTURE_SECONDS_MAX = 60.0
 RECTANGLES_MAX = 1_000
+
+_log = logging.getLogger(__name__)
 
 
 class Originals:
@@ -111,6 +115,8 @@ class Originals:
             if place.number == asked.page:
                 asked.rectangles.extend(map(_marked, place.rectangles))
         if not passage.place_map and passage.page in (0, asked.page):
+            telemetry.degradations_total.labels("places", "LOOKED_FOR_BY_TEXT").inc()
+            _log.info("a chunk without places is looked for by its text", extra={"chunk_id": passage.chunk_id})
             asked.text = passage.text[request.start : request.end or None]
 
     async def _chunk_at(self, request: knowledge_pb2.GetPageImageRequest, *, tenant: str) -> str:
