@@ -103,6 +103,18 @@ def test_text_files_know_their_lines(
     assert places_of(document, part) == (LinesPlace(*lines),)
 
 
+def test_notes_that_are_read_beside_their_call_lose_no_line(tmp_path: Path) -> None:
+    paragraphs = [f"Le paragraphe numéro {n} parle du site {n * 7}." for n in range(40)]
+    text = "\n\n".join(["Un appel de note[^1] ici.", *paragraphs, "[^1]: La note du bas de page."])
+    path = tmp_path / "a.md"
+    path.write_text(text)
+    document = read(path)
+    assert [places_of(document, each) for each in paragraphs] == [
+        (LinesPlace(number, number),) for number in range(3, 3 + 2 * len(paragraphs), 2)
+    ]
+    assert places_of(document, "La note du bas de page.") == (LinesPlace(83, 83),)
+
+
 def test_a_line_that_is_not_in_the_file_is_found_nowhere_and_loses_no_other() -> None:
     lines = SourceLines("Un.\nDeux.\nTrois.")
     assert [lines.find(each) for each in ("Un.", "Quatre.", "Trois.", "…")] == [(1, 1), None, (3, 3), None]
