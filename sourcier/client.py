@@ -16,6 +16,7 @@ from sourcier.calls.failures import FailureCalls
 from sourcier.calls.faq import FaqCalls
 from sourcier.calls.health import HealthCalls
 from sourcier.calls.jobs import JobCalls
+from sourcier.calls.originals import OriginalCalls
 from sourcier.calls.points import PointCalls
 from sourcier.calls.spaces import SpaceCalls
 from sourcier.calls.transfer import TransferCalls
@@ -27,7 +28,7 @@ from sourcier.connection.targets import Target, checked_tenant, has_scheme, read
 
 class Client(
     AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls,
-    ConversationCalls, AgentCalls, FaqCalls, UnitCalls, PointCalls, HealthCalls,
+    ConversationCalls, AgentCalls, FaqCalls, UnitCalls, PointCalls, HealthCalls, OriginalCalls,
 ):
     """A connection to a gateway; use it as an asynchronous context manager.
 

@@ -18,7 +18,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +28,7 @@ from sourcier.services.chassis import errors, telemetry
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly, Unavailable
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION, SCANNED
+from sourcier.services.ingest.parsing.zygote import ARTEFACT, DRAWN, ERRORS, REJECTION, SCANNED
 from sourcier.services.ingest.stages.slots import Place, Places
 from sourcier.services.ingest.stages.working_folder import WorkingFolder
 
@@ -43,6 +43,8 @@ KILLED_SECONDS = 5.0
 """How long the end of a killed child is waited for; it takes milliseconds. Then the zygote is ended, too."""
 WAITED_SHARE_MAX = 1.0
 """Of the time limit: what a document that gave way was kept waiting is added to it, up to as much again."""
+DRAWN_AT_ONCE = 2
+"""Pages: one takes 50 to 300 ms of a processor, and somebody waits for it."""
 _ZYGOTE = "sourcier.services.ingest.parsing.zygote"
 _LOG_TAIL_BYTES = 2000
 _log = logging.getLogger(__name__)
@@ -64,6 +66,14 @@ class ParsedArtefact:
     def document(self) -> ParsedDocument:
         """Deserialise."""
         return ParsedDocument.from_bytes(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPicture:
+    """A page as PNG, and what its drawing tells: see `DrawnPage`."""
+
+    content: bytes
+    told: Mapping[str, Any]
 
 
 class ParserPool:
@@ -91,6 +101,7 @@ class ParserPool:
         self._program = program or _ZYGOTE
         self._warm = warm
         self._places = Places(concurrency, long=None if long else 0)
+        self._drawing = Places(DRAWN_AT_ONCE)
         self._identifiers = itertools.count(1)
         self._starting = asyncio.Lock()
         self._zygote: _ZygoteProcess | None = None
@@ -142,17 +153,32 @@ class ParserPool:
             ended = await self.in_child(directory, source, attempt=attempt)
             return await asyncio.to_thread(self._artefact, directory, filename, ended)
 
-    async def in_child(self, directory: Path, source: dict[str, Any], *, attempt: int) -> int:
+    async def in_child(
+        self, directory: Path, source: dict[str, Any], *, attempt: int, places: Places | None = None
+    ) -> int:
         """Have a child work on a source, its results in a folder, and return the most memory it held.
 
         Raise a DocumentRejected or Unavailable; what the child had written by then is in the folder.
         """
-        async with self._places.take() as place:
+        async with (places or self._places).take() as place:
             zygote = await self._live_zygote()
             command = {"directory": str(directory), "source": source}
             ended = await self._run(zygote, next(self._identifiers), command, place, min(attempt, len(GIVE_WAY)))
             await asyncio.to_thread(self._check_outcome, directory, source["filename"], ended)
             return int(ended["peak_bytes"])
+
+    async def draw(self, path: Path, *, filename: str, content_type: str, drawing: Mapping[str, Any]) -> DrawnPicture:
+        """Return a page of the document at an absolute path as PNG; pages do not wait for documents to be parsed.
+
+        Raise a DocumentRejected that says why it cannot be drawn, or Unavailable where another try may succeed.
+        """
+        source = {
+            "path": str(path), "filename": filename, "content_type": content_type, "title": "", "ocr": False,
+            "drawing": dict(drawing),
+        }
+        async with self.working_folder() as directory:
+            await self.in_child(directory, source, attempt=1, places=self._drawing)
+            return await asyncio.to_thread(_drawn, directory)
 
     @contextlib.asynccontextmanager
     async def working_folder(self) -> AsyncIterator[Path]:
@@ -397,3 +423,7 @@ def _log_child(directory: Path, filename: str) -> None:
     with contextlib.suppress(OSError):
         tail = (directory / ERRORS).read_bytes()[-_LOG_TAIL_BYTES:].decode("utf-8", "replace")
         _log.warning("the parser of %r failed: %s", filename, tail)
+
+
+def _drawn(directory: Path) -> DrawnPicture:
+    return DrawnPicture((directory / ARTEFACT).read_bytes(), json.loads((directory / DRAWN).read_text()))
