@@ -18,6 +18,7 @@ from sourcier.services.chassis.grpc.limits import ServingLimits
 from sourcier.services.chassis.models.store import default_root
 
 if TYPE_CHECKING:
+    from sourcier.services.chassis.grpc.tokens import InternalTokens
     from sourcier.services.chassis.queue.subjects import QueueLimits
 
 S = TypeVar("S", bound="ServiceSettings")
@@ -64,8 +65,21 @@ class ServiceSettings(BaseSettings):
     """How long an open upload may send nothing."""
     bytes_per_second_min: float = Field(default=256, ge=0)
     """Slowest upload on average, counted from `idle_seconds` on; 0 for none."""
+    internal_token: SecretStr = shared("INTERNAL_TOKEN", SecretStr(""))
+    """What services show each other, and ask callers of their ports for, the gateway's apart; several by comma: the
+    first is shown, each accepted. Empty asks for nothing."""
+    metrics_token: SecretStr = shared("METRICS_TOKEN", SecretStr(""))
+    """What the Prometheus endpoint asks for, as a bearer token; empty asks for nothing."""
     log_level: str = shared("LOG_LEVEL", "INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
     log_format: Literal["json", "line"] = shared("LOG_FORMAT", "json")
+
+    @property
+    def internal_tokens(self) -> InternalTokens:
+        """The tokens that services show each other."""
+        # Here: settings are also read by what serves and calls nobody.
+        from sourcier.services.chassis.grpc.tokens import InternalTokens
+
+        return InternalTokens(self.internal_token.get_secret_value())
 
     @property
     def serving_limits(self) -> ServingLimits:

@@ -176,7 +176,7 @@ class JetStream:
             max_age=stream.age_seconds_max,
             duplicate_window=self.limits.duplicate_window_seconds,
             num_replicas=self._replicas,
-            allow_direct=bool(stream.told_on),
+            allow_direct=bool(stream.told_on) and not stream.told_without_bodies,
             republish=self._republish(stream, held) if stream.told_on else None,
         )
 
@@ -184,7 +184,9 @@ class JetStream:
         (subject,) = held
         pattern = subject.pattern(self.prefix)
         places = "".join(f".{{{{wildcard({place})}}}}" for place in range(1, pattern.count("*") + 1))
-        return RePublish(src=pattern, dest=f"{self.prefix}{stream.told_on}{places}")
+        return RePublish(
+            src=pattern, dest=f"{self.prefix}{stream.told_on}{places}", headers_only=stream.told_without_bodies
+        )
 
     async def stream_states(self) -> list[tuple[str, str, int]]:
         """Return name, time of creation and last sequence of each work queue, made where it is missing."""
@@ -198,20 +200,23 @@ class JetStream:
         return states
 
     async def ensure_durable(
-        self, subject: Subject[Payload], *, stage: str, lane: str = "", suffix: str = ""
+        self, subject: Subject[Payload], *, stage: str, lane: str = "", suffix: str = "", tenant: str = "",
+        idle_seconds_max: float | None = None,
     ) -> tuple[str, str]:
-        """Create the durable consumer of a stage, a lane and a suffix; return the names of its stream and of itself.
+        """Create the durable consumer of a stage, a lane, a suffix and a tenant; return its stream's name and its own.
 
-        Without a suffix it takes the messages of all of them.
+        Without a suffix or a tenant it takes the messages of all of them. One that nobody asked for so long is removed
+        by the server; what waits stays in the stream.
         """
         assert subject.stream is not None
         stream = subjects.stream_name(self.prefix, subject.stream)
-        durable = "_".join(part for part in (stage, lane, suffix) if part)
-        if suffix:
-            await self._remove_unsuffixed(stream, f"{stage}_{lane}" if lane else stage)
+        durable = "_".join(part for part in (stage, lane, suffix, tenant and subjects.tenant_token(tenant)) if part)
+        if suffix and not tenant:
+            await self.remove_durable(stream, f"{stage}_{lane}" if lane else stage, purge=True)
         config = ConsumerConfig(
             durable_name=durable,
-            filter_subject=subject.pattern(self.prefix, lane, suffix),
+            filter_subject=subject.pattern(self.prefix, lane, suffix, tenant),
+            inactive_threshold=idle_seconds_max,
             ack_policy=AckPolicy.EXPLICIT,
             deliver_policy=DeliverPolicy.ALL,
             ack_wait=self.limits.ack_wait_seconds,
@@ -223,11 +228,11 @@ class JetStream:
         await self.context.add_consumer(stream, config)
         return stream, durable
 
-    async def _remove_unsuffixed(self, stream: str, durable: str) -> None:
-        """Remove the durable that an older release had for all suffixes, and what waits under its subjects.
+    async def remove_durable(self, stream: str, durable: str, *, purge: bool = False) -> None:
+        """Remove a durable of an older release, and with `purge` what waits under its subjects.
 
-        The server refuses two durables of a work queue whose filters overlap. Nobody would fetch what is left under
-        subjects without a suffix; its documents are released again, as those of any lost message.
+        The server refuses two durables of a work queue whose filters overlap. What nobody would fetch any more is
+        purged; its documents are released again, as those of any lost message.
         """
         try:
             old = await self.context.consumer_info(stream, durable)
@@ -235,7 +240,7 @@ class JetStream:
             return
         logger.warning("removing the durable of an older release", extra={"durable": durable})
         await self.context.delete_consumer(stream, durable)
-        if old.config.filter_subject:
+        if purge and old.config.filter_subject:
             await self.context.purge_stream(stream, subject=old.config.filter_subject)
 
     async def publish(

@@ -26,7 +26,7 @@ def bound_log(path: Path, *, bytes_max: int = LOG_BYTES_MAX) -> None:
     try:
         if path.stat().st_size <= bytes_max:
             return
-        shutil.copyfile(path, moved)
+        _copy_private(path, moved)
         os.truncate(path, 0)
     except FileNotFoundError:
         return
@@ -34,6 +34,13 @@ def bound_log(path: Path, *, bytes_max: int = LOG_BYTES_MAX) -> None:
         # A full disk is no reason to end what is logged; half a copy would keep it full.
         with contextlib.suppress(OSError):
             moved.unlink(missing_ok=True)
+
+
+def _copy_private(path: Path, copy: Path) -> None:
+    descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with path.open("rb") as source, os.fdopen(descriptor, "wb") as target:
+        os.fchmod(descriptor, 0o600)  # one of an older release was readable by all
+        shutil.copyfileobj(source, target)
 
 
 def tail(path: Path, *, lines: int = 12, since_byte: int = 0) -> list[str]:
