@@ -26,7 +26,8 @@ def bound_log(path: Path, *, bytes_max: int = LOG_BYTES_MAX) -> None:
     try:
         if path.stat().st_size <= bytes_max:
             return
-        _copy_private(path, moved)
+        _make_private(moved)
+        shutil.copyfile(path, moved)
         os.truncate(path, 0)
     except FileNotFoundError:
         return
@@ -36,11 +37,12 @@ def bound_log(path: Path, *, bytes_max: int = LOG_BYTES_MAX) -> None:
             moved.unlink(missing_ok=True)
 
 
-def _copy_private(path: Path, copy: Path) -> None:
-    descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with path.open("rb") as source, os.fdopen(descriptor, "wb") as target:
+def _make_private(path: Path) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
         os.fchmod(descriptor, 0o600)  # one of an older release was readable by all
-        shutil.copyfileobj(source, target)
+    finally:
+        os.close(descriptor)
 
 
 def tail(path: Path, *, lines: int = 12, since_byte: int = 0) -> list[str]:

@@ -54,6 +54,9 @@ async def test_a_version_stands_until_it_is_overtaken_or_deleted(serve: Serve) -
 
 async def test_versions_of_a_deleted_collection_have_ended(serve: Serve) -> None:
     async with serve() as service:
+        await service.stub.CreateCollection(
+            ingest_pb2.CreateCollectionRequest(name="essai"), timeout=30, metadata=METADATA
+        )
         written = await service.submit("Deux jours.", source="charte", collection="essai")
         await service.finished(written.job.job_id)
         version = await version_of(service, "charte")
