@@ -12,11 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import grpc.aio
-
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.installation import own_environment
+from sourcier.services.chassis.grpc.channels import open_channel
 from sourcier.services.stack import statefile
 
 SERVICES = "ingest,embed,rerank,gateway"
@@ -24,6 +23,7 @@ NO_MODEL = "127.0.0.1:9"
 """The gateway wants the address of a language model; searching never calls it."""
 OWN_MODEL = ""
 """In place of an address: the stack serves its own language model."""
+TOKEN = "SOURCIER_INTERNAL_TOKEN"
 DESCRIBE_SECONDS_MAX = 30.0
 
 
@@ -45,6 +45,11 @@ class System:
     """What answers; empty where there is none, or it cannot be asked."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """The addresses of the services behind the gateway; empty where only the gateway's is known."""
+
+    @property
+    def token(self) -> str:
+        """What the services behind the gateway ask for; empty where their addresses are not known either."""
+        return self.environment.get(TOKEN, "")
 
     @property
     def described(self) -> str:
@@ -100,20 +105,21 @@ async def _describe(data_dir: Path) -> System:
     status = statefile.read(data_dir)
     if status is None or not status.gateway:
         raise StackFailed(f"the stack on {data_dir} has no gateway")
-    async with grpc.aio.insecure_channel(status.environment["SOURCIER_EMBED_URL"]) as channel:
+    token = status.environment.get(TOKEN, "")
+    async with open_channel(status.environment["SOURCIER_EMBED_URL"], token=token) as channel:
         described = await embed_pb2_grpc.EmbedServiceStub(channel).Describe(
             embed_pb2.DescribeRequest(), timeout=DESCRIBE_SECONDS_MAX
         )
     return System(
         status.gateway, described.engine, described.model, described.revision,
-        await _language_model(status.environment.get("SOURCIER_GENERATE_URL", "")), status.environment,
+        await _language_model(status.environment.get("SOURCIER_GENERATE_URL", ""), token=token), status.environment,
     )
 
 
-async def _language_model(address: str) -> str:
+async def _language_model(address: str, *, token: str) -> str:
     if address in ("", NO_MODEL):
         return ""
-    async with grpc.aio.insecure_channel(address) as channel:
+    async with open_channel(address, token=token) as channel:
         response = await generate_pb2_grpc.GenerateServiceStub(channel).Describe(
             generate_pb2.DescribeRequest(), timeout=DESCRIBE_SECONDS_MAX
         )

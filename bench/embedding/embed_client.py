@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
+import grpc.aio
 import numpy as np
 import numpy.typing as npt
 
@@ -32,9 +33,13 @@ def vectors_of(texts: Sequence[str], embedded: Sequence[bytes]) -> FloatArray:
     return np.stack([np.frombuffer(chunk.vector, "<f2").astype(np.float32) for chunk in chunks])
 
 
+def _channel(addresses: Mapping[str, str]) -> grpc.aio.Channel:
+    return channels.open_channel(addresses["SOURCIER_EMBED_URL"], token=addresses["SOURCIER_INTERNAL_TOKEN"])
+
+
 async def compiles_for_lengths(addresses: Mapping[str, str]) -> bool:
     """Whether a running service's engine compiles the model for the lengths of a long load, as OpenVINO's does."""
-    async with channels.open_channel(addresses["SOURCIER_EMBED_URL"]) as channel:
+    async with _channel(addresses) as channel:
         described = await channels.call(
             embed_pb2_grpc.EmbedServiceStub(channel).Describe, embed_pb2.DescribeRequest(), peer="embed",
             tenant="default", deadline=Deadline.after(10), cap_seconds=10,
@@ -50,7 +55,7 @@ class EmbedClient:
         self._model = model
 
     async def __aenter__(self) -> Self:
-        self._channel = channels.open_channel(self._addresses["SOURCIER_EMBED_URL"])
+        self._channel = _channel(self._addresses)
         self._stub = embed_pb2_grpc.EmbedServiceStub(self._channel)
         self._jetstream = await JetStream(
             url=self._addresses["SOURCIER_NATS_URL"], prefix=subjects.DEFAULT_PREFIX, name="bench"

@@ -45,7 +45,9 @@ async def _measure_pair(table: Table, prompts: Sequence[str], *, rounds: int) ->
         addresses, engine = await opened_together(
             opened, running_stack(SOURCIER_STACK_SERVICES="generate", SOURCIER_GENERATE_MODEL=MODEL), vllm(MODEL),
         )
-        channel = channels.open_channel(addresses["SOURCIER_GENERATE_URL"])
+        channel = channels.open_channel(
+            addresses["SOURCIER_GENERATE_URL"], token=addresses["SOURCIER_INTERNAL_TOKEN"]
+        )
         stub = generate_pb2_grpc.GenerateServiceStub(channel)
         texts_of: dict[str, str] = {}
         for_service, for_engine = iter(prompts), iter(prompts)

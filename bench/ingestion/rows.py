@@ -69,14 +69,14 @@ async def _prove(
 ) -> None:
     assert len(texts) == count, f"{name} says {count} chunks, and stored {len(texts)} rows"
     vectors = np.array([[float(value) for value in entry.strip("[]").split(",")] for entry in stored], np.float32)
-    expected = await _embed(addresses["SOURCIER_EMBED_URL"], texts)
+    expected = await _embed(addresses, texts)
     cosines = (vectors * expected).sum(axis=1) / np.linalg.norm(vectors, axis=1)
     lowest = float(np.median(cosines)), float(cosines.min())
     assert lowest[1] > least, f"{name} stored other vectors: cosine {lowest}"
 
 
-async def _embed(url: str, texts: Sequence[str]) -> FloatArray:
-    channel = channels.open_channel(url)
+async def _embed(addresses: Mapping[str, str], texts: Sequence[str]) -> FloatArray:
+    channel = channels.open_channel(addresses["SOURCIER_EMBED_URL"], token=addresses["SOURCIER_INTERNAL_TOKEN"])
     stub = embed_pb2_grpc.EmbedServiceStub(channel)
     vectors = []
     for start in range(0, len(texts), TEXTS_AT_ONCE):

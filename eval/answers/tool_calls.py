@@ -76,7 +76,7 @@ async def measure_tool_calls(
     wanted = [wanted[int(place * len(wanted) / questions)] for place in range(questions)] if questions else wanted
     async with Client(system.gateway) as client, Peers(
         ingest_url=generate, embed_url=generate, rerank_url=generate, generate_url=generate,
-        limits=Limits(ANSWER_SECONDS_MAX, ANSWER_SECONDS_MAX, ANSWER_SECONDS_MAX),
+        limits=Limits(ANSWER_SECONDS_MAX, ANSWER_SECONDS_MAX, ANSWER_SECONDS_MAX), token=system.token,
     ) as peers:
         kept = Kept(RESULTS / "tool-calls.jsonl", again=again, run_of=system.described_with_model)
         if not kept_only:

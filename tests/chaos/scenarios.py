@@ -14,7 +14,7 @@ FRONT = ("consume.after-fetch", "relay.after-publish", "collect.after-copy", "co
 BACK = ("consume.before-acknowledge", "parse.after-work", "parse.after-publish", "chunk.after-work",
         "chunk.between-batches", "index.before-commit", "index.after-commit")
 OCR = ("ocr.after-page", "ocr.after-work", "ocr.after-publish", "consume.before-acknowledge")
-EMBED = ("embed.after-work", "embed.after-publish")
+EMBED = ("embed.before-work", "embed.after-work", "embed.after-publish")
 SPENT = frozenset({"ATTEMPTS_SPENT"})
 """A document that was in hand at sixteen deaths is given up: in a run that kills all the time, that can be any."""
 

@@ -83,6 +83,28 @@ class VersionReference(_message.Message):
 Global___VersionReference: _TypeAlias = VersionReference  # noqa: Y015
 
 @_typing.final
+class VersionStanding(_message.Message):
+    """Whether a version still stands; the reply to a `VersionReference` on `version.standing`. Never stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENDED_FIELD_NUMBER: _builtins.int
+    ended: _builtins.bool
+    """Whether it was deleted, or a newer version has taken its place: work for it would be for nothing."""
+    def __init__(
+        self,
+        *,
+        ended: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ended", b"ended"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VersionStanding: _TypeAlias = VersionStanding  # noqa: Y015
+
+@_typing.final
 class ObjectReference(_message.Message):
     """A body kept in the object store because it is too large for a message or has to outlive it."""
 

@@ -106,6 +106,13 @@ class ModelInvalid(FailedPrecondition):
     reason = "MODEL_INVALID"
 
 
+class Unauthenticated(ServiceError):
+    """The caller does not say who it is."""
+
+    code = code_pb2.UNAUTHENTICATED
+    reason = "UNAUTHENTICATED"
+
+
 class PermissionDenied(ServiceError):
     """The caller may not do this."""
 

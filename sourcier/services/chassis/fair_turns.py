@@ -8,12 +8,44 @@ as fair over a second; but a tenant that comes anew waits for a whole round ther
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from typing import Generic, TypeVar
 
 from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted
 
 T = TypeVar("T")
+
+
+class VirtualTime:
+    """How much each tenant has had of late: where its next piece of work starts."""
+
+    def __init__(self) -> None:
+        """Begin with nobody having had anything."""
+        self._now = 0.0
+        self._ends: dict[str, float] = {}
+        """Where a tenant's last piece of work ended; those that are past are forgotten."""
+
+    def start_of(self, tenant: str) -> float:
+        """Return where a tenant's next piece of work starts; who has the earliest start is next."""
+        return max(self._ends.get(tenant, 0.0), self._now)
+
+    def charge(self, tenant: str, *, cost: float) -> float:
+        """Count a piece of work; return where it starts."""
+        start = self.start_of(tenant)
+        self._ends[tenant] = start + cost
+        return start
+
+    def refund(self, tenant: str, *, cost: float) -> None:
+        """Take back what was counted for work that was not done."""
+        if tenant in self._ends:
+            self._ends[tenant] -= cost
+
+    def serve(self, start: float) -> None:
+        """Let time go on to the start of what is served now."""
+        if start > self._now:
+            self._now = start
+            # Of tenants that wait for nothing and owe nothing there is nothing to know.
+            self._ends = {each: end for each, end in self._ends.items() if end > self._now}
 
 
 class FairQueue(Generic[T]):
@@ -22,9 +54,7 @@ class FairQueue(Generic[T]):
     def __init__(self) -> None:
         """Begin empty."""
         self._waiting: dict[str, deque[tuple[T, float]]] = {}
-        self._ends: dict[str, float] = {}
-        """Where a tenant's last piece of work ended; those that are past are forgotten."""
-        self._now = 0.0
+        self._time = VirtualTime()
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
@@ -39,11 +69,11 @@ class FairQueue(Generic[T]):
 
     def charge(self, *, tenant: str, cost: float) -> None:
         """Count work that did not wait, or beside what was taken."""
-        self._ends[tenant] = max(self._ends.get(tenant, 0.0), self._now) + cost
+        self._time.charge(tenant, cost=cost)
 
     def next_tenant(self) -> str | None:
         """Return whose turn it is; of those that have had as much, who waits longest."""
-        return min(self._waiting, key=lambda tenant: max(self._ends.get(tenant, 0.0), self._now), default=None)
+        return min(self._waiting, key=self._time.start_of, default=None)
 
     def take(self) -> T | None:
         """Take out what is next; None where nothing waits."""
@@ -52,10 +82,7 @@ class FairQueue(Generic[T]):
             return None
         work, cost = self._waiting[tenant].popleft()
         self._forget_empty(tenant)
-        self._now = max(self._ends.get(tenant, 0.0), self._now)
-        self.charge(tenant=tenant, cost=cost)
-        # Of tenants that wait for nothing and owe nothing there is nothing to know.
-        self._ends = {each: end for each, end in self._ends.items() if end > self._now}
+        self._time.serve(self._time.charge(tenant, cost=cost))
         return work
 
     def remove(self, work: T, *, tenant: str) -> None:
@@ -81,6 +108,76 @@ class FairQueue(Generic[T]):
     def _forget_empty(self, tenant: str) -> None:
         if not self._waiting[tenant]:
             del self._waiting[tenant]
+
+
+class FairSlots:
+    """Slots for work that tenants have waiting elsewhere; who wants one is known, how much each has waiting is not.
+
+    A tenant alone takes `each_max`. A third as many are kept besides, and with several tenants each may hold three
+    times what is free (the dynamic threshold of `grpc/places.py`): who comes anew finds a free one.
+    """
+
+    SHARE = 3
+
+    def __init__(self, *, each_max: int) -> None:
+        """Take how many slots a tenant alone may have."""
+        self._each_max = each_max
+        self._free = each_max + max(1, each_max // self.SHARE)
+        self._held: Counter[str] = Counter()
+        self._want: dict[str, None] = {}
+        self._time = VirtualTime()
+        self._changed = asyncio.Event()
+
+    def may_want(self, tenant: str) -> None:
+        """Note that a tenant may have work waiting."""
+        self._want[tenant] = None
+        self._changed.set()
+
+    def wants_nothing(self, tenant: str) -> None:
+        """Note that a tenant has no work waiting."""
+        self._want.pop(tenant, None)
+
+    def next_tenant(self) -> str | None:
+        """Return whose work is fetched next; None where nobody who may have a slot wants one."""
+        self._changed.clear()
+        return min(filter(self._may_take, self._want), key=self._time.start_of, default=None)
+
+    def take(self, tenant: str, *, cost: float) -> None:
+        """Take a slot for a piece of work, whose cost is known by now."""
+        self._free -= 1
+        self._held[tenant] += 1
+        self._time.serve(self._time.charge(tenant, cost=cost))
+
+    def refund(self, tenant: str, *, cost: float) -> None:
+        """Take back what was counted for work that was not done."""
+        self._time.refund(tenant, cost=cost)
+
+    def give_back(self, tenant: str) -> None:
+        """Give a slot back."""
+        self._free += 1
+        self._held[tenant] -= 1
+        if not self._held[tenant]:
+            del self._held[tenant]
+        self._changed.set()
+
+    async def changed(self, stopping: asyncio.Event, *, seconds: float) -> None:
+        """Wait until somebody may want a slot, one is given back, or the process stops; so long at most."""
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._changed, stopping)]
+        try:
+            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def all_given_back(self) -> None:
+        """Wait until nothing is in hand."""
+        while self._held:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _may_take(self, tenant: str) -> bool:
+        held = self._held[tenant]
+        return self._free > 0 and held < self._each_max and (not held or held < self.SHARE * self._free)
 
 
 class FairPlaces:

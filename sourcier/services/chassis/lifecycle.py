@@ -51,7 +51,7 @@ def run(service: str, settings_class: type[S], main: Callable[[S, Stopping], Cor
     settings = chassis_settings.load(settings_class)
     telemetry.configure_logging(service=service, level=settings.log_level, log_format=settings.log_format)
     try:
-        telemetry.serve_metrics(settings.metrics_listen)
+        telemetry.serve_metrics(settings.metrics_listen, token=settings.metrics_token.get_secret_value())
         # Never closed: that waits for the threads of the default executor, and nothing bounds what runs in them. What
         # the service opened is closed by `main`, and every path from here ends the process.
         runner = asyncio.Runner(loop_factory=loop_factory())

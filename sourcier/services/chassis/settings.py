@@ -26,6 +26,7 @@ from sourcier.services.chassis.grpc.limits import ServingLimits
 from sourcier.services.chassis.models.store import default_root
 
 if TYPE_CHECKING:
+    from sourcier.services.chassis.grpc.tokens import InternalTokens
     from sourcier.services.chassis.queue.subjects import QueueLimits
 
 S = TypeVar("S", bound="ServiceSettings")
@@ -79,8 +80,21 @@ class ServiceSettings(BaseSettings):
     again, and finds replicas that came since. Calls in hand go on. 30 where replicas come and go."""
     start_wait_seconds: float = shared("START_WAIT_SECONDS", 15.0, ge=0.1, le=3600)
     """How long a start waits for NATS and PostgreSQL; longer where they start at the same time, as on a cluster."""
+    internal_token: SecretStr = shared("INTERNAL_TOKEN", SecretStr(""))
+    """What services show each other, and ask callers of their ports for, the gateway's apart; several by comma: the
+    first is shown, each accepted. Empty asks for nothing."""
+    metrics_token: SecretStr = shared("METRICS_TOKEN", SecretStr(""))
+    """What the Prometheus endpoint asks for, as a bearer token; empty asks for nothing."""
     log_level: str = shared("LOG_LEVEL", "INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
     log_format: Literal["json", "line"] = shared("LOG_FORMAT", "json")
+
+    @property
+    def internal_tokens(self) -> InternalTokens:
+        """The tokens that services show each other."""
+        # Here: settings are also read by what serves and calls nobody.
+        from sourcier.services.chassis.grpc.tokens import InternalTokens
+
+        return InternalTokens(self.internal_token.get_secret_value())
 
     @property
     def serving_limits(self) -> ServingLimits:

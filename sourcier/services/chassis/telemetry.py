@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import logging
 import re
 import sys
+import threading
 import time
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import Counter, Gauge, Histogram, start_http_server
+from prometheus_client import Counter, Gauge, Histogram, make_wsgi_app
 
 from sourcier.services.chassis.addresses import split_address
 from sourcier.services.chassis.errors import ResourceExhausted
 from sourcier.services.chassis.ids import new_id
 
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+METRICS_SECONDS_MAX = 10
 REQUEST_ID_KEY = "sourcier-request-id"
 """gRPC metadata key and NATS header of the request id."""
 
@@ -180,9 +189,10 @@ def configure_logging(*, service: str, level: str, log_format: str) -> None:
         logging.getLogger(name).setLevel("WARNING")
 
 
-def serve_metrics(address: str) -> None:
-    """Serve Prometheus metrics on host:port, in a thread of the client library; nothing when the address is empty.
+def serve_metrics(address: str, *, token: str = "") -> None:
+    """Serve Prometheus metrics on host:port, in a thread; nothing when the address is empty.
 
+    With a token they are told to those alone who show it, as `Authorization: Bearer`.
     Raise ValueError where it is no address, which settings have checked, and ResourceExhausted where nothing can listen
     on it.
     """
@@ -190,9 +200,36 @@ def serve_metrics(address: str) -> None:
         return
     host, port = split_address(address)
     try:
-        start_http_server(port, addr=host)
+        server = make_server(host, port, _asking_for(token), _ThreadingServer, _SilentHandler)
     except OSError as error:
         raise ResourceExhausted(
             f"cannot serve metrics on {address}: {error.strerror}; choose another address with "
             "SOURCIER_<SERVICE>_METRICS_LISTEN", field="metrics_listen",
         ) from error
+    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+
+
+class _ThreadingServer(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _SilentHandler(WSGIRequestHandler):
+    timeout = METRICS_SECONDS_MAX
+    """Who opens a connection and says nothing holds a thread for no longer."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: a scrape every few seconds is no event."""
+
+
+def _asking_for(token: str) -> WSGIApplication:
+    metrics, expected = make_wsgi_app(), f"Bearer {token}".encode()
+
+    def answer(environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        # WSGI hands headers over as Latin-1, whatever bytes they were.
+        shown = str(environment.get("HTTP_AUTHORIZATION", "")).encode("latin-1", "replace")
+        if token and not hmac.compare_digest(shown, expected):
+            start_response("401 Unauthorized", [("WWW-Authenticate", "Bearer"), ("Content-Type", "text/plain")])
+            return [b"send the installation's SOURCIER_METRICS_TOKEN as a bearer token\n"]
+        return metrics(environment, start_response)
+
+    return answer

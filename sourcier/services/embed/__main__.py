@@ -32,7 +32,8 @@ async def main(settings: EmbedSettings, stopping: Stopping) -> None:
                   replicas=settings.stream_replicas, limits=settings.queue_limits, name="embed",
                   credentials=settings.nats_credentials_file, wait_seconds=settings.start_wait_seconds) as jetstream,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
-               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits) as server,
+               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
+               tokens=settings.internal_tokens) as server,
     ):
         await batcher.warm_up()
         server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server,

@@ -1,9 +1,12 @@
 """Batches by token budget: what waits is put together by similar length, questions first.
 
 A batch costs its padded tokens, texts × longest text, so what waits is cut by length into batches within the budget,
-and the batch of the oldest text goes first. Inference runs in as many threads as the engine has streams. A short
-question that nobody asks beside is embedded where it arrives, as long as that takes milliseconds: to wake a thread, and
-be woken by it, would take half of one. The event loop is blocked for no longer than that.
+and the batch of the text whose turn it is goes first: that of the tenant that has had least tokens of late, the oldest
+of its texts. Its neighbours in length, whoever's they are, fill the batch.
+
+Inference runs in as many threads as the engine has streams. A short question that nobody asks beside is embedded where
+it arrives, as long as that takes milliseconds: to wake a thread, and be woken by it, would take half of one. The event
+loop is blocked for no longer than that.
 
 A thread that the engine never gives back cannot be stopped, and its stream is lost. So a run over its time limit ends
 the process, which a supervisor starts anew; until then it takes no more texts.
@@ -22,14 +25,17 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
 
 from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted, Unavailable
+from sourcier.services.chassis.fair_turns import VirtualTime
 from sourcier.services.embed.encoder import Encoded, Encoder, Tokens
 
 logger = logging.getLogger(__name__)
+
+Order = TypeVar("Order", int, tuple[float, int])
 
 TEXT_TOKENS_MIN = 16
 """A batch has as many texts at most as if each had so many tokens: 64 of 1,024."""
@@ -67,9 +73,16 @@ class _Waiting:
 
     length: int
     arrival: int
+    turn: float = field(compare=False)
+    """Where it starts in the virtual time of its priority."""
     tokens: Tokens = field(compare=False)
     result: asyncio.Future[Encoded] = field(compare=False)
     apart: bool = field(compare=False)
+
+    @property
+    def order(self) -> tuple[float, int]:
+        """What is smaller goes first: by its turn, of those with the same by arrival."""
+        return self.turn, self.arrival
 
 
 class Batcher:
@@ -90,6 +103,7 @@ class Batcher:
         self._batch_seconds_max = batch_seconds_max
         self._stopping = stopping
         self._waiting: dict[Priority, list[_Waiting]] = {priority: [] for priority in Priority}
+        self._turns = {priority: VirtualTime() for priority in Priority}
         self._waiting_tokens = 0
         self._arrivals = 0
         self._wake = asyncio.Event()
@@ -132,9 +146,9 @@ class Batcher:
 
     async def embed(
         self, texts: Sequence[str], *, prefix: str, priority: Priority, wait: bool = False, field: str = "texts",
-        keeps_hidden: bool = True, apart: bool = False,
+        keeps_hidden: bool = True, apart: bool = False, tenant: str = "",
     ) -> list[Encoded]:
-        """Embed texts, or raise ResourceExhausted at once when the queue is full.
+        """Embed texts, or raise ResourceExhausted at once when the queue is full. Tenants' texts take turns.
 
         `wait` is for callers that bound themselves, as a worker does by its slots: they are never refused. Without
         `keeps_hidden` the token vectors are left out, and their signs stay. `apart` runs each text by itself. Raises
@@ -159,7 +173,9 @@ class Batcher:
                 encoded = self._encoded(tokens)
                 self._idle_since = time.monotonic()
                 return encoded
-            return list(await asyncio.gather(*(self._enqueue(item, priority, loop, apart) for item in tokens)))
+            return list(await asyncio.gather(
+                *(self._enqueue(item, priority, loop, apart=apart, tenant=tenant) for item in tokens)
+            ))
         except asyncio.CancelledError:
             # A caller that went away holds no place: who comes next may be let in.
             self._drop_ended(priority)
@@ -191,10 +207,11 @@ class Batcher:
         return encoded
 
     def _enqueue(
-        self, tokens: Tokens, priority: Priority, loop: asyncio.AbstractEventLoop, apart: bool
+        self, tokens: Tokens, priority: Priority, loop: asyncio.AbstractEventLoop, *, apart: bool, tenant: str
     ) -> asyncio.Future[Encoded]:
         self._arrivals += 1
-        waiting = _Waiting(tokens.count, self._arrivals, tokens, loop.create_future(), apart)
+        turn = self._turns[priority].charge(tenant, cost=tokens.count)
+        waiting = _Waiting(tokens.count, self._arrivals, turn, tokens, loop.create_future(), apart)
         bisect.insort(self._waiting[priority], waiting)
         self._count(tokens.count)
         self._wake.set()
@@ -268,11 +285,12 @@ class Batcher:
             queue = self._waiting[priority]
             self._drop_ended(priority)
             if queue:
-                start, end = batch_of_oldest(
+                start, end = batch_of_next(
                     [self.encoder.padded_length(waiting.length) for waiting in queue],
-                    [waiting.arrival for waiting in queue], streams=self._streams,
+                    [waiting.order for waiting in queue], streams=self._streams,
                     tokens_max=self._batch_tokens_max, texts_max=self._batch_texts_max,
                 )
+                self._turns[priority].serve(min(waiting.turn for waiting in queue))
                 batch, queue[start:end] = _together(queue[start:end])
                 self._count(-sum(waiting.length for waiting in batch))
                 return batch
@@ -304,28 +322,28 @@ def _fail(texts: Sequence[_Waiting], error: Exception) -> None:
 
 
 def _together(texts: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
-    """Return what of these may be one batch, and what waits on: the oldest is run by itself where it is to be apart,
-    else with all that are not."""
+    """Return what of these may be one batch, and what waits on: the next in turn is run by itself where it is to be
+    apart, else with all that are not."""
     if not any(waiting.apart for waiting in texts):
         return texts, []
-    oldest = min(texts, key=lambda waiting: waiting.arrival)
-    if oldest.apart:
-        return [oldest], [waiting for waiting in texts if waiting is not oldest]
+    first = min(texts, key=lambda waiting: waiting.order)
+    if first.apart:
+        return [first], [waiting for waiting in texts if waiting is not first]
     return [waiting for waiting in texts if not waiting.apart], [waiting for waiting in texts if waiting.apart]
 
 
-def batch_of_oldest(
-    lengths: Sequence[int], arrivals: Sequence[int], *, streams: int, tokens_max: int, texts_max: int
+def batch_of_next(
+    lengths: Sequence[int], orders: Sequence[Order], *, streams: int, tokens_max: int, texts_max: int
 ) -> tuple[int, int]:
     """Return the slice of ascending lengths to run next: the queue is cut from its longest text down into batches as
-    large as the budget lets them be, and the one that holds the oldest text is taken.
+    large as the budget lets them be, and the one that holds the text of the lowest order is taken.
 
     Towards the end of the queue batches shrink to half of a stream's part of what is left, so that no stream ends long
     after the others, and few lengths are mixed (guided self-scheduling, Polychronopoulos and Kuck, 1987). A length's
     batches have the budget's number of texts, or a half of it, a quarter and so on: an engine that compiles code for
     each shape meets few of them. A text longer than the budget is a batch of its own.
     """
-    oldest = min(range(len(arrivals)), key=arrivals.__getitem__)
+    first = min(range(len(orders)), key=orders.__getitem__)
     share = max(sum(lengths) // (2 * streams), SHARE_TOKENS_MIN)
 
     def fitting(longest: int) -> int:
@@ -336,7 +354,7 @@ def batch_of_oldest(
 
     end = len(lengths)
     while (texts := fitting(lengths[end - 1])) < end:
-        if end - texts <= oldest:
+        if end - texts <= first:
             return end - texts, end
         end -= texts
     # The shortest are too few for a batch: longer ones join them, as far as they fit.
@@ -345,5 +363,5 @@ def batch_of_oldest(
     texts = fitting(lengths[end - 1])
     while texts > end:
         texts //= 2
-    start = end - texts if end - texts <= oldest else 0
+    start = end - texts if end - texts <= first else 0
     return start, start + texts

@@ -1,4 +1,8 @@
-"""`chunks.ready` → vectors → `chunks.embedded`. Owns no table, so: work, publish, acknowledge."""
+"""`chunks.ready` → vectors → `chunks.embedded`. Owns no table, so: work, publish, acknowledge.
+
+Batches cost by their tokens, so tenants get by turns what costs as much. One of a version that was deleted, or
+overtaken, while it waited is dropped before it costs anything.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,11 @@ from sourcier.events.v1 import events_pb2
 from sourcier.services.chassis.errors import SpaceMismatch
 from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.queue import subjects
-from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.consuming import Delivery
+from sourcier.services.chassis.queue.fair_consuming import FairConsumer
 from sourcier.services.chassis.queue.jetstream import JetStream
-from sourcier.services.embed.batcher import Batcher, Priority
+from sourcier.services.embed.batcher import TEXT_TOKENS_MIN, Batcher, Priority
+from sourcier.services.embed.standing import Standing
 
 STAGE = "embed"
 APART_ATTEMPT = 3
@@ -22,16 +28,25 @@ _PRIORITIES = {"interactive": Priority.INTERACTIVE, "bulk": Priority.BULK}
 
 def embed_consumer(
     jetstream: JetStream, batcher: Batcher, *, interactive: int, bulk: int
-) -> Consumer[events_pb2.ChunksReady]:
+) -> FairConsumer[events_pb2.ChunksReady]:
     """Return the consumer of batches of chunks, with slots reserved for the interactive lane."""
+    standing = Standing(jetstream)
 
     async def handle(ready: events_pb2.ChunksReady, delivery: Delivery) -> None:
+        await standing.refuse_ended(ready.version)
+        await failpoint("embed.before-work")
         await embed_batch(jetstream, batcher, ready, delivery)
 
-    return Consumer(
-        jetstream, subjects.CHUNKS_READY, stage=STAGE, concurrency={"interactive": interactive, "bulk": bulk},
-        handle=handle, suffix=subjects.space_token(batcher.encoder.model.space_id),
+    return FairConsumer(
+        jetstream, subjects.CHUNKS_READY, told=subjects.CHUNKS_TOLD, stage=STAGE,
+        concurrency={"interactive": interactive, "bulk": bulk}, handle=handle, cost=tokens_of,
+        suffix=subjects.space_token(batcher.encoder.model.space_id),
     )
+
+
+def tokens_of(ready: events_pb2.ChunksReady) -> float:
+    """Return what a batch costs: its tokens, and no text less than a batch of the model takes it for."""
+    return float(sum(max(chunk.token_count, TEXT_TOKENS_MIN) for chunk in ready.chunks))
 
 
 async def embed_batch(
@@ -47,7 +62,7 @@ async def embed_batch(
     encoded = await batcher.embed(
         [chunk.embedding_text or chunk.text for chunk in ready.chunks],
         prefix=model.manifest.passage_prefix, priority=_PRIORITIES[delivery.lane], wait=True, field="chunks",
-        keeps_hidden=False, apart=delivery.attempt >= APART_ATTEMPT,
+        keeps_hidden=False, apart=delivery.attempt >= APART_ATTEMPT, tenant=ready.version.tenant,
     )
     embedded = events_pb2.ChunksEmbedded(
         version=ready.version, space_id=ready.space_id, batch_no=ready.batch_no, batch_count=ready.batch_count,

@@ -85,7 +85,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                 embed_seconds=settings.embed_seconds_max, rerank_seconds=settings.rerank_seconds_max,
                 generate_seconds=settings.generate_seconds_max,
             ),
-            ranks_here=settings.ranking == "auto",
+            ranks_here=settings.ranking == "auto", token=settings.internal_tokens.shown,
         ) as peers,
         open_answers(settings) as answers,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
@@ -114,7 +114,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                    OPERATIONS_SERVICE_NAME)
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(database, peers), SPACE_SERVICE_NAME)
         # A connection of its own: an import fills it for minutes, and questions of jobs must not wait behind it.
-        imports = channels.open_channel(settings.ingest_url)
+        imports = channels.open_channel(settings.ingest_url, token=settings.internal_tokens.shown)
         opened.push_async_callback(imports.close)
         transfers = internal_transfer_grpc.TransferServiceStub(imports)
         server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server,

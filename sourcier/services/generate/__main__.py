@@ -58,7 +58,8 @@ async def main(settings: GenerateSettings, stopping: Stopping) -> None:
     async with (
         open_engine(settings) as engine,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
-               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits) as server,
+               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
+               tokens=settings.internal_tokens) as server,
     ):
         supervisor = Supervisor(engine, sequences_max=settings.sequences_max, queue_max=settings.queue_max,
                                 stall_seconds=settings.stall_seconds,

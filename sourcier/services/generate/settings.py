@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -198,6 +199,9 @@ class GenerateSettings(ServiceSettings, ModelSettings):
         return self
 
 
+LOOPBACK = {"VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}
+
+
 def engine_environment(settings: GenerateSettings, *, from_hub: bool) -> dict[str, str]:
     """Return the variables that vLLM reads when it is imported, in this process and in those it starts."""
     return {
@@ -206,6 +210,8 @@ def engine_environment(settings: GenerateSettings, *, from_hub: bool) -> dict[st
         "VLLM_CONFIGURE_LOGGING": "0",
         # A fork would copy this process with its threads.
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+        # What its one process would talk with others over listens, without asking anybody: not on the network.
+        **{name: os.environ.get(name, value) for name, value in LOOPBACK.items()},
         **_threads(settings.threads_bind, os.environ, cores=len(os.sched_getaffinity(0)), usable=usable_cores()),
         "TOKENIZERS_PARALLELISM": "false",
         **({} if from_hub else {"HF_HUB_OFFLINE": "1"}),

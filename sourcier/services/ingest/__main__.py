@@ -80,10 +80,12 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         server = await opened.enter_async_context(Server(
             listen=settings.listen, grace_seconds=settings.grace_seconds,
             concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
+            tokens=settings.internal_tokens,
         ))
         enriching = await opened.enter_async_context(EnrichingPeers(
             generate_url=settings.generate_url, embed_url=settings.embed_url,
             generate_seconds_max=settings.enrich_seconds_max, wait_seconds_max=settings.enrich_wait_seconds_max,
+            token=settings.internal_tokens.shown,
         )) if settings.enriches else None
         parts = assemble(
             settings, database=database, jetstream=jetstream, objects=objects,

@@ -17,6 +17,7 @@ from sourcier.services.ingest.stages.ocr import OcrStage
 from sourcier.services.ingest.stages.parse import ParseStage
 from sourcier.services.ingest.upkeep.enrichment import Enrichment
 from sourcier.services.ingest.upkeep.maintenance import Maintenance
+from sourcier.services.ingest.upkeep.standings import Standings
 
 
 async def serve(server: Server, parts: Parts, stopping: Stopping) -> None:
@@ -57,7 +58,7 @@ def pipeline(parts: Parts) -> list[Worker]:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)
         workers.append(index.consumer(slots=settings.index_slots))
         maintenance = Maintenance(database, parts.removal)
-        workers += [maintenance, parts.index_building, parts.space_builder]
+        workers += [maintenance, parts.index_building, parts.space_builder, Standings(jetstream, database)]
     if "enrich" in stages and parts.enriching is not None:
         workers += _enriching(parts, parts.enriching)
     return workers

@@ -51,7 +51,8 @@ async def main(settings: RerankSettings, stopping: Stopping) -> None:
         RankExecutor(ranker, threads=1 if settings.model else threads, waiting_max=settings.waiting_max,
                      seconds_max=settings.seconds_max) as executor,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
-               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits) as server,
+               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
+               tokens=settings.internal_tokens) as server,
         AsyncExitStack() as opened,
     ):
         entailment = await open_entailment(settings, opened, threads=threads)

@@ -126,6 +126,8 @@ def _environment(
         if _is_called(name) and (name != "gateway" or name in settings.services):
             variable = f"SOURCIER_{_service_of(name).upper()}_URL"
             environment[variable] = ",".join(filter(None, (environment.get(variable, ""), f"{HOST}:{port}")))
+    token = settings.internal_token.get_secret_value()
+    environment["SOURCIER_INTERNAL_TOKEN"] = token or kept_secret(settings.folder / "internal-token")
     if webhook is not None:
         environment["SOURCIER_GATEWAY_HTTP_LISTEN"] = f"{HOST}:{webhook.port}"
         environment["SOURCIER_GATEWAY_WEBHOOK_TOKEN"] = webhook.token

@@ -63,6 +63,8 @@ class StackSettings(BaseSettings):
     gateway_http_port: int = Field(default=0, ge=0, le=65535)
     """Where the gateway takes bucket notifications."""
 
+    internal_token: SecretStr = SecretStr("")
+    """What the services show each other; empty makes one up, and keeps it. Services elsewhere need the same one."""
     gateway_webhook_token: SecretStr = SecretStr("")
     """What senders of notifications show to the gateway; empty makes one up."""
     gateway_prompt_secret: SecretStr = SecretStr("")

@@ -17,6 +17,7 @@ from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sourcier.services.chassis.grpc.channels import Deadline, open_channel
 from sourcier.services.chassis.grpc.limits import ServingLimits
 from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.grpc.tokens import InternalTokens
 
 EMBED = "sourcier.embed.v1.EmbedService"
 GENERATE = "sourcier.generate.v1.GenerateService"
@@ -71,11 +72,12 @@ class Served:
 async def serving(
     *, unary: Unary | None = None, streaming: Streaming | None = None, submit: Unary | None = None,
     grace_seconds: float = 2.0, concurrent_calls_max: int = 64, listen: str = "127.0.0.1:0",
-    limits: ServingLimits | None = None,
+    limits: ServingLimits | None = None, tokens: InternalTokens | None = None,
 ) -> AsyncIterator[Served]:
     """Serve the behaviours on a free port."""
     async with Server(
-        listen=listen, grace_seconds=grace_seconds, concurrent_calls_max=concurrent_calls_max, limits=limits
+        listen=listen, grace_seconds=grace_seconds, concurrent_calls_max=concurrent_calls_max, limits=limits,
+        tokens=tokens,
     ) as server:
         if unary is not None:
             server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server, _Embed(unary), EMBED)

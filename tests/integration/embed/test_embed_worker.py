@@ -10,13 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import pytest_asyncio
+from nats.aio.msg import Msg
 
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.queue import consuming, subjects
 from sourcier.services.chassis.queue.consuming import Delivery
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.chassis.queue.subjects import CHUNKS_READY
+from sourcier.services.embed import standing
 from sourcier.services.embed.batcher import Batcher, Priority
 from sourcier.services.embed.encoder import Encoder, FloatArray, IntArray
 from sourcier.services.embed.worker import APART_ATTEMPT, embed_batch, embed_consumer
@@ -118,6 +121,95 @@ async def test_a_batch_that_is_delivered_twice_is_handed_on_once(jetstream: JetS
     # The same batch in another message was sent on purpose: a replay must not be swallowed.
     await embed_batch(jetstream, batcher, sent, Delivery(1, "bulk", "18"))
     assert await stream_messages(jetstream, subjects.EMBEDDED) == 2
+
+
+async def told_standing(jetstream: JetStream, *, ended: set[str]) -> list[str]:
+    """Answer whether versions still stand, as ingest does; return of which it was asked."""
+    asked: list[str] = []
+
+    async def answer(message: Msg) -> None:
+        version = events_pb2.VersionReference.FromString(message.data)
+        asked.append(version.version_id)
+        standing = events_pb2.VersionStanding(ended=version.version_id in ended)
+        await message.respond(standing.SerializeToString())
+
+    await jetstream.client.subscribe(subjects.VERSION_STANDING.pattern(jetstream.prefix), cb=answer)
+    await jetstream.client.flush()
+    return asked
+
+
+async def test_batches_of_an_ended_version_are_dropped_before_they_cost(
+    jetstream: JetStream, batcher: Batcher
+) -> None:
+    asked = await told_standing(jetstream, ended={"gone"})
+    engine = batcher.encoder.engine
+    assert isinstance(engine, ArithmeticEngine)
+    for number in range(20):
+        sent = batch(batcher.encoder, text_of(20), number=number, count=20)
+        sent.version.version_id = "gone"
+        await send(jetstream, batcher.encoder, sent)
+    await send(jetstream, batcher.encoder, batch(batcher.encoder, "le chat dort"))
+    (found,) = await embedded(jetstream, 1)
+
+    async def emptied() -> bool:
+        return await stream_messages(jetstream) == 0
+
+    await eventually(emptied, seconds=15)
+    assert found.version.version_id == "v1"
+    assert len(engine.shapes) == 1, "a passage of the ended version was embedded"
+    assert asked.count("gone") == 20
+
+
+@pytest.mark.parametrize("silent", [True, False])
+async def test_where_nobody_says_whether_a_version_stands_it_is_embedded(
+    jetstream: JetStream, batcher: Batcher, monkeypatch: pytest.MonkeyPatch, silent: bool
+) -> None:
+    monkeypatch.setattr(standing, "ASK_SECONDS", 0.2)
+    degraded = telemetry.degradations_total.labels("embed", "STANDING_UNKNOWN")
+    before = degraded._value.get()
+    if silent:
+        await jetstream.client.subscribe(subjects.VERSION_STANDING.pattern(jetstream.prefix), cb=_say_nothing)
+        await jetstream.client.flush()
+    for number in range(3):
+        await send(jetstream, batcher.encoder, batch(batcher.encoder, "le chat dort", number=number, count=3))
+    assert len(await embedded(jetstream, 3)) == 3
+    assert degraded._value.get() > before
+
+
+async def _say_nothing(_: Msg) -> None:
+    """As an ingest service that hangs."""
+
+
+async def test_one_tenants_many_documents_do_not_delay_anothers_sentence(
+    jetstream: JetStream, tmp_path: Path
+) -> None:
+    """By order of work: of 200 documents of hostile text at most what is in hand goes before."""
+    encoder, engine = write_encoder(tmp_path)
+    engine.gate.clear()
+    stopping = asyncio.Event()
+    async with Batcher(encoder, streams=1, queue_tokens_max=1000, batch_tokens_max=64, batch_seconds_max=60,
+                       stopping=stopping) as opened:
+        for number in range(200):
+            sent = batch(encoder, *[text_of(25)] * 8)
+            sent.version.tenant, sent.version.version_id = "crowd", str(number)
+            await jetstream.publish(CHUNKS_READY, sent, tenant="crowd", lane="bulk",
+                                    suffix=subjects.space_token(encoder.model.space_id), message_id=new_id())
+        worker = asyncio.create_task(embed_consumer(jetstream, opened, interactive=2, bulk=4).run(stopping))
+        try:
+            await until(lambda: opened._waiting_tokens > 3 * 8 * 25, seconds=30)  # four batches are in hand
+            single = batch(encoder, "le chat dort")
+            single.version.tenant = "single"
+            await jetstream.publish(CHUNKS_READY, single, tenant="single", lane="bulk",
+                                    suffix=subjects.space_token(encoder.model.space_id), message_id=new_id())
+            await until(lambda: any(waiting.length < 10 for waiting in opened._waiting[Priority.BULK]), seconds=30)
+            engine.gate.set()
+            found = await embedded(jetstream, 6)
+        finally:
+            stopping.set()
+            async with asyncio.timeout(30):
+                await worker
+    order = [each.version.tenant for each in found]
+    assert order.index("single") <= 1, order
 
 
 async def test_a_batch_of_another_space_is_a_dead_letter(jetstream: JetStream, batcher: Batcher) -> None:

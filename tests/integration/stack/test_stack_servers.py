@@ -21,6 +21,7 @@ from sourcier.services.stack.processes.component import StartFailed
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 from sourcier.services.stack.servers.s3 import PORT_NAMES, S3Server, S3ServerSettings
+from tests import strangers
 from tests.fix_servers import S3Bucket
 
 
@@ -172,5 +173,8 @@ async def test_the_inner_ports_of_the_store_refuse_who_has_no_key(s3_bucket: S3B
             await client.delete(f"{filer}/buckets/{s3_bucket.bucket}?recursive=true"),
             await client.get(f"{volume}/1,01637037d6"), await client.delete(f"{volume}/1,01637037d6"),
         ]
-    assert {answer.status_code for answer in asked} == {401}
+    assert {answer.status_code for answer in asked} <= {401, 404}
+    # Whatever is behind a port: a later release may have more of them.
+    told = {part: answers for part, port in s3_server.ports.items() if (answers := await strangers.answers(port))}
+    assert not told
     assert await store.get("original.txt") == b"for one tenant alone"

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted
-from sourcier.services.chassis.fair_turns import FairPlaces, FairQueue
+from sourcier.services.chassis.fair_turns import FairPlaces, FairQueue, FairSlots
 
 FAR = 1e12
 FULL = "{in_hand} are in hand"
@@ -96,3 +96,50 @@ async def test_who_leaves_or_waits_too_long_holds_no_place() -> None:
     assert both[0].cancelled()
     places.give_back()
     assert (places.free, places.in_hand) == (1, 0)
+
+
+def test_a_tenant_alone_takes_all_of_its_slots_and_leaves_one_for_who_comes() -> None:
+    slots = FairSlots(each_max=4)
+    slots.may_want("crowd")
+    taken = 0
+    while slots.next_tenant() is not None:
+        slots.take("crowd", cost=1)
+        taken += 1
+    assert taken == 4
+    slots.may_want("single")
+    assert slots.next_tenant() == "single"
+
+
+@pytest.mark.parametrize("each_max", [1, 2, 3, 4, 16, 64])
+def test_slots_are_bounded_and_come_back(each_max: int) -> None:
+    slots = FairSlots(each_max=each_max)
+    for number in range(200):
+        slots.may_want(f"tenant-{number}")
+    held = []
+    while (tenant := slots.next_tenant()) is not None:
+        slots.take(tenant, cost=1)
+        held.append(tenant)
+    assert len(held) == each_max + max(1, each_max // 3)
+    for tenant in held:
+        slots.give_back(tenant)
+    alone = FairSlots(each_max=each_max)
+    assert slots._free == alone._free
+
+
+def test_slots_go_to_who_has_had_least() -> None:
+    slots = FairSlots(each_max=8)
+    for tenant, cost in (("dear", 10.0), ("cheap", 1.0)):
+        slots.may_want(tenant)
+        slots.take(tenant, cost=cost)
+        slots.give_back(tenant)
+    assert slots.next_tenant() == "cheap"
+    slots.refund("dear", cost=10.0)
+    slots.take("cheap", cost=5.0)
+    assert slots.next_tenant() == "dear"
+
+
+def test_who_wants_nothing_is_not_asked() -> None:
+    slots = FairSlots(each_max=2)
+    slots.may_want("a")
+    slots.wants_nothing("a")
+    assert slots.next_tenant() is None

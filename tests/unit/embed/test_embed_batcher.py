@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sourcier.services.chassis.errors import DeadlineExceeded, InvalidArgument, ResourceExhausted, Unavailable
 from sourcier.services.embed import batcher as batcher_module
-from sourcier.services.embed.batcher import SHARE_TOKENS_MIN, Batcher, Priority, batch_of_oldest, overruns_total
+from sourcier.services.embed.batcher import SHARE_TOKENS_MIN, Batcher, Priority, batch_of_next, overruns_total
 from tests.unit.embed.fix_embedding import TOKEN_LIMIT, ArithmeticEngine, text_of, write_encoder
 
 PREFIX = "passage: "
@@ -64,7 +64,7 @@ def test_a_batch_holds_the_oldest_within_the_budget_and_is_no_less_than_half_of_
     lengths = sorted(lengths)
     arrivals = list(range(len(lengths)))
     random.shuffle(arrivals)  # type: ignore[attr-defined]
-    start, end = batch_of_oldest(lengths, arrivals, streams=1, tokens_max=tokens_max, texts_max=texts_max)
+    start, end = batch_of_next(lengths, arrivals, streams=1, tokens_max=tokens_max, texts_max=texts_max)
     assert 0 <= start < end <= len(lengths)
     assert start <= arrivals.index(min(arrivals)) < end
     assert end - start <= texts_max
@@ -73,17 +73,17 @@ def test_a_batch_holds_the_oldest_within_the_budget_and_is_no_less_than_half_of_
 
 
 def test_a_text_over_the_budget_is_a_batch_of_its_own() -> None:
-    assert batch_of_oldest([5, 600], [1, 0], streams=1, tokens_max=512, texts_max=64) == (1, 2)
+    assert batch_of_next([5, 600], [1, 0], streams=1, tokens_max=512, texts_max=64) == (1, 2)
 
 
 def test_neighbours_in_length_go_together() -> None:
     lengths, arrivals = [10, 11, 12, 13, 14, 300, 301], [4, 0, 3, 5, 6, 1, 2]
-    assert batch_of_oldest(lengths, arrivals, streams=1, tokens_max=70, texts_max=64) == (0, 5)
+    assert batch_of_next(lengths, arrivals, streams=1, tokens_max=70, texts_max=64) == (0, 5)
 
 
 @pytest.mark.parametrize(("texts", "taken"), [(1000, 16), (64, 16), (63, 8), (16, 4), (3, 2)])
 def test_batches_shrink_towards_the_end_by_halves(texts: int, taken: int) -> None:
-    start, end = batch_of_oldest([64] * texts, range(texts), streams=2, tokens_max=1024, texts_max=64)
+    start, end = batch_of_next([64] * texts, range(texts), streams=2, tokens_max=1024, texts_max=64)
     assert end - start == taken
     assert taken * 64 <= max(texts * 64 // 4, SHARE_TOKENS_MIN)
 
@@ -406,3 +406,58 @@ async def test_an_engine_is_told_to_rest_now_and_then(tmp_path: Path, monkeypatc
         await batcher.embed(["mot"], prefix=PREFIX, priority=Priority.QUESTION)
         while engine.rests < 2:
             await asyncio.sleep(0.001)
+
+
+async def test_a_tenant_with_much_to_embed_does_not_hold_up_another(tmp_path: Path) -> None:
+    """The one text of another tenant is in the very next batch, behind however many of the first one's."""
+    async with batching(tmp_path, batch_tokens_max=64, queue_tokens_max=100_000) as (batcher, engine):
+        held = await hold(batcher, engine)
+        done: list[str] = []
+
+        async def embed(tenant: str, length: int) -> None:
+            await batcher.embed([text_of(length)], prefix=PREFIX, priority=Priority.BULK, wait=True, tenant=tenant)
+            done.append(tenant)
+
+        crowd = [asyncio.ensure_future(embed("crowd", 20)) for _ in range(100)]
+        await queued(batcher, 100 * 24)
+        single = asyncio.ensure_future(embed("single", 2))
+        await queued(batcher, 100 * 24 + 6)
+        engine.gate.set()
+        await asyncio.gather(held, single, *crowd)
+    assert done.index("single") <= 2, done
+
+
+async def test_tenants_share_by_tokens_and_not_by_texts(tmp_path: Path) -> None:
+    async with batching(tmp_path, batch_tokens_max=32, queue_tokens_max=100_000) as (batcher, engine):
+        held = await hold(batcher, engine)
+        done: list[str] = []
+
+        async def embed(tenant: str, length: int) -> None:
+            await batcher.embed([text_of(length)], prefix=PREFIX, priority=Priority.BULK, wait=True, tenant=tenant)
+            done.append(tenant)
+
+        calls = [asyncio.ensure_future(embed("long", 26)) for _ in range(30)]  # 30 tokens each
+        calls += [asyncio.ensure_future(embed("short", 11)) for _ in range(30)]  # 15 tokens each
+        await queued(batcher, 30 * 30 + 30 * 15)
+        engine.gate.set()
+        await asyncio.gather(held, *calls)
+    until_the_last_short = done[: len(done) - done[::-1].index("short")]
+    assert 13 <= until_the_last_short.count("long") <= 17, done
+
+
+async def test_one_tenants_texts_go_in_the_order_of_their_arrival(tmp_path: Path) -> None:
+    async with batching(tmp_path, batch_tokens_max=32, queue_tokens_max=100_000) as (batcher, engine):
+        held = await hold(batcher, engine)
+        done: list[int] = []
+
+        async def embed(number: int) -> None:
+            await batcher.embed([text_of(26)], prefix=PREFIX, priority=Priority.BULK, wait=True, tenant="acme")
+            done.append(number)
+
+        calls = []
+        for number in range(10):
+            calls.append(asyncio.ensure_future(embed(number)))
+            await queued(batcher, 30 * (number + 1))
+        engine.gate.set()
+        await asyncio.gather(held, *calls)
+    assert done == list(range(10))

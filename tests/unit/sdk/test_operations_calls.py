@@ -65,6 +65,13 @@ async def test_a_collection_is_changed_and_its_documents_cut_again(client: Clien
         collection="demo", from_stage="chunk", only_outdated=True)
 
 
+async def test_every_document_goes_through_the_pipeline_again_unless_told_otherwise(
+    client: Client, gateway: FakeGateway
+) -> None:
+    await client.reprocess(from_stage="embed")
+    assert gateway.requests[-1] == operations_pb2.ReprocessRequest(from_stage="embed")
+
+
 async def test_what_a_change_does_not_name_stays(client: Client, gateway: FakeGateway) -> None:
     chunking = knowledge_pb2.Chunking(method="lines")
     created = await client.create_collection("lois", chunking=chunking, retention_days=30)

@@ -145,6 +145,16 @@ def test_a_log_that_a_full_disk_lets_nobody_move_stays_as_it_is(
     assert (log.stat().st_size, os.listdir(tmp_path)) == (100, ["a.log"])
 
 
+def test_a_log_that_was_moved_is_its_owners_alone(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"x" * 100)
+    (tmp_path / "a.log.1").write_bytes(b"of an older release")
+    (tmp_path / "a.log.1").chmod(0o644)
+    logfile.bound_log(log, bytes_max=10)
+    assert (tmp_path / "a.log.1").read_bytes() == b"x" * 100
+    assert (tmp_path / "a.log.1").stat().st_mode & 0o077 == 0
+
+
 def half_copied(source: Path, target: Path) -> None:
     target.write_bytes(source.read_bytes()[:50])
     no_space(target)

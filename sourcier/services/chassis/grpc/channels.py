@@ -18,6 +18,7 @@ from grpc_status import rpc_status
 
 from sourcier.services.chassis import errors, telemetry
 from sourcier.services.chassis.grpc.serving import MESSAGE_BYTES_MAX, TENANT_KEY, seconds_left
+from sourcier.services.chassis.grpc.tokens import ShowingChannel
 from sourcier.services.chassis.grpc.unbroken import Unbroken
 
 R = TypeVar("R")
@@ -65,8 +66,11 @@ class Deadline:
         return left if cap_seconds is None else min(left, cap_seconds)
 
 
-def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = ()) -> grpc.aio.Channel:
-    """Open a channel to host:port; the (service, method) pairs named are retried when the peer is unavailable."""
+def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = (), token: str = "") -> grpc.aio.Channel:
+    """Open a channel to host:port; the (service, method) pairs named are retried when the peer is unavailable.
+
+    Its calls show the token of the installation, where there is one.
+    """
     config = {
         "methodConfig": [
             {"name": [{"service": service, "method": method} for service, method in idempotent],
@@ -75,7 +79,7 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = ()) -
         "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
         "loadBalancingConfig": [{"round_robin": {}}],
     }
-    return grpc.aio.insecure_channel(target, options=(
+    channel = grpc.aio.insecure_channel(target, options=(
         ("grpc.service_config", json.dumps(config)),
         ("grpc.enable_retries", 1),
         ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
@@ -94,6 +98,7 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = ()) -
         # gRPC's own pool is the process's: a new channel would share an older one's refused connection and back-off.
         ("grpc.use_local_subchannel_pool", 1),
     ))
+    return ShowingChannel(channel, token) if token else channel
 
 
 def metadata(tenant: str) -> tuple[tuple[str, str], ...]:
@@ -201,6 +206,10 @@ def translate(error: grpc.aio.AioRpcError, *, peer: str) -> errors.ServiceError:
         # The cause is gRPC's, with addresses in it: for who runs the services, not for who asked.
         logger.warning("a call did not reach the %s service: %s", peer, error.details())
         return errors.Unavailable(f"the {peer} service cannot be reached; it may be restarting: try again in a moment")
+    if code is grpc.StatusCode.UNAUTHENTICATED:
+        # Its own caller has shown what it has to: what lacks is between the services.
+        logger.error("the %s service takes no call of this one; both need the same SOURCIER_INTERNAL_TOKEN", peer)
+        return errors.Unavailable(f"the {peer} service takes no call of this one; its operator finds why in the log")
     if not reason and code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return errors.DeadlineExceeded(f"the {peer} service did not answer in time")
     if kind is errors.ServiceError:

@@ -31,6 +31,7 @@ from sourcier.services.chassis.grpc.hearing import Heard
 from sourcier.services.chassis.grpc.limits import ServingLimits, is_long
 from sourcier.services.chassis.grpc.places import Places, Pot, network_of
 from sourcier.services.chassis.grpc.statuses import aborted_with, error_status
+from sourcier.services.chassis.grpc.tokens import InternalTokens, refusal
 from sourcier.services.chassis.grpc.transport import MESSAGE_BYTES_MAX, server_options
 from sourcier.services.chassis.tenants import checked_tenant
 
@@ -65,14 +66,17 @@ class Server:
     """A gRPC server that knows its health; use it as an async context manager."""
 
     def __init__(
-        self, *, listen: str, grace_seconds: float, concurrent_calls_max: int, limits: ServingLimits | None = None
+        self, *, listen: str, grace_seconds: float, concurrent_calls_max: int, limits: ServingLimits | None = None,
+        tokens: InternalTokens | None = None,
     ) -> None:
+        """Take what may be held at once, and the tokens of which callers show one; None lets everybody in."""
         self.port = 0
         self.grace_seconds = grace_seconds
         self._listen = listen
         self._health = HealthServicer()
         self._service_names = [health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME]
         self._limits = limits or ServingLimits()
+        self._tokens = tokens
         self._places = Places(calls_max=concurrent_calls_max, limits=self._limits)
         self._server: grpc.aio.Server | None = None
         self._registrations: list[Callable[[grpc.aio.Server], None]] = []
@@ -84,7 +88,7 @@ class Server:
 
     async def __aenter__(self) -> Self:
         self._server = grpc.aio.server(
-            interceptors=[CallInterceptor(self._places, self._limits)],
+            interceptors=[CallInterceptor(self._places, self._limits, tokens=self._tokens)],
             options=server_options(places=self._places.size, limits=self._limits),
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -111,6 +115,9 @@ class Server:
         await self._server.start()
         for name in ("", *self._service_names):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        if self._tokens is not None and not self._tokens:
+            logger.warning("whoever reaches %s may call it as any tenant; set SOURCIER_INTERNAL_TOKEN for all services",
+                           self._listen)
         logger.info("ready", extra={"port": self.port})
 
     async def stop(self) -> None:
@@ -162,9 +169,10 @@ def _metadata_value(metadata: Any, key: str) -> str:
 class CallInterceptor(grpc.aio.ServerInterceptor):
     """Wraps every handler: request id, places, limits of time, metrics, and the one mapping from errors to statuses."""
 
-    def __init__(self, places: Places, limits: ServingLimits) -> None:
+    def __init__(self, places: Places, limits: ServingLimits, *, tokens: InternalTokens | None = None) -> None:
         self._places = places
         self._limits = limits
+        self._tokens = tokens
 
     async def intercept_service(
         self,
@@ -176,14 +184,17 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         All become handlers that are sent streams. The wire is the same, and reading is then ours: before it calls a
         handler of one message, grpc.aio waits for that message as long as the caller likes.
         """
-        handler = await continuation(handler_call_details)
+        details = handler_call_details
+        if self._tokens is not None and not self._tokens.let_in(details.method, details.invocation_metadata):
+            return refusal()
+        handler = await continuation(details)
         if handler is None:
             return None
-        method = handler_call_details.method
+        method = details.method
         if method.startswith("/grpc."):
             wrapped = self._probe(_Method(method, handler))
         else:
-            request_id = _metadata_value(handler_call_details.invocation_metadata, telemetry.REQUEST_ID_KEY)
+            request_id = _metadata_value(details.invocation_metadata, telemetry.REQUEST_ID_KEY)
             wrapped = self._call(_Method(method, handler), request_id)
         make = (
             grpc.stream_stream_rpc_method_handler if handler.response_streaming

@@ -112,6 +112,8 @@ class Delivery:
     lane: str
     identity: str = ""
     """The same at each delivery of a message: what is published for it is published once."""
+    tenant: str = ""
+    """Whose it is, by its address; empty where the subject has no tenants."""
 
 
 class Consumer(Generic[M]):
@@ -158,7 +160,7 @@ class Consumer(Generic[M]):
                 subscription = await self._subscribe(lane)
             except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error, ServiceError) as error:
                 logger.warning("%s cannot subscribe: %s", self.name, error or type(error))
-                await _pause(stopping, 1.0)
+                await pause(stopping, 1.0)
                 continue
             try:
                 await self._fetch_until_lost(subscription, lane, slots, group, stopping)
@@ -166,7 +168,7 @@ class Consumer(Generic[M]):
                 # What a client library raises while its server restarts is not all on one list, and a lane that ended
                 # would end the process with what the others hold.
                 logger.exception("%s lost its consumer, subscribing again", self.name)
-                await _pause(stopping, 1.0)
+                await pause(stopping, 1.0)
             finally:
                 await _unsubscribe(subscription)
         # Every slot free again means that nothing is in hand.
@@ -204,7 +206,7 @@ class Consumer(Generic[M]):
                     checked_at = time.monotonic()
             except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
                 logger.warning("%s lost its consumer, subscribing again: %s", self.name, error or type(error))
-                await _pause(stopping, 0.5)
+                await pause(stopping, 0.5)
                 return
             finally:
                 if message is None:
@@ -215,7 +217,7 @@ class Consumer(Generic[M]):
                 # It came while the stop did. What it needs may be stopping too, and would fail it with an outage's
                 # error; another worker takes it at once instead of after the ack wait.
                 slots.release()
-                await _nak(message, 0.01)
+                await hand_back(message, 0.01)
                 return
             task = group.create_task(self._work(message, lane), name=f"{self.name} message")
             task.add_done_callback(lambda _: slots.release())
@@ -223,14 +225,15 @@ class Consumer(Generic[M]):
     async def _work(self, message: Msg, lane: str) -> None:
         started = time.monotonic()
         gauge = telemetry.messages_in_hand.labels(self.name)
-        delivery = Delivery(message.metadata.num_delivered or 1, lane, str(message.metadata.sequence.stream))
+        tenant = self._subject.tenant_of(message.subject) if self._subject.tenanted else ""
+        delivery = Delivery(message.metadata.num_delivered or 1, lane, str(message.metadata.sequence.stream), tenant)
         await failpoint("consume.after-fetch")
         with gauge.track_inprogress():
             try:
                 outcome = await self._work_and_settle(message, delivery)
             except asyncio.CancelledError:
                 # Cut off by the end of the grace: another worker takes it now instead of after the ack wait.
-                await _nak(message, retry_delay_seconds(delivery.attempt))
+                await hand_back(message, retry_delay_seconds(delivery.attempt))
                 raise
         telemetry.messages_total.labels(self.name, outcome).inc()
         telemetry.message_seconds.labels(self.name).observe(time.monotonic() - started)
@@ -265,7 +268,7 @@ class Consumer(Generic[M]):
             exc_info=None if known else error,
         )
         if decision is Disposition.RETRY:
-            await _nak(message, retry_delay_seconds(delivery.attempt))
+            await hand_back(message, retry_delay_seconds(delivery.attempt))
             return decision.value
         try:
             # A full queue keeps a copy or a letter waiting for many ack waits.
@@ -280,7 +283,7 @@ class Consumer(Generic[M]):
             known = isinstance(unsettled, ServiceError)
             logger.warning("%s: %s not written: %s", self.name, decision.value, unsettled if known else repr(unsettled),
                            exc_info=None if known else unsettled)
-            await _nak(message, unsettled_delay_seconds(delivery.attempt, deliveries_max=self._deliveries_max))
+            await hand_back(message, unsettled_delay_seconds(delivery.attempt, deliveries_max=self._deliveries_max))
             return Disposition.RETRY.value
         telemetry.message_attempts.labels(self.name).observe(delivery.attempt)
         return await _acknowledge(message, decision.value)
@@ -370,7 +373,8 @@ async def _acknowledge(message: Msg, outcome: str) -> str:
     return outcome
 
 
-async def _nak(message: Msg, delay_seconds: float) -> None:
+async def hand_back(message: Msg, delay_seconds: float) -> None:
+    """Have a message delivered again after a delay."""
     try:
         await message.nak(delay=delay_seconds)
     except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
@@ -384,7 +388,8 @@ async def _unsubscribe(subscription: JetStreamContext.PullSubscription) -> None:
         logger.debug("unsubscribe: %s", error)
 
 
-async def _pause(stopping: asyncio.Event, seconds: float) -> None:
+async def pause(stopping: asyncio.Event, seconds: float) -> None:
+    """Wait so long, or until told to stop."""
     try:
         async with asyncio.timeout(seconds):
             await stopping.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import nats.errors
@@ -32,10 +33,16 @@ class Queues:
             raise _undescribed(name, error) from error
 
     async def depths(self) -> dict[str, int]:
-        """Return how many messages wait or are in hand, by durable consumer of the work queues."""
-        depths = {}
-        for stream, _ in subjects.streams():
+        """Return how many messages wait or are in hand, by stage and lane, and by space where there is one.
+
+        Named as durables are, which a stage has one of for all tenants; or as it would be, where each tenant has one.
+        """
+        depths: dict[str, int] = {}
+        for stream, held in subjects.streams():
             if not stream.work_queue:
+                continue
+            if stream.told_on:
+                depths |= await self._by_address(stream, held)
                 continue
             name = self._name(stream)
             try:
@@ -44,6 +51,16 @@ class Queues:
             except NOT_DESCRIBED as error:
                 raise _undescribed(name, error) from error
         return depths
+
+    async def _by_address(self, stream: Stream, held: Iterable[Subject[Payload]]) -> dict[str, int]:
+        # Not asked of the durables: there are as many as tenants at work, and none where no service runs.
+        depths: Counter[str] = Counter()
+        for subject in held:
+            described = await self.describe(stream, subjects_filter=subject.pattern(self._prefix))
+            for address, count in (described.state.subjects or {}).items():
+                _, lane = subject.queue_of(address)
+                depths["_".join((*subject.consumers, lane, address.rpartition(".")[2]))] += count
+        return dict(depths)
 
     async def waiting(self, held: Iterable[Subject[Payload]]) -> set[tuple[str, str]]:
         """Return tenants and lanes of which a message of these subjects waits or is in hand."""

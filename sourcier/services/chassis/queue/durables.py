@@ -28,9 +28,9 @@ class Durable:
     """Whether more replicas of the stage empty it faster: one that reads a log is not scaled by."""
 
 
-def durable_name(stage: str, *, lane: str = "", suffix: str = "") -> str:
-    """Return the name of a stage's durable for a lane and a suffix."""
-    return "_".join(part for part in (stage, lane, suffix) if part)
+def durable_name(stage: str, *, lane: str = "", suffix: str = "", tenant: str = "") -> str:
+    """Return the name of a stage's durable for a lane, a suffix and a tenant."""
+    return "_".join(part for part in (stage, lane, suffix, tenant and subjects.tenant_token(tenant)) if part)
 
 
 def durables(prefix: str, *, space_ids: Sequence[str]) -> list[Durable]:

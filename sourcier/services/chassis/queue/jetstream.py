@@ -148,20 +148,23 @@ class JetStream:
         return states
 
     async def ensure_durable(
-        self, subject: Subject[Payload], *, stage: str, lane: str = "", suffix: str = ""
+        self, subject: Subject[Payload], *, stage: str, lane: str = "", suffix: str = "", tenant: str = "",
+        idle_seconds_max: float | None = None,
     ) -> tuple[str, str]:
-        """Create the durable consumer of a stage, a lane and a suffix; return the names of its stream and of itself.
+        """Create the durable consumer of a stage, a lane, a suffix and a tenant; return its stream's name and its own.
 
-        Without a suffix it takes the messages of all of them.
+        Without a suffix or a tenant it takes the messages of all of them. One that nobody asked for so long is removed
+        by the server; what waits stays in the stream.
         """
         assert subject.stream is not None
         stream = subjects.stream_name(self.prefix, subject.stream)
-        durable = durable_name(stage, lane=lane, suffix=suffix)
-        if suffix:
-            await self._remove_unsuffixed(stream, durable_name(stage, lane=lane))
+        durable = durable_name(stage, lane=lane, suffix=suffix, tenant=tenant)
+        if suffix and not tenant:
+            await self.remove_durable(stream, durable_name(stage, lane=lane), purge=True)
         config = ConsumerConfig(
             durable_name=durable,
-            filter_subject=subject.pattern(self.prefix, lane, suffix),
+            filter_subject=subject.pattern(self.prefix, lane, suffix, tenant),
+            inactive_threshold=idle_seconds_max,
             ack_policy=AckPolicy.EXPLICIT,
             deliver_policy=DeliverPolicy.ALL,
             ack_wait=self.limits.ack_wait_seconds,
@@ -173,11 +176,11 @@ class JetStream:
         await self.context.add_consumer(stream, config)
         return stream, durable
 
-    async def _remove_unsuffixed(self, stream: str, durable: str) -> None:
-        """Remove the durable that an older release had for all suffixes, and what waits under its subjects.
+    async def remove_durable(self, stream: str, durable: str, *, purge: bool = False) -> None:
+        """Remove a durable of an older release, and with `purge` what waits under its subjects.
 
-        The server refuses two durables of a work queue whose filters overlap. Nobody would fetch what is left under
-        subjects without a suffix; its documents are released again, as those of any lost message.
+        The server refuses two durables of a work queue whose filters overlap. What nobody would fetch any more is
+        purged; its documents are released again, as those of any lost message.
         """
         try:
             old = await self.context.consumer_info(stream, durable)
@@ -185,7 +188,7 @@ class JetStream:
             return
         logger.warning("removing the durable of an older release", extra={"durable": durable})
         await self.context.delete_consumer(stream, durable)
-        if old.config.filter_subject:
+        if purge and old.config.filter_subject:
             await self.context.purge_stream(stream, subject=old.config.filter_subject)
 
     async def publish(

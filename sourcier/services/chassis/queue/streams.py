@@ -114,7 +114,7 @@ class Streams:
             max_age=stream.age_seconds_max,
             duplicate_window=self._limits.duplicate_window_seconds,
             num_replicas=self._replicas,
-            allow_direct=bool(stream.told_on),
+            allow_direct=bool(stream.told_on) and not stream.told_without_bodies,
             republish=self._republish(stream, held) if stream.told_on else None,
         )
 
@@ -122,7 +122,9 @@ class Streams:
         (subject,) = held
         pattern = subject.pattern(self._prefix)
         places = "".join(f".{{{{wildcard({place})}}}}" for place in range(1, pattern.count("*") + 1))
-        return RePublish(src=pattern, dest=f"{self._prefix}{stream.told_on}{places}")
+        return RePublish(
+            src=pattern, dest=f"{self._prefix}{stream.told_on}{places}", headers_only=stream.told_without_bodies
+        )
 
 
 def _differs(found: StreamConfig, wanted: StreamConfig) -> bool:

@@ -68,6 +68,8 @@ class Stream:
     told_on: str = ""
     """The name under which the broker tells each message again once it is stored, and can be read without a consumer;
     empty for none. Whoever listens to the subject itself also hears what the stream refuses."""
+    told_without_bodies: bool = False
+    """Whether the broker tells of a message alone: for consumers that then fetch it."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +98,13 @@ class Subject(Generic[M_co]):
             tokens.append(checked_suffix(suffix, of=self.name))
         return prefix + ".".join(tokens)
 
-    def pattern(self, prefix: str, lane: str = "", suffix: str = "") -> str:
-        """Return the subject to subscribe to: one lane of all tenants, or all lanes; one suffix, or all."""
+    def pattern(self, prefix: str, lane: str = "", suffix: str = "", tenant: str = "") -> str:
+        """Return the subject to subscribe to: one lane, or all; one suffix, or all; one tenant, or all."""
         tokens = [self.name]
         if self.laned:
             tokens.append(lane or "*")
         if self.tenanted:
-            tokens.append("*")
+            tokens.append(checked_tenant(tenant) if tenant else "*")
         if self.suffixed:
             tokens.append(checked_suffix(suffix, of=self.name) if suffix else "*")
         return prefix + ".".join(tokens)
@@ -152,7 +154,7 @@ OBJECTS = Stream("OBJECTS", work_queue=False, age_seconds_max=7 * DAY_SECONDS, m
 RECEIVED = Stream("RECEIVED", work_queue=True)
 SCANNED = Stream("SCANNED", work_queue=True)
 PARSED = Stream("PARSED", work_queue=True)
-READY = Stream("READY", work_queue=True)
+READY = Stream("READY", work_queue=True, told_on="chunks.told", told_without_bodies=True)
 EMBEDDED = Stream("EMBEDDED", work_queue=True)
 ENRICH = Stream("ENRICH", work_queue=True)
 CHANGES = Stream("CHANGES", work_queue=False, age_seconds_max=7 * DAY_SECONDS, messages_per_subject_max=1_000_000)
@@ -175,6 +177,9 @@ DOCUMENT_PARSED = Subject("document.parsed", events_pb2.DocumentParsed, PARSED, 
 CHUNKS_READY = Subject(
     "chunks.ready", events_pb2.ChunksReady, READY, "chunk", ("embed",), laned=True, suffixed=True
 )
+CHUNKS_TOLD = Subject(
+    "chunks.told", events_pb2.ChunksReady, None, "the broker", ("embed",), laned=True, suffixed=True
+)
 CHUNKS_EMBEDDED = Subject("chunks.embedded", events_pb2.ChunksEmbedded, EMBEDDED, "embed", ("index",), laned=True)
 CHUNKS_ENRICH = Subject(
     "chunks.enrich", events_pb2.ChunkToEnrich, ENRICH, "enrichment", ("enrich",), laned=True
@@ -187,6 +192,8 @@ DEAD_CHUNK = Subject("dead.chunk", events_pb2.DeadLetter, DEAD, "chunk", ("failu
 DEAD_EMBED = Subject("dead.embed", events_pb2.DeadLetter, DEAD, "embed", ("failures",))
 DEAD_INDEX = Subject("dead.index", events_pb2.DeadLetter, DEAD, "index", ("failures",))
 DEAD_ENRICH = Subject("dead.enrich", events_pb2.DeadLetter, DEAD, "enrich", ("failures",))
+# Whether a version has ended: what waits for it is dropped before it costs anything.
+VERSION_STANDING = Subject("version.standing", events_pb2.VersionReference, None, "embed", ("ingest",))
 PROGRESS = Subject("progress", events_pb2.JobProgress, None, "workers", ("WatchJob",), suffixed=True)
 # The suffix is the answer's id. The broker tells what is stored again on the live subject, which is also where the
 # gateway that makes the answer asks whether anybody reads it.
@@ -195,9 +202,9 @@ ANSWER_LIVE = Subject("answer.live", events_pb2.AnswerRecord, None, "the broker"
 ANSWER_OWNER = Subject("answer.owner", events_pb2.AnswerInquiry, None, "gateway", ("gateway",), suffixed=True)
 
 TABLE: tuple[Subject[Payload], ...] = (
-    BUCKET_NOTIFICATION, DOCUMENT_RECEIVED, DOCUMENT_SCANNED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_EMBEDDED,
-    CHUNKS_ENRICH, DOCUMENT_INDEXED, DOCUMENT_DELETED, DEAD_PARSE, DEAD_OCR, DEAD_CHUNK, DEAD_EMBED, DEAD_INDEX,
-    DEAD_ENRICH, PROGRESS, ANSWER, ANSWER_LIVE, ANSWER_OWNER,
+    BUCKET_NOTIFICATION, DOCUMENT_RECEIVED, DOCUMENT_SCANNED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_TOLD,
+    CHUNKS_EMBEDDED, CHUNKS_ENRICH, DOCUMENT_INDEXED, DOCUMENT_DELETED, DEAD_PARSE, DEAD_OCR, DEAD_CHUNK, DEAD_EMBED,
+    DEAD_INDEX, DEAD_ENRICH, VERSION_STANDING, PROGRESS, ANSWER, ANSWER_LIVE, ANSWER_OWNER,
 )
 
 WITHOUT_DURABLE = frozenset({"Resume", "WatchJob", "gateway"})
@@ -226,6 +233,11 @@ def stream_name(prefix: str, stream: Stream) -> str:
 def space_token(space_id: str) -> str:
     """Return what stands for an embedding space in subjects and durable names, which allow no dots."""
     return hashlib.sha256(space_id.encode()).hexdigest()[:12]
+
+
+def tenant_token(tenant: str) -> str:
+    """Return what stands for a tenant in durable names: no stage, lane or space is called so."""
+    return f"t{hashlib.sha256(tenant.encode()).hexdigest()[:16]}"
 
 
 def checked_suffix(suffix: str, *, of: str) -> str:

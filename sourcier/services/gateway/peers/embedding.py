@@ -74,10 +74,10 @@ class ServedSpace:
 class _Service:
     """One address and what is known of it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, token: str) -> None:
         self.url = url
         self.channel: grpc.aio.Channel = channels.open_channel(
-            url, idempotent=(("sourcier.embed.v1.EmbedService", "Embed"),)
+            url, idempotent=(("sourcier.embed.v1.EmbedService", "Embed"),), token=token
         )
         self.stub = embed_pb2_grpc.EmbedServiceStub(self.channel)
         self.served: ServedSpace | None = None
@@ -103,9 +103,9 @@ class _Service:
 class EmbedServices:
     """Embeds questions, each with the service of its space."""
 
-    def __init__(self, urls: Sequence[str], *, seconds_max: float) -> None:
-        """Open a channel to each address; nothing is asked yet."""
-        self._services = [_Service(url) for url in urls]
+    def __init__(self, urls: Sequence[str], *, seconds_max: float, token: str = "") -> None:
+        """Open a channel to each address, whose calls show the token; nothing is asked yet."""
+        self._services = [_Service(url, token=token) for url in urls]
         self._seconds_max = seconds_max
         self._looked_at = 0.0
         self._looking = asyncio.Lock()

@@ -52,13 +52,14 @@ class Peers:
 
     def __init__(
         self, *, ingest_url: str, embed_url: str, rerank_url: str, generate_url: str, limits: Limits,
-        ranks_here: bool = True,
+        ranks_here: bool = True, token: str = "",
     ) -> None:
-        """`ranks_here` lets the gateway re-rank by late interaction itself (`Reranking`)."""
+        """`ranks_here` lets the gateway re-rank by late interaction itself (`Reranking`); `token` is shown to all."""
         self._limits = limits
         self._ranks_here = ranks_here
         self._urls = (ingest_url, rerank_url, generate_url)
         self._embed_url = embed_url
+        self._token = token
 
     async def __aenter__(self) -> Self:
         ingest, rerank, generate = self._channels = (
@@ -68,15 +69,17 @@ class Peers:
                     "GetJob", "ListJobs", "Delete", "DeleteCollection", "UpdateCollection", "ListDeadLetters",
                     "GetDeadLetter",
                 )
-            )),
-            channels.open_channel(self._urls[1], idempotent=(("sourcier.rerank.v1.RerankService", "Rerank"),)),
-            channels.open_channel(self._urls[2]),
+            ), token=self._token),
+            channels.open_channel(
+                self._urls[1], idempotent=(("sourcier.rerank.v1.RerankService", "Rerank"),), token=self._token
+            ),
+            channels.open_channel(self._urls[2], token=self._token),
         )
         self.ingest = ingest_pb2_grpc.IngestServiceStub(ingest)
         self.originals = originals_pb2_grpc.OriginalServiceStub(ingest)
         self.spaces = spaces_pb2_grpc.SpaceServiceStub(ingest)
         addresses = [url.strip() for url in self._embed_url.split(",") if url.strip()]
-        self.embed = EmbedServices(addresses, seconds_max=self._limits.embed_seconds)
+        self.embed = EmbedServices(addresses, seconds_max=self._limits.embed_seconds, token=self._token)
         self._rerank = rerank_pb2_grpc.RerankServiceStub(rerank)
         self.reranking = Reranking(self._rerank, here=self._ranks_here, seconds_max=self._limits.rerank_seconds)
         self._generate = generate_pb2_grpc.GenerateServiceStub(generate)

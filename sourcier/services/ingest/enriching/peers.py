@@ -46,9 +46,9 @@ class Generated:
 
 
 class _EmbedService:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, token: str) -> None:
         self.channel: grpc.aio.Channel = channels.open_channel(
-            url, idempotent=(("sourcier.embed.v1.EmbedService", "Embed"),)
+            url, idempotent=(("sourcier.embed.v1.EmbedService", "Embed"),), token=token
         )
         self.stub = embed_pb2_grpc.EmbedServiceStub(self.channel)
         self.space_id = ""
@@ -58,7 +58,8 @@ class EnrichingPeers:
     """Clients of the generate service and of the embed services; use it as an async context manager."""
 
     def __init__(
-        self, *, generate_url: str, embed_url: str, generate_seconds_max: float, wait_seconds_max: float = 0.0
+        self, *, generate_url: str, embed_url: str, generate_seconds_max: float, wait_seconds_max: float = 0.0,
+        token: str = "",
     ) -> None:
         """Name the generate service, and the embed services by comma; each of these serves one space.
 
@@ -67,12 +68,13 @@ class EnrichingPeers:
         self._generate_url = generate_url
         self._embed_urls = [url.strip() for url in embed_url.split(",") if url.strip()]
         self._generate_seconds_max = generate_seconds_max + wait_seconds_max
+        self._token = token
         self._looked_at = 0.0
 
     async def __aenter__(self) -> Self:
-        self._channel = channels.open_channel(self._generate_url)
+        self._channel = channels.open_channel(self._generate_url, token=self._token)
         self._generate = generate_pb2_grpc.GenerateServiceStub(self._channel)
-        self._services = [_EmbedService(url) for url in self._embed_urls]
+        self._services = [_EmbedService(url, token=self._token) for url in self._embed_urls]
         return self
 
     async def __aexit__(

@@ -26,6 +26,7 @@ def bound_log(path: Path, *, bytes_max: int = LOG_BYTES_MAX) -> None:
     try:
         if path.stat().st_size <= bytes_max:
             return
+        _make_private(moved)
         shutil.copyfile(path, moved)
         os.truncate(path, 0)
     except FileNotFoundError:
@@ -34,6 +35,14 @@ def bound_log(path: Path, *, bytes_max: int = LOG_BYTES_MAX) -> None:
         # A full disk is no reason to end what is logged; half a copy would keep it full.
         with contextlib.suppress(OSError):
             moved.unlink(missing_ok=True)
+
+
+def _make_private(path: Path) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, 0o600)  # one of an older release was readable by all
+    finally:
+        os.close(descriptor)
 
 
 def tail(path: Path, *, lines: int = 12, since_byte: int = 0) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from sourcier.services.chassis.errors import ResourceExhausted
+from sourcier.services.stack.secret import write_private
 
 HOST = "127.0.0.1"
 # Below the range from which Linux takes the ports of outgoing connections: those come and go between the test
@@ -111,7 +112,7 @@ class PortBook:
         )
         self._ports[name] = bound.getsockname()[1]
         self._hold(bound)
-        self._path.write_text(json.dumps(self._ports, indent=2))
+        write_private(self._path, json.dumps(self._ports, indent=2))
         return self._ports[name]
 
     def _hold(self, bound: socket.socket) -> None:

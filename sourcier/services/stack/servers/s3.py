@@ -23,6 +23,8 @@ from sourcier.services.stack.processes import ports, probing
 from sourcier.services.stack.processes.child import Command
 from sourcier.services.stack.processes.component import Component, StartFailed
 from sourcier.services.stack.secret import kept_secret, write_private
+from sourcier.services.stack.servers import certificates
+from sourcier.services.stack.servers.certificates import Certificate
 from sourcier.services.stack.settings import server_environment
 
 ACCESS_KEY = "sourcier"
@@ -36,6 +38,9 @@ GO_COLLECTION_PERCENT = "50"
 for 0.1 s more of processor time; a memory limit (GOMEMLIMIT) held 67 MB, and took three times the processor."""
 STARTS_MAX = 3
 """With ports of our own choice: another process may take one between the choice and its use."""
+GRPC_PARTS = ("volume", "master", "filer", "s3", "msg_broker", "msg_agent", "admin", "worker", "mq", "client")
+HTTPS_PARTS = ("https.master", "https.admin")
+"""What speaks HTTP to nobody of ours: it asks for the certificate too. The volumes do, and ask for signed tokens."""
 TOKEN_SECONDS = 60
 """How long what one part of the store lets another do may be done."""
 PORT_TAKEN = "Port allocation failed"
@@ -133,8 +138,10 @@ class S3Server(Component):
             self._ports["s3"] = self.settings.port or self._ports["s3"]
         self.secret_key = kept_secret(self.settings.folder / "secret-key")
         write_private(configuration / "s3.json", json.dumps(_identities(self.secret_key)))
-        # Filer and volumes take HTTP from whoever can reach their ports; with these keys from the S3 server alone.
-        write_private(configuration / "security.toml", _security(kept_secret(self.settings.folder / "inner-key")))
+        # Without it each part but S3 takes orders from whoever can reach its ports.
+        certificate = certificates.made(configuration.absolute(), name="seaweedfs")
+        security = _security(kept_secret(self.settings.folder / "inner-key"), certificate)
+        write_private(configuration / "security.toml", security)
         # One volume per bucket at first, not seven: growing them is what the first upload waits for.
         write_private(configuration / "master.toml", "[master.volume_growth]\ncopy_1 = 1\n")
         # Always written: without the file, weed looks for one in the home folder and in /etc.
@@ -176,7 +183,9 @@ class S3Server(Component):
             ("s3.config", str(folder / "configuration" / "s3.json")), ("s3.iam", "false"),
             ("s3.port.iceberg", "0"), ("s3.port.lance", "0"), ("webdav", "false"), ("admin.ui", "false"),
             # The master's state names its ports, which may change; it learns the rest from the volumes.
-            ("master.telemetry", "false"), ("master.resumeState", "false"), ("volume.max", "0"),
+            # Master and filer are then asked over gRPC alone; the volumes, which hold the bytes, over HTTP too.
+            ("disableHttp", "true"), ("master.telemetry", "false"), ("master.resumeState", "false"),
+            ("volume.max", "0"),
             ("master.volumeSizeLimitMB", str(self.settings.volume_megabytes_max)),
         ]
 
@@ -220,14 +229,16 @@ def _identities(secret_key: str) -> dict[str, object]:
     return {"identities": [{"name": ACCESS_KEY, "credentials": credentials, "actions": actions}]}
 
 
-def _security(secret: str) -> str:
+def _security(secret: str, certificate: Certificate) -> str:
     keys = {
         use: hmac.new(secret.encode(), use.encode(), "sha256").hexdigest()
         for use in ("jwt.signing", "jwt.signing.read", "jwt.filer_signing", "jwt.filer_signing.read")
     }
+    public, private = json.dumps(str(certificate.certificate)), json.dumps(str(certificate.key))
+    files = f"ca = {public}\ncert = {public}\nkey = {private}\n"
     return "[access]\nui = false\n" + "".join(
         f'[{use}]\nkey = "{key}"\nexpires_after_seconds = {TOKEN_SECONDS}\n' for use, key in keys.items()
-    )
+    ) + "".join(f"[{part}]\n{files}" for part in ("grpc", *(f"grpc.{part}" for part in GRPC_PARTS), *HTTPS_PARTS))
 
 
 def _create_bucket(store: S3Store) -> None:

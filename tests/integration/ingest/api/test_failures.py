@@ -255,6 +255,19 @@ async def test_what_is_not_asked_for_rightly_changes_nothing(serve: Serve) -> No
         assert await letters(service) == [letter]
 
 
+async def test_as_many_ids_as_are_promised_are_taken_and_not_one_more(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "IDS_MAX", 2)
+    async with serve(stages="accept,parse") as service:
+        for name in ("a.md", "b.md"):
+            await failed(service, "!damaged", filename=name)
+        ids = [letter.dead_letter_id for letter in await letters(service)]
+        status, _ = await refusal(discard(service, *ids, new_id()))
+        assert status.name == "INVALID_ARGUMENT"
+        assert await discard(service, *ids) == 2
+
+
 async def test_an_object_that_could_not_be_taken_in_is_read_again(serve: Serve) -> None:
     async with serve(stages="") as service:
         found = []

@@ -13,12 +13,13 @@ import pytest
 import pytest_asyncio
 
 from sourcier.ingest.v1 import ingest_pb2
-from sourcier.services.chassis.errors import PermissionDenied
+from sourcier.services.chassis.errors import PermissionDenied, Unavailable
 from sourcier.services.chassis.objects import ObjectStore, StoredObject
 from sourcier.services.chassis.postgres.database import ALL_TENANTS
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.index.buckets import manifest
 from sourcier.services.index.buckets.manifest import ObjectName
+from sourcier.services.ingest.buckets import collector
 from sourcier.services.ingest.buckets.reconciler import Reconciler
 from sourcier.services.stack.servers.nats import NatsServer
 from sourcier.services.stack.servers.s3 import S3Server
@@ -226,6 +227,29 @@ async def test_an_object_that_is_overwritten_after_it_was_found_is_refused_for_w
     monkeypatch.setattr(store, "head", head)
     found = await reconcile(watching)
     assert (found.missing, found.changed, found.gone) == (0, 0, 0)
+
+
+async def test_an_object_that_an_outage_hides_is_asked_for_again_and_is_no_failure(
+    watching: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "DELAY_SECONDS_MAX", 0.05)
+    store = source(watching)
+    head = store.head
+    asked = 0
+
+    async def hidden(key: str) -> StoredObject | None:
+        nonlocal asked
+        asked += key == "guide.md"
+        if key == "guide.md" and asked <= 3:
+            raise Unavailable("the object store did not answer")
+        return await head(key)
+
+    monkeypatch.setattr(store, "head", hidden)
+    await put(watching, "guide.md", TEXT)
+    await notify(watching, "guide.md")
+    await texts_become(watching, TEXT)
+    assert asked >= 4
+    assert await watching.rows("select 1 from dead_letters") == []
 
 
 async def test_an_object_that_cannot_be_read_fails_once_however_often_it_is_asked_for(

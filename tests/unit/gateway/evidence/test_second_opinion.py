@@ -316,6 +316,13 @@ async def test_an_entailment_model_that_has_to_be_there_is_missed(
     assert [each.stage for each in opinion.degradations] == (["entailment"] if told else [])
 
 
+async def test_an_entailment_model_that_is_off_is_not_asked_though_it_is_there() -> None:
+    models = Models(name="a model", entailed={"Deux jours.": 0.1})
+    opinion = opinion_of(models, judge=JudgeMode.OFF, entailment=EntailmentMode.OFF)
+    assert await ask(opinion, p1=verdict()) == {1: verdict()}
+    assert (models.looks, models.premises, opinion.degradations) == (0, [], [])
+
+
 async def test_an_entailment_model_that_fails_is_told_and_the_judge_still_asked() -> None:
     models = Models(name="nli", error=Unavailable("gone"))
     opinion = opinion_of(models)
