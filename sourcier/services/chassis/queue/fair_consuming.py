@@ -106,8 +106,8 @@ class FairConsumer(Consumer[M]):
             while not stopping.is_set():
                 if time.monotonic() - looked_at >= LOOK_SECONDS:
                     looked_at = time.monotonic()
-                    for tenant in await queue.tenants():
-                        slots.may_want(tenant)
+                    for waiting in await queue.tenants():
+                        slots.may_want(waiting)
                 tenant = slots.next_tenant()
                 if tenant is None:
                     await slots.changed(stopping, seconds=LOOK_SECONDS)
