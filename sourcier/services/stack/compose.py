@@ -77,7 +77,10 @@ def compose(settings: StackSettings) -> Composition:
         return _environment(settings, servers, service_ports, webhook, page_port)
 
     services = tuple(
-        _service(name, settings, port, environment, variables=further.get(name, {}))
+        _service(
+            name, settings, port, environment, variables=further.get(name, {}),
+            http_port=page_port if name == "web" else 0,
+        )
         for name, port in service_ports.items() if _service_of(name) in settings.services
     )
     return Composition(
@@ -133,6 +136,8 @@ def _environment(
         environment["SOURCIER_GATEWAY_WEBHOOK_TOKEN"] = webhook.token
     if page_port:
         environment["SOURCIER_WEB_HTTP_LISTEN"] = f"{HOST}:{page_port}"
+        secret = settings.web_session_secret.get_secret_value()
+        environment["SOURCIER_WEB_SESSION_SECRET"] = secret or kept_secret(settings.folder / "web" / "session-secret")
     if "gateway" in settings.services:
         secret = settings.gateway_prompt_secret.get_secret_value()
         environment["SOURCIER_GATEWAY_PROMPT_SECRET"] = secret or kept_secret(
@@ -181,7 +186,7 @@ def _notifications(settings: StackSettings, webhook: Webhook | None) -> S3Notifi
 
 def _service(
     name: str, settings: StackSettings, port: int, environment: Callable[[], Mapping[str, str]], *,
-    variables: Mapping[str, str],
+    variables: Mapping[str, str], http_port: int,
 ) -> Service:
     loads_model = name == "generate" and settings.loads_model
     interpreter = Path(sys.executable)
@@ -191,7 +196,7 @@ def _service(
         name=name, interpreter=interpreter, import_root=_import_root(settings, interpreter),
         port=port, log=settings.folder / "logs" / f"{name}.log",
         arguments=("-m", f"sourcier.services.{_service_of(name)}"), environment=environment,
-        service=_service_of(name), variables=variables,
+        service=_service_of(name), variables=variables, http_port=http_port,
         start_seconds_max=MODEL_START_SECONDS_MAX if loads_model else 120.0,
     ))
 

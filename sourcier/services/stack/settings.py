@@ -72,6 +72,9 @@ class StackSettings(BaseSettings):
     gateway_prompt_secret: SecretStr = SecretStr("")
     """Keys the delimiters of passages in prompts; empty makes one up, and keeps it."""
 
+    web_session_secret: SecretStr = SecretStr("")
+    """Seals the cookies of people who signed in; empty makes one up, and keeps it."""
+
     nats_sync_interval: str = "10s"
     """How long an acknowledged message may wait for the disk; `always` syncs each one."""
     generate_model: str = ""

@@ -25,6 +25,10 @@ from sourcier.services.web.refusals import Refusal, refusal
 ASK, RESUME, CANCEL = (named("AnswerService", name) for name in ("Ask", "Resume", "Cancel"))
 CANCEL_SECONDS_MAX = 2.0
 ENDS = frozenset({"finished", "failed"})
+PASSING: dict[int, type[errors.SourcierError]] = {
+    code_pb2.UNAVAILABLE: errors.Unavailable, code_pb2.RESOURCE_EXHAUSTED: errors.ResourceExhausted,
+}
+"""After which an answer is read on, where it had begun."""
 Events = AsyncGenerator[answer_pb2.AskEvent, None]
 
 
@@ -72,8 +76,8 @@ class Asking:
                 async for response in responses:
                     yield response.event
         except Refusal as error:
-            if error.code == code_pb2.UNAVAILABLE:
-                raise errors.Unavailable(error.message) from error
+            if (kind := PASSING.get(error.code)) is not None:
+                raise kind(error.message) from error
             raise
 
     @property
@@ -108,6 +112,8 @@ class _Reading:
                     self.ended = event.WhichOneof("event") in ENDS
                     yield event
         except errors.SourcierError as error:
+            if isinstance(error.__cause__, Refusal):  # nothing was read before it
+                raise error.__cause__ from None
             raise refusal(Unavailable(f"the answer broke off: {error.message}")) from error
 
     def _resume(self, answer_id: str, after_sequence: int, seconds: float) -> Events:

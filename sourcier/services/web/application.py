@@ -13,7 +13,7 @@ from sourcier.services.chassis.errors import NotFound
 from sourcier.services.web.connect.bridge import Bridge
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.guard import Guard, send_error
-from sourcier.services.web.mcp.server import http_manager
+from sourcier.services.web.mcp.server import open_http
 from sourcier.services.web.openai.chat import ChatCompletions, Models
 from sourcier.services.web.openai.embeddings import Embeddings
 from sourcier.services.web.pages import Pages
@@ -25,19 +25,33 @@ from sourcier.services.web.rest.texts import Texts
 from sourcier.services.web.rest.uploads import Uploads
 from sourcier.services.web.rest.vectors import VectorRoutes
 from sourcier.services.web.settings import WebSettings
+from sourcier.services.web.signin.provider import Provider
+from sourcier.services.web.signin.routes import SignIn, TermsOfGateway
+from sourcier.services.web.signin.sealing import Seal
+from sourcier.services.web.signin.sessions import COOKIE, Sessions, WithSessions
 
 
 @asynccontextmanager
 async def open_application(settings: WebSettings, gateway: Gateway) -> AsyncIterator[ASGIApp]:
     """Open the application over a gateway."""
-    manager = http_manager(gateway, settings)
-    async with manager.run():
-        yield _application(settings, gateway, manager.asgi_app)
+    provider, terms = Provider(client_secret=settings.oidc_client_secret.get_secret_value()), TermsOfGateway(gateway)
+    sessions = Sessions(
+        Seal(settings.session_secret.get_secret_value(), name=COOKIE), provider, terms.terms,
+        seconds_max=settings.session_seconds_max,
+    )
+    sign_in = SignIn(gateway, settings, provider, sessions, terms)
+    try:
+        async with open_http(gateway, settings) as mcp:
+            routes = _routes(settings, gateway, mcp, sign_in)
+            layered = WithSessions(_Named(Router(routes, redirect_slashes=False, default=_nothing_there)), sessions)
+            yield Guard(layered, hosts=settings.host_names, origins=settings.allowed_origins)
+    finally:
+        await provider.close()
 
 
-def _application(settings: WebSettings, gateway: Gateway, mcp: ASGIApp) -> ASGIApp:
+def _routes(settings: WebSettings, gateway: Gateway, mcp: ASGIApp, sign_in: SignIn) -> list[Route]:
     pages = Pages()
-    routes = [
+    return [
         Route("/health", Health(gateway).get),
         *_rest(settings, gateway),
         *_openai(settings, gateway),
@@ -45,10 +59,13 @@ def _application(settings: WebSettings, gateway: Gateway, mcp: ASGIApp) -> ASGIA
         Route("/sourcier.{method:path}", Bridge(
             gateway, body_bytes_max=settings.body_bytes_max, body_seconds_max=settings.body_seconds_max
         )),
+        Route("/auth/login", sign_in.login),
+        Route("/auth/callback", sign_in.callback),
+        Route("/auth/session", sign_in.session),
+        Route("/auth/key", sign_in.key, methods=["POST"]),
+        Route("/auth/logout", sign_in.logout, methods=["POST"]),
         Route("/{path:path}", pages.serve, methods=["GET"]),
     ]
-    router = Router(routes, redirect_slashes=False, default=_nothing_there)
-    return Guard(_Named(router), hosts=settings.host_names, origins=settings.allowed_origins)
 
 
 def _rest(settings: WebSettings, gateway: Gateway) -> list[Route]:

@@ -75,7 +75,7 @@ class Gateway:
             method.path, request_serializer=method.request.SerializeToString,
             response_deserializer=method.response.FromString,
         )(request, timeout=seconds, metadata=caller.metadata)
-        messages = aiter(opened)
+        messages: Any = aiter(opened)
 
         async def responses() -> AsyncGenerator[Any, None]:
             try:

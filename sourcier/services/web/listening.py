@@ -25,6 +25,8 @@ KEEP_ALIVE_SECONDS = 65
 HEAD_SECONDS_MAX = 20.0
 """How long a new connection may take to send the head of its first request."""
 HEAD_BYTES_MAX = 64 * 1024
+TALKATIVE = ("uvicorn", "mcp")
+"""Libraries that tell at INFO what the service tells itself."""
 
 
 class HttpServer:
@@ -56,6 +58,8 @@ class HttpServer:
                 "choose another one with SOURCIER_WEB_HTTP_LISTEN"
             ) from error
         self.port = self._socket.getsockname()[1]
+        for name in TALKATIVE:
+            logging.getLogger(name).setLevel("WARNING")
         logger.info("the page is served", extra={"http_port": self.port})
         return self
 

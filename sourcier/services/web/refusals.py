@@ -38,7 +38,7 @@ class Refusal(Exception):
     @property
     def code(self) -> int:
         """The code of `google.rpc.Code`."""
-        return self.status.code
+        return int(self.status.code)
 
     @property
     def name(self) -> str:
@@ -48,7 +48,7 @@ class Refusal(Exception):
     @property
     def message(self) -> str:
         """What a person reads."""
-        return self.status.message
+        return str(self.status.message)
 
     @property
     def http_code(self) -> int:

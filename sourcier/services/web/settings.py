@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator
 from starlette.datastructures import Headers
 
 from sourcier.services.chassis.addresses import split_address
@@ -48,6 +48,14 @@ class WebSettings(ServiceSettings):
     public_url: str = ""
     """Where people reach the page: `https://rag.example.org`. Links to sources begin with it; empty takes the address
     that the request named."""
+
+    session_secret: SecretStr = SecretStr("")
+    """Seals the cookies of browsers that signed in; the same for all replicas. Empty makes one up: after a restart,
+    people sign in again."""
+    session_seconds_max: float = Field(default=12 * 3600, ge=60, le=30 * 24 * 3600)
+    """How long a person stays signed in."""
+    oidc_client_secret: SecretStr = SecretStr("")
+    """The secret of a confidential client at the identity provider, which the gateway names; empty for a public one."""
 
     @property
     def host_names(self) -> frozenset[str]:

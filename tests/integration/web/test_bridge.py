@@ -170,6 +170,7 @@ async def test_the_deadline_of_the_caller_is_kept(site: Web) -> None:
     site.scenario.hang, site.scenario.jobs = True, [PENDING]
     _, end = await stream(site.http, WATCH, {"jobId": "job-1"}, **{"connect-timeout-ms": "200"})
     assert end["error"]["code"] == "deadline_exceeded"
+    await site.scenario.watch_ended.wait()
 
 
 async def test_a_client_that_leaves_ends_the_call(site: Web) -> None:

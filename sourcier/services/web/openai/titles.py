@@ -16,7 +16,7 @@ TITLE_CHARACTERS_MAX = 60
 TASK = "### Task:"
 """How Open WebUI's templates begin."""
 _OUTPUT = re.compile(r'"(title|tags|follow_ups|queries|text|prompt)"\s*:')
-_HISTORY = re.compile(r"<chat_history>(.*?)</chat_history>", re.DOTALL)
+HISTORY = ("<chat_history>", "</chat_history>")
 _SPEAKER = re.compile(r"^(?:USER|user|User|Human|human):", re.MULTILINE)
 _OTHER = re.compile(r"^(?:ASSISTANT|assistant|Assistant|AI|ai):", re.MULTILINE)
 TITLE_BEGINNINGS = (
@@ -37,11 +37,13 @@ def own_reply(messages: Sequence[Message]) -> str | None:
         return _title(prompt.partition("\n")[2])
     if not prompt.startswith(TASK):
         return None
-    history, asked = _HISTORY.search(prompt), _OUTPUT.search(prompt)
-    if history is None or asked is None:
+    _, opened, rest = prompt.partition(HISTORY[0])
+    history, closed, _ = rest.partition(HISTORY[1])
+    asked = _OUTPUT.search(prompt)
+    if not opened or not closed or asked is None:
         return None
     kind = asked[1]
-    return json.dumps({kind: _title(history[1]) if kind == "title" else _EMPTY[kind]}, ensure_ascii=False)
+    return json.dumps({kind: _title(history) if kind == "title" else _EMPTY[kind]}, ensure_ascii=False)
 
 
 def _title(conversation: str) -> str:

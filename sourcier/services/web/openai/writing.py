@@ -34,9 +34,10 @@ class Writing:
     async def deltas(self, events: Events) -> AsyncGenerator[str, None]:
         """Yield text as it comes, an empty one with the first event; raise where the answer fails."""
         cutter = _Cutter(self.completion.stops)
-        yield ""
         async for event in events:
-            self.answer_id = event.answer_id
+            if not self.answer_id:
+                self.answer_id = event.answer_id
+                yield ""
             self.sources.take(event)
             match event.WhichOneof("event"):
                 case "withheld":

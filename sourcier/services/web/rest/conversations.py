@@ -172,6 +172,8 @@ async def _streamed(events: Events, send: Send) -> None:
                 await send_error(send, told)
                 return
             await send_piece(send, event(as_json(told), name="error"))
+    if not begun:  # all of it was read before
+        await send_start(send, status=200, headers={"content-type": CONTENT_TYPE})
     await send_end(send)
 
 

@@ -53,9 +53,10 @@ def _request(body: dict[str, Any]) -> knowledge_pb2.IngestTextRequest:
             raise InvalidArgument(f"the field {field[:100]!r} is not known; there are {', '.join(sorted(known))}",
                                   field=field[:100])
     text = checked_text(body.get("text", body.get("content")), field="text")
-    header = knowledge_pb2.DocumentHeader(**{
+    fields: dict[str, Any] = {
         field: checked_text(body[field], field=field) for field in FIELDS if body.get(field) not in (None, "")
-    })
+    }
+    header = knowledge_pb2.DocumentHeader(**fields)
     if body.get("metadata") is not None:
         header.metadata.update(metadata_of(body["metadata"]))
     return knowledge_pb2.IngestTextRequest(header=header, text=text)

@@ -13,6 +13,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 from google.rpc import code_pb2
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
@@ -29,6 +30,8 @@ from sourcier.services.web.rest.jobs import job_json
 
 UPLOAD = named("KnowledgeService", "UploadDocument")
 PIECE_BYTES = 256 * 1024
+END_BYTES = 512
+"""Of a form: its closing line, which has up to 70 characters and what a sender puts behind it."""
 FIELDS_MAX, FIELD_BYTES_MAX = 50, 64 * 1024
 TRIES, PAUSE_SECONDS = 4, 0.5
 AGAIN = frozenset({code_pb2.UNAVAILABLE, code_pb2.RESOURCE_EXHAUSTED})
@@ -67,27 +70,31 @@ class Uploads:
         if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
             raise InvalidArgument("send the files as multipart/form-data, for example by curl -F file=@report.pdf",
                                   field="content-type")
-        parser = MultiPartParser(request.headers, self._bounded(request), max_files=self._files_max,
+        parser = MultiPartParser(request.headers, self._whole(request), max_files=self._files_max,
                                  max_fields=FIELDS_MAX, max_part_size=FIELD_BYTES_MAX)
         try:
             return await parser.parse()
-        except MultiPartException as error:
-            raise InvalidArgument(f"the form cannot be read: {error.message}", field="body") from error
-        except KeyError as error:
-            raise InvalidArgument("the content type names no boundary", field="content-type") from error
-        except ClientDisconnect as error:
-            raise ClientGone from error
-        except OSError as error:
-            raise ResourceExhausted("there is no room for the upload on this machine; try again later") from error
+        except BaseException as error:
+            # The parser itself closes them after its own errors alone.
+            for file in parser._files_to_close_on_error:
+                file.close()
+            if (told := _form_error(error)) is not None:
+                raise told from error
+            raise
 
-    async def _bounded(self, request: Request) -> AsyncGenerator[bytes, None]:
-        size = 0
+    async def _whole(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """Yield the body; raise at its bound, and where it ends before the form does: its last file would be missed."""
+        size, end = 0, b""
         async for chunk in request.stream():
             size += len(chunk)
             if size > self._bytes_max:
                 raise TooLarge(f"the upload is over {self._bytes_max:,} bytes; send fewer files at once, or raise "
                                "SOURCIER_WEB_UPLOAD_BYTES_MAX", field="file")
+            end = (end + chunk[-END_BYTES:])[-END_BYTES:]
             yield chunk
+        _, options = parse_options_header(request.headers["content-type"])
+        if b"--" + options.get(b"boundary", b"") + b"--" not in end:
+            raise InvalidArgument("the form ends in its middle; send it again", field="body")
 
     async def _taken(self, form: FormData, caller: Caller) -> list[knowledge_pb2.UploadDocumentResponse | Refusal]:
         files = [part for _, part in form.multi_items() if isinstance(part, UploadFile)]
@@ -118,6 +125,20 @@ class Uploads:
                     return error
             await asyncio.sleep(PAUSE_SECONDS * attempt)
         raise AssertionError("a last try answers")
+
+
+def _form_error(error: BaseException) -> Exception | None:
+    """Return what a form that could not be read is refused with; None for what is no fault of it."""
+    match error:
+        case MultiPartException():
+            return InvalidArgument(f"the form cannot be read: {error.message}", field="body")
+        case KeyError():
+            return InvalidArgument("the content type names no boundary", field="content-type")
+        case ClientDisconnect():
+            return ClientGone()
+        case OSError():
+            return ResourceExhausted("there is no room for the upload on this machine; try again later")
+    return None
 
 
 async def _pieces(header: knowledge_pb2.DocumentHeader, file: UploadFile) -> AsyncGenerator[Message, None]:
