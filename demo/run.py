@@ -258,6 +258,7 @@ def how_to_go_on(plan: Plan, gateway: str, *, stays: bool) -> None:
     else:
         lines = [f"{sourcier} up --detach      (or KEEP=1 make demo, which leaves it running; the data stay)"]
     lines += [
+        f"{sourcier} open               (the page, in a browser)",
         f'{sourcier} ask --collection {plan.collection} "…"',
         f"{sourcier} ingest FOLDER --wait",
         f"{sourcier} status",

@@ -30,6 +30,7 @@ COMMANDS = {
     "status": ("sourcier.cli.stack:status", "Tell what is running."),
     "doctor": ("sourcier.cli.health.doctor:doctor", "Look whether all works, and say what mends it."),
     "stats": ("sourcier.cli.health.stats:stats", "Count documents, chunks and jobs."),
+    "open": ("sourcier.cli.stack:open_page", "Open the page in a browser."),
     "ingest": ("sourcier.cli.documents.ingest:ingest", "Bring files and folders in."),
     "ask": ("sourcier.cli.answers.ask:ask", "Ask a question; the answer streams, with its sources."),
     "chat": ("sourcier.cli.answers.chat:chat", "Ask one question after another; follow-ups refer to what came before."),
@@ -58,6 +59,7 @@ COMMANDS = {
     "import": ("sourcier.cli.collections.transfer:import_collection", "Take in a collection that was exported."),
     "import-points": ("sourcier.cli.collections.points:import_points",
                       "Take in the points of another system's vector index."),
+    "mcp": ("sourcier.cli.mcp:mcp", "Serve the Model Context Protocol, for an assistant on this machine."),
     "models": ("sourcier.cli.models:models", "List, fetch and verify models."),
 }
 

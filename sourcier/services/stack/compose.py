@@ -63,6 +63,7 @@ def compose(settings: StackSettings) -> Composition:
     names = (*SERVER_NAMES, *SERVICE_NAMES)
     external = {name: _address(url) for name in names if (url := settings.external_url(name))}
     webhook = _webhook(settings, book) if "gateway" in settings.services else None
+    page_port = book.port("web_http", fixed=settings.web_http_port) if "web" in settings.services else 0
     servers = tuple(_server(name, settings, book, webhook) for name in SERVER_NAMES if name not in external)
     # Services that are left out have an address too: their callers then find nobody there, and say so.
     service_ports = {
@@ -73,10 +74,13 @@ def compose(settings: StackSettings) -> Composition:
 
     def environment() -> dict[str, str]:
         # Called when a service starts: the servers have made their passwords by then.
-        return _environment(settings, servers, service_ports, webhook)
+        return _environment(settings, servers, service_ports, webhook, page_port)
 
     services = tuple(
-        _service(name, settings, port, environment, variables=further.get(name, {}))
+        _service(
+            name, settings, port, environment, variables=further.get(name, {}),
+            http_port=page_port if name == "web" else 0,
+        )
         for name, port in service_ports.items() if _service_of(name) in settings.services
     )
     return Composition(
@@ -104,8 +108,8 @@ def _service_of(name: str) -> str:
 
 
 def _is_called(name: str) -> bool:
-    """Return whether others call the service: an ingest service beside the first one has its work from the queues."""
-    return name == "ingest" or _service_of(name) != "ingest"
+    """Return whether other services call it: an ingest service beside the first one has its work from the queues."""
+    return name != "web" and (name == "ingest" or _service_of(name) != "ingest")
 
 
 def _webhook(settings: StackSettings, book: PortBook) -> Webhook:
@@ -117,7 +121,8 @@ def _webhook(settings: StackSettings, book: PortBook) -> Webhook:
 
 
 def _environment(
-    settings: StackSettings, servers: tuple[Component, ...], service_ports: Mapping[str, int], webhook: Webhook | None
+    settings: StackSettings, servers: tuple[Component, ...], service_ports: Mapping[str, int], webhook: Webhook | None,
+    page_port: int,
 ) -> dict[str, str]:
     environment = {name: value for server in servers for name, value in _server_variables(server).items()}
     environment.update(_external_variables(settings))
@@ -131,6 +136,10 @@ def _environment(
     if webhook is not None:
         environment["SOURCIER_GATEWAY_HTTP_LISTEN"] = f"{HOST}:{webhook.port}"
         environment["SOURCIER_GATEWAY_WEBHOOK_TOKEN"] = webhook.token
+    if page_port:
+        environment["SOURCIER_WEB_HTTP_LISTEN"] = f"{HOST}:{page_port}"
+        secret = settings.web_session_secret.get_secret_value()
+        environment["SOURCIER_WEB_SESSION_SECRET"] = secret or kept_secret(settings.folder / "web" / "session-secret")
     if "gateway" in settings.services:
         secret = settings.gateway_prompt_secret.get_secret_value()
         environment["SOURCIER_GATEWAY_PROMPT_SECRET"] = secret or kept_secret(
@@ -179,7 +188,7 @@ def _notifications(settings: StackSettings, webhook: Webhook | None) -> S3Notifi
 
 def _service(
     name: str, settings: StackSettings, port: int, environment: Callable[[], Mapping[str, str]], *,
-    variables: Mapping[str, str],
+    variables: Mapping[str, str], http_port: int,
 ) -> Service:
     loads_model = name == "generate" and settings.loads_model
     interpreter = Path(sys.executable)
@@ -189,7 +198,7 @@ def _service(
         name=name, interpreter=interpreter, import_root=_import_root(settings, interpreter),
         port=port, log=settings.folder / "logs" / f"{name}.log",
         arguments=("-m", f"sourcier.services.{_service_of(name)}"), environment=environment,
-        service=_service_of(name), variables=variables,
+        service=_service_of(name), variables=variables, http_port=http_port,
         start_seconds_max=MODEL_START_SECONDS_MAX if loads_model else 120.0,
     ))
 

@@ -1,4 +1,4 @@
-"""One of the five services as a child process, healthy when its gRPC health service says so."""
+"""One of the services as a child process, healthy when its gRPC health service says so."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ class ServiceSettings:
     """Called at each start, when the servers' addresses are known."""
     import_root: Path | None = None
     """The folder to import `sourcier` from; None where the interpreter finds it itself."""
+    http_port: int = 0
+    """Where it speaks HTTP besides, and is known by; 0 for nowhere."""
     service: str = ""
-    """Which of the five it is, where the name says more than that; its settings are read under this name."""
+    """Which service it is, where the name says more than that; its settings are read under this name."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """What this process alone is told."""
     start_seconds_max: float = 120.0
@@ -55,8 +57,9 @@ class Service(Component):
 
     @property
     def ports(self) -> dict[str, int]:
-        """The gRPC port."""
-        return {"grpc": self.settings.port}
+        """The HTTP port, where there is one, and the gRPC port."""
+        http = {"http": self.settings.http_port} if self.settings.http_port else {}
+        return http | {"grpc": self.settings.port}
 
     def command(self) -> Command:
         """Return `python -m sourcier.services.<name>`; with `-P` the current folder is never imported from."""

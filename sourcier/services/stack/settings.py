@@ -17,7 +17,7 @@ from sourcier.services.stack import language_models
 
 OLD_ENDPOINT_NAMES = frozenset({"mistral", "openai", "ollama", "litellm"})
 """What the old name `RAG_PROVIDER` may say of an endpoint."""
-SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway")
+SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway", "web")
 
 
 class StackSettings(BaseSettings):
@@ -62,6 +62,10 @@ class StackSettings(BaseSettings):
     gateway_port: int = Field(default=0, ge=0, le=65535)
     gateway_http_port: int = Field(default=0, ge=0, le=65535)
     """Where the gateway takes bucket notifications."""
+    web_port: int = Field(default=0, ge=0, le=65535)
+    """Where the web service tells its health."""
+    web_http_port: int = Field(default=0, ge=0, le=65535)
+    """Where the page is; what is free the first time is kept, so that bookmarks stay good."""
 
     internal_token: SecretStr = SecretStr("")
     """What the services show each other; empty makes one up, and keeps it. Services elsewhere need the same one."""
@@ -69,6 +73,9 @@ class StackSettings(BaseSettings):
     """What senders of notifications show to the gateway; empty makes one up."""
     gateway_prompt_secret: SecretStr = SecretStr("")
     """Keys the delimiters of passages in prompts; empty makes one up, and keeps it."""
+
+    web_session_secret: SecretStr = SecretStr("")
+    """Seals the cookies of people who signed in; empty makes one up, and keeps it."""
 
     nats_sync_interval: str = "10s"
     """How long an acknowledged message may wait for the disk; `always` syncs each one."""

@@ -1,0 +1,1 @@
+"""Signing in with a browser: the identity provider's code flow, and the session that a sealed cookie holds."""
