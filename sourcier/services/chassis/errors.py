@@ -106,6 +106,13 @@ class ModelInvalid(FailedPrecondition):
     reason = "MODEL_INVALID"
 
 
+class Unauthenticated(ServiceError):
+    """The call needs credentials."""
+
+    code = code_pb2.UNAUTHENTICATED
+    reason = "UNAUTHENTICATED"
+
+
 class PermissionDenied(ServiceError):
     """The caller may not do this."""
 
