@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 import grpc
 
-from sourcier.calls.agents import AgentCalls
+from sourcier.calls.access import AccessCalls
 from sourcier.calls.answers import AnswerCalls
 from sourcier.calls.collections import CollectionCalls
 from sourcier.calls.conversations import ConversationCalls
+from sourcier.calls.curation.agents import AgentCalls
+from sourcier.calls.curation.faq import FaqCalls
+from sourcier.calls.curation.points import PointCalls
+from sourcier.calls.curation.units import UnitCalls
 from sourcier.calls.documents import DocumentCalls
 from sourcier.calls.failures import FailureCalls
-from sourcier.calls.faq import FaqCalls
 from sourcier.calls.health import HealthCalls
 from sourcier.calls.jobs import JobCalls
 from sourcier.calls.originals import OriginalCalls
-from sourcier.calls.points import PointCalls
 from sourcier.calls.spaces import SpaceCalls
 from sourcier.calls.transfer import TransferCalls
-from sourcier.calls.units import UnitCalls
 from sourcier.calls.upkeep import UpkeepCalls
 from sourcier.connection.channel import Channel
-from sourcier.connection.targets import Target, checked_tenant, has_scheme, read_target
+from sourcier.connection.targets import (
+    Target,
+    checked_tenant,
+    checked_token,
+    has_scheme,
+    read_target,
+    require_private,
+)
 
 
 class Client(
     AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls,
-    ConversationCalls, AgentCalls, FaqCalls, UnitCalls, PointCalls, HealthCalls, OriginalCalls,
+    ConversationCalls, AgentCalls, FaqCalls, UnitCalls, PointCalls, HealthCalls, OriginalCalls, AccessCalls,
 ):
     """A connection to a gateway; use it as an asynchronous context manager.
 
@@ -52,23 +61,33 @@ class Client(
     """
 
     def __init__(
-        self, target: str, *, tenant: str = "default", credentials: grpc.ChannelCredentials | None = None,
-        timeout_seconds: float = 30.0,
+        self, target: str, *, tenant: str = "default",
+        credentials: str | Callable[[], str] | grpc.ChannelCredentials | None = None,
+        channel_credentials: grpc.ChannelCredentials | None = None, timeout_seconds: float = 30.0,
     ) -> None:
         """Name the gateway (host:port) and the tenant; `timeout_seconds` is the deadline of calls that give none.
 
-        With `https://` before the address, or `credentials` of your own (`grpc.ssl_channel_credentials()`), the
-        connection is encrypted. Raises InvalidArgument for a tenant, or an address with a scheme, that cannot be one.
+        `credentials` is an API key or a token, or a function that returns the one to use now; the tenant is then that
+        of the credentials. With `https://` before the address, or `channel_credentials` of your own
+        (`grpc.ssl_channel_credentials()`, also taken as `credentials`), the connection is encrypted. Raises
+        InvalidArgument for a tenant, or an address with a scheme, that cannot be one, and for credentials that
+        everybody on the way could read: where the network is your own, write `http://` before the address.
         """
         found = read_target(target) if has_scheme(target) else Target(target)
         self.target = found.address
         self._tenant = checked_tenant(tenant)
-        self._credentials = found.credentials() if credentials is None else credentials
+        own = credentials if isinstance(credentials, grpc.ChannelCredentials) else channel_credentials
+        self._credentials = found.credentials() if own is None else own
+        self._token = checked_token(None if isinstance(credentials, grpc.ChannelCredentials) else credentials)
+        if self._token is not None and self._credentials is None and not has_scheme(target):
+            require_private(found.address)
         self._timeout_seconds = timeout_seconds
         self._opened: Channel | None = None
 
     async def __aenter__(self) -> Self:
-        self._opened = Channel(self.target, tenant=self._tenant, credentials=self._credentials)
+        self._opened = Channel(
+            self.target, tenant=self._tenant, credentials=self._credentials, token=self._token
+        )
         return self
 
     async def __aexit__(

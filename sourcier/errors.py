@@ -61,6 +61,13 @@ class FailedPrecondition(SourcierError):
     way_out = ""
 
 
+class Unauthenticated(SourcierError):
+    """The call needs credentials, or others than it has."""
+
+    code = "UNAUTHENTICATED"
+    way_out = "sign in with `sourcier login`, or give an API key with --token or SOURCIER_TOKEN"
+
+
 class PermissionDenied(SourcierError):
     """The caller may not do this."""
 

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +27,7 @@ T = TypeVar("T")
 GATEWAY_VARIABLE = "SOURCIER_GATEWAY_URL"
 DATA_DIR_VARIABLE = "SOURCIER_DATA_DIR"
 TENANT_VARIABLE = "SOURCIER_TENANT"
+TOKEN_VARIABLE = "SOURCIER_TOKEN"  # noqa: S105 its name
 
 @dataclass(frozen=True)
 class Connection:
@@ -35,6 +36,8 @@ class Connection:
     gateway: str | None
     data_dir: Path
     tenant: str
+    token: str = field(default="", repr=False)
+    """A token or API key; without one, that of a sign-in at this gateway, if there is one."""
 
     def target(self) -> Target:
         """Return where the gateway is: the option or variable, else the stack that runs on the data folder."""
@@ -43,9 +46,14 @@ class Connection:
     def client(self) -> Client:
         """Return a client of the gateway, to be opened."""
         from sourcier.client import Client
+        from sourcier.connection.signing_in import kept_token
 
         target = self.target()
-        return Client(target.address, tenant=self.tenant, credentials=target.credentials())
+        token = self.token or kept_token(target.address)
+        try:
+            return Client(self.gateway or target.address, tenant=self.tenant, credentials=token or None)
+        except InvalidArgument as error:
+            raise Failure(error.message, hint=error.hint, exit_code=2) from None
 
     def run(self, use: Callable[[Client], Awaitable[T]]) -> T:
         """Open a client, use it, close it; Ctrl-C cancels the calls in hand."""
@@ -66,15 +74,18 @@ def connects(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--data-dir", envvar=DATA_DIR_VARIABLE, type=click.Path(path_type=Path, file_okay=False),
                   default=data_folder(os.environ), show_default=True, help=f"The stack's folder ({DATA_DIR_VARIABLE}).")
     @click.option("--tenant", envvar=TENANT_VARIABLE, default="default", show_default=True,
-                  help=f"On whose behalf ({TENANT_VARIABLE}).")
+                  help=f"On whose behalf, where the gateway asks for no account ({TENANT_VARIABLE}).")
+    @click.option("--token", envvar=TOKEN_VARIABLE, default="", metavar="SECRET",
+                  help=f"An API key or a token; better in {TOKEN_VARIABLE}, where no list of processes shows it.")
     @functools.wraps(command)
-    def wrapped(*arguments: Any, gateway: str | None, data_dir: Path, tenant: str, **options: Any) -> Any:
+    def wrapped(*arguments: Any, gateway: str | None, data_dir: Path, tenant: str, token: str,
+                **options: Any) -> Any:
         check_text(click.get_current_context())
         try:
             targets.checked_tenant(tenant)
         except InvalidArgument as error:
             raise Failure(error.message, exit_code=2) from None
-        connection = Connection(gateway=gateway, data_dir=data_dir, tenant=tenant)
+        connection = Connection(gateway=gateway, data_dir=data_dir, tenant=tenant, token=token.strip())
         return command(*arguments, connection=connection, **options)
 
     return wrapped

@@ -60,6 +60,11 @@ COMMANDS = {
     "import-points": ("sourcier.cli.collections.points:import_points",
                       "Take in the points of another system's vector index."),
     "mcp": ("sourcier.cli.mcp:mcp", "Serve the Model Context Protocol, for an assistant on this machine."),
+    "login": ("sourcier.cli.access.login:login", "Sign in at the gateway's identity provider."),
+    "logout": ("sourcier.cli.access.login:logout", "Forget the sign-in."),
+    "whoami": ("sourcier.cli.access.login:whoami", "Show whom the gateway takes you for."),
+    "keys": ("sourcier.cli.access.keys:keys", "Make, list and revoke API keys for programs."),
+    "grants": ("sourcier.cli.access.grants:grants", "Give people, groups and keys rights on collections."),
     "models": ("sourcier.cli.models:models", "List, fetch and verify models."),
 }
 

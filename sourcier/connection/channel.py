@@ -14,6 +14,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 from sourcier import errors
 from sourcier.gateway.v1 import (
+    access_pb2,
     answer_pb2,
     conversation_pb2,
     curation_pb2,
@@ -30,6 +31,7 @@ E = TypeVar("E")
 
 TENANT_KEY = "sourcier-tenant"
 REQUEST_ID_KEY = "sourcier-request-id"
+CREDENTIALS_KEY = "authorization"
 ERROR_DOMAIN = "sourcier"
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 
@@ -40,7 +42,7 @@ _NOT_RETRIED = frozenset({
     "UploadDocument", "CreateCollection", "ReplayFailures", "DiscardFailures", "Reprocess", "DropSpace",
     "CreateConversation",
     "CreateAgent", "CreateDeployment", "AddFaqEntry", "ApproveAnswer", "RebuildAgentIndex", "AddPair", "DeletePair",
-    "ImportCollection", "ImportPoints",
+    "ImportCollection", "ImportPoints", "CreateKey", "AddGrant", "RemoveGrant",
 })
 _RETRY_POLICY = {
     "maxAttempts": 5,
@@ -55,11 +57,15 @@ _LOOPBACK = ("localhost", "127.", "[::1]", "unix:")
 class Channel:
     """Makes calls to one gateway on behalf of one tenant."""
 
-    def __init__(self, target: str, *, tenant: str, credentials: grpc.ChannelCredentials | None) -> None:
+    def __init__(
+        self, target: str, *, tenant: str, credentials: grpc.ChannelCredentials | None,
+        token: Callable[[], str] | None = None,
+    ) -> None:
         self.target = target
         self.reached = False
         """Whether the gateway has answered anything yet."""
         self._tenant = tenant
+        self._token = token
         self._credentials = credentials
         self._blocking: grpc.Channel | None = None
         self.grpc: grpc.aio.Channel = (
@@ -122,7 +128,8 @@ class Channel:
 
     def metadata(self, request_id: str) -> tuple[tuple[str, str], ...]:
         """Return what travels with every call."""
-        return ((TENANT_KEY, self._tenant), (REQUEST_ID_KEY, request_id))
+        named = ((TENANT_KEY, self._tenant), (REQUEST_ID_KEY, request_id))
+        return named if self._token is None else (*named, (CREDENTIALS_KEY, f"Bearer {self._token()}"))
 
     def translate(self, error: grpc.aio.AioRpcError | grpc.RpcError, request_id: str) -> errors.SourcierError:
         """Return the status of a call as one of our errors."""
@@ -157,7 +164,7 @@ def raise_if_cancelled(request_id: str) -> None:
 
 def _options(target: str) -> tuple[tuple[str, str | int], ...]:
     modules = (
-        answer_pb2, conversation_pb2, curation_pb2, knowledge_pb2, models_pb2, operations_pb2, spaces_pb2,
+        access_pb2, answer_pb2, conversation_pb2, curation_pb2, knowledge_pb2, models_pb2, operations_pb2, spaces_pb2,
         transfer_pb2,
     )
     services = [module.DESCRIPTOR.services_by_name for module in modules]
@@ -209,7 +216,7 @@ _BY_CODE: dict[str, type[errors.SourcierError]] = {
     kind.code: kind
     for kind in (
         errors.InvalidArgument, errors.NotFound, errors.AlreadyExists, errors.FailedPrecondition,
-        errors.PermissionDenied, errors.ResourceExhausted, errors.Unavailable, errors.DeadlineExceeded,
-        errors.Cancelled, errors.Internal,
+        errors.Unauthenticated, errors.PermissionDenied, errors.ResourceExhausted, errors.Unavailable,
+        errors.DeadlineExceeded, errors.Cancelled, errors.Internal,
     )
 }

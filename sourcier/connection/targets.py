@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 PORT_MAX = 65_535
 _PLAIN_SCHEMES, _TLS_SCHEMES = frozenset({"http", "grpc"}), frozenset({"https", "grpcs"})
 _TENANT = re.compile(r"[a-z0-9-]{1,40}")
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
+_THIS_MACHINE = ("localhost:", "127.", "[::1]:", "unix:")
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,25 @@ def read_target(text: str) -> Target:
             hint="give it as HOST:PORT, for example localhost:8080, or https://HOST:PORT where it speaks TLS",
         )
     return Target(address, encrypted=scheme in _TLS_SCHEMES)
+
+
+def checked_token(token: str | Callable[[], str] | None) -> Callable[[], str] | None:
+    """Return what gives the credentials of a call; raise InvalidArgument for a text that no header can carry."""
+    if token is None or callable(token):
+        return token
+    if not _TOKEN.fullmatch(token):
+        raise InvalidArgument("credentials are a token or an API key: letters, digits and -._~+/=",
+                              field="credentials")
+    return lambda: token
+
+
+def require_private(address: str) -> None:
+    """Raise InvalidArgument for an address that credentials would be sent to unencrypted, through a network."""
+    if not address.startswith(_THIS_MACHINE):
+        raise InvalidArgument(
+            f"the credentials would be sent to {address} unencrypted", field="credentials",
+            hint=f"name the gateway as https://{address}, or, where nobody else is on the network, http://{address}",
+        )
 
 
 def checked_tenant(tenant: str) -> str:

@@ -44,7 +44,8 @@ def known() -> set[str]:
     """Return the variables of services and stack, of the command line, and of benchmarks."""
     own = {
         name for path in (
-            *(ROOT / "sourcier" / "cli").rglob("*.py"), ROOT / "sourcier" / "services" / "stack" / "__main__.py"
+            *(ROOT / "sourcier" / "cli").rglob("*.py"), *(ROOT / "sourcier" / "connection").rglob("*.py"),
+            ROOT / "sourcier" / "services" / "stack" / "__main__.py"
         )
         for name in re.findall(r'"(SOURCIER_[A-Z0-9_]+)"', path.read_text("utf-8"))
     }

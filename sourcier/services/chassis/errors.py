@@ -107,7 +107,7 @@ class ModelInvalid(FailedPrecondition):
 
 
 class Unauthenticated(ServiceError):
-    """The caller does not say who it is."""
+    """The call needs credentials."""
 
     code = code_pb2.UNAUTHENTICATED
     reason = "UNAUTHENTICATED"

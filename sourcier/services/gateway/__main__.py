@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from sourcier.gateway.v1 import (
+    access_pb2,
+    access_pb2_grpc,
     answer_pb2,
     answer_pb2_grpc,
     conversation_pb2,
@@ -28,16 +30,21 @@ from sourcier.ingest.v1 import transfer_pb2_grpc as internal_transfer_grpc
 from sourcier.services.chassis import lifecycle
 from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.grpc.tls import TlsFiles
 from sourcier.services.chassis.lifecycle import Stopping, Worker
 from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
 from sourcier.services.chassis.postgres.migration_wait import wait_until_migrated
 from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.gateway.access.api_keys import ApiKeys
+from sourcier.services.gateway.access.gate import audit_log, make_gate
+from sourcier.services.gateway.access.settings import AccessSettings
 from sourcier.services.gateway.agents import Agents
 from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.answerer import Answerer
 from sourcier.services.gateway.answering.assessing import Assessor
 from sourcier.services.gateway.answering.baseline import Backgrounds
 from sourcier.services.gateway.answering.tools import ToolAnswerer
+from sourcier.services.gateway.api.access import AccessServer
 from sourcier.services.gateway.api.answer import AnswerServer
 from sourcier.services.gateway.api.conversation import ConversationServer
 from sourcier.services.gateway.api.curation import CurationServer
@@ -69,6 +76,7 @@ from sourcier.services.index import migrations
 
 logger = logging.getLogger(__name__)
 
+ACCESS_SERVICE_NAME = access_pb2.DESCRIPTOR.services_by_name["AccessService"].full_name
 ANSWER_SERVICE_NAME = answer_pb2.DESCRIPTOR.services_by_name["AnswerService"].full_name
 CONVERSATION_SERVICE_NAME = conversation_pb2.DESCRIPTOR.services_by_name["ConversationService"].full_name
 CURATION_SERVICE_NAME = curation_pb2.DESCRIPTOR.services_by_name["CurationService"].full_name
@@ -93,8 +101,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             ranks_here=settings.ranking == "auto", token=settings.internal_tokens.shown,
         ) as peers,
         open_answers(settings) as answers,
-        Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
-               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits) as server,
+        open_server(settings, ApiKeys(database), database) as server,
         AsyncExitStack() as opened,
     ):
         retriever = Retriever(
@@ -149,6 +156,27 @@ def _dialogue(settings: GatewaySettings, database: Database, peers: Peers, retri
         assessor=assessor, prefers_in_force=settings.prefer_in_force,
     )
     return Dialogue(answerer, Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue)
+
+
+@asynccontextmanager
+async def open_server(settings: GatewaySettings, keys: ApiKeys, database: Database) -> AsyncIterator[Server]:
+    """Open the server behind its gate, with the service that tells how to pass it."""
+    gate = await make_gate(settings, keys, listen=settings.listen)
+    with audit_log(settings, gate):
+        async with Server(
+            listen=settings.listen, grace_seconds=settings.grace_seconds, gate=gate, tls=tls_files(settings),
+            concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
+        ) as server:
+            server.add(access_pb2_grpc.add_AccessServiceServicer_to_server,
+                       AccessServer(database, keys, settings, required=not gate.names_tenant), ACCESS_SERVICE_NAME)
+            yield server
+
+
+def tls_files(settings: AccessSettings) -> TlsFiles | None:
+    """Return where the certificate is; None without TLS."""
+    if settings.tls_certificate is None or settings.tls_key is None:
+        return None
+    return TlsFiles(certificate=settings.tls_certificate, key=settings.tls_key, client_ca=settings.tls_client_ca)
 
 
 @asynccontextmanager

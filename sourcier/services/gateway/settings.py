@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr, StringConstraints, field_validator, model
 
 from sourcier.services.chassis.addresses import checked_address
 from sourcier.services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
+from sourcier.services.gateway.access.settings import AccessSettings
 from sourcier.services.gateway.dialogue.dialogue import DialogueSettings
 from sourcier.services.gateway.dialogue.small_talk import COMPLEXITY_MIN, KEYWORDS
 from sourcier.services.gateway.evidence.entailment import EntailmentMode, EntailmentSettings
@@ -18,7 +19,7 @@ from sourcier.services.gateway.retrieval.narrowing import Closeness
 from sourcier.services.gateway.validated.direct_answers import FaqSources
 
 
-class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
+class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSettings):
     """`SOURCIER_GATEWAY_…`, and what several services share."""
 
     model_config = settings_config("gateway")
@@ -231,6 +232,11 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings):
     @classmethod
     def _check_http_listen(cls, address: str) -> str:
         return checked_address(address, example="0.0.0.0:8080")
+
+    @model_validator(mode="after")
+    def _check_access(self) -> Self:
+        self.check_access()
+        return self
 
     @model_validator(mode="after")
     def _check_webhook(self) -> Self:

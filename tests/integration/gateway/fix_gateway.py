@@ -23,15 +23,19 @@ from sourcier.gateway.v1 import (
     knowledge_pb2_grpc,
     models_pb2_grpc,
     operations_pb2_grpc,
+    spaces_pb2_grpc,
+    transfer_pb2_grpc,
 )
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
+from sourcier.ingest.v1 import transfer_pb2_grpc as internal_transfer_grpc
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import open_channel
 from sourcier.services.chassis.grpc.serving import Server, received, tenant_of
 from sourcier.services.chassis.postgres.database import Database
-from sourcier.services.gateway.__main__ import open_answers
+from sourcier.services.gateway.__main__ import open_answers, open_server
+from sourcier.services.gateway.access.api_keys import ApiKeys
 from sourcier.services.gateway.agents import Agents
 from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.answerer import Answerer
@@ -46,12 +50,15 @@ from sourcier.services.gateway.api.knowledge import KnowledgeServer
 from sourcier.services.gateway.api.model import ModelServer
 from sourcier.services.gateway.api.operations import OperationsServer
 from sourcier.services.gateway.api.retrieval_options import RetrievalPlanner
+from sourcier.services.gateway.api.space import SpaceServer
+from sourcier.services.gateway.api.transfer import TransferServer
 from sourcier.services.gateway.dialogue.dialogue import Dialogue
 from sourcier.services.gateway.dialogue.rewriting import Rewriter
 from sourcier.services.gateway.evidence.entailment import Entailment
 from sourcier.services.gateway.evidence.judge import Judge
 from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.peers.services import Limits, Peers
+from sourcier.services.gateway.points.importing import PointImporter
 from sourcier.services.gateway.prompting.marking import Marking
 from sourcier.services.gateway.retrieval.lent_models import LentModels
 from sourcier.services.gateway.retrieval.retriever import Retriever
@@ -362,6 +369,7 @@ class Gateway:
     peers: Peers
     peer_urls: dict[str, str] = field(default_factory=dict)
     """Where its peers listen, by setting."""
+    channel: Any = None
 
     async def ask(
         self, question: str, *, timeout: float | None = 20, tenant: Any = TENANT, **fields: Any
@@ -431,9 +439,13 @@ def closed_port() -> str:
 
 @asynccontextmanager
 async def gateway(
-    database: Database, scenario: Scenario, *, down: tuple[str, ...] = (), **settings: Any
+    database: Database, scenario: Scenario, *, down: tuple[str, ...] = (), accounts: bool = False,
+    peer_urls: dict[str, str] | None = None, **settings: Any
 ) -> AsyncIterator[Gateway]:
-    """Serve a gateway over the database; peers named in `down` are not there."""
+    """Serve a gateway over the database; peers named in `down` are not there, and `peer_urls` are real ones.
+
+    With `accounts`, it asks for credentials, as it would on another address than this machine's.
+    """
     async with Server(listen="127.0.0.1:0", grace_seconds=0.5, concurrent_calls_max=64) as peers_server:
         registrations: list[tuple[Callable[[Any, Any], None], object]] = [
             (embed_pb2_grpc.add_EmbedServiceServicer_to_server, FakeEmbed(scenario)),
@@ -449,9 +461,10 @@ async def gateway(
         urls = {
             f"{name}_url": closed_port() if name in down else f"127.0.0.1:{peers_server.port}"
             for name in ("ingest", "embed", "rerank", "generate")
-        }
+        } | (peer_urls or {})
         configured = GatewaySettings(**(  # vectors of texts are random here: their cosines say nothing
-            {"postgres_url": "unused", "answerability_threshold": 0, "refusal_threshold": 0.2, "result_threshold": -1,
+            {"postgres_url": "unused", "accounts": "on" if accounts else "off",
+             "answerability_threshold": 0, "refusal_threshold": 0.2, "result_threshold": -1,
              "ranking": "service",  # which is scripted
              "judge": "off", "judge_threshold": 0.5, "judge_questions_threshold": 0.5, "entailment_threshold": 0.5}
             | urls | settings
@@ -460,7 +473,7 @@ async def gateway(
             Peers(**urls, limits=Limits(embed_seconds=10, rerank_seconds=10, generate_seconds=30),
                   ranks_here=configured.ranking == "auto") as peers,
             open_answers(configured) as answers,
-            Server(listen="127.0.0.1:0", grace_seconds=0.5, concurrent_calls_max=64) as server,
+            open_server(configured, ApiKeys(database), database) as server,
         ):
             retriever = Retriever(
                 database, peers, result_threshold=configured.result_threshold,
@@ -498,6 +511,13 @@ async def gateway(
                        "sourcier.gateway.v1.OperationsService")
             server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, ConversationServer(database),
                        "sourcier.gateway.v1.ConversationService")
+            server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(database, peers),
+                       "sourcier.gateway.v1.SpaceService")
+            imports = open_channel(configured.ingest_url)
+            transfers = internal_transfer_grpc.TransferServiceStub(imports)
+            server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server,
+                       TransferServer(database, transfers, PointImporter(database, peers, transfers)),
+                       "sourcier.gateway.v1.TransferService")
             await server.start()
             channel = open_channel(f"127.0.0.1:{server.port}")
             try:
@@ -505,6 +525,7 @@ async def gateway(
                               knowledge_pb2_grpc.KnowledgeServiceStub(channel),
                               operations_pb2_grpc.OperationsServiceStub(channel),
                               conversation_pb2_grpc.ConversationServiceStub(channel), scenario, server,
-                              curation_pb2_grpc.CurationServiceStub(channel), peers, urls)
+                              curation_pb2_grpc.CurationServiceStub(channel), peers, urls, channel)
             finally:
                 await channel.close()
+                await imports.close()

@@ -15,7 +15,7 @@ import pytest
 from psycopg import AsyncConnection
 
 from sourcier.events.v1 import events_pb2
-from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc, spaces_pb2_grpc
+from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc, spaces_pb2_grpc, transfer_pb2_grpc
 from sourcier.services.chassis.errors import DeadlineExceeded, DocumentMalformed
 from sourcier.services.chassis.grpc.channels import open_channel
 from sourcier.services.chassis.grpc.serving import Server
@@ -30,6 +30,7 @@ from sourcier.services.index.spaces import spaces
 from sourcier.services.index.spaces.spaces import EmbeddingSpace
 from sourcier.services.ingest.api.documents import IngestServer
 from sourcier.services.ingest.api.spaces import SpaceServer
+from sourcier.services.ingest.api.transfer import TransferServer
 from sourcier.services.ingest.components import Parts, assemble, own_store
 from sourcier.services.ingest.counted_spaces import CountedSpace
 from sourcier.services.ingest.enriching.peers import EnrichingPeers
@@ -274,6 +275,8 @@ async def ingesting(
                    "sourcier.ingest.v1.IngestService")
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(parts),
                    "sourcier.ingest.v1.SpaceService")
+        server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server, TransferServer(parts),
+                   "sourcier.ingest.v1.TransferService")
         await server.start()
         embedder = WordEmbedder(jetstream)
         channel = open_channel(f"127.0.0.1:{server.port}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sourcier.calls.points import LINE_CHARACTERS_MAX, MESSAGE_BYTES, point_requests
+from sourcier.calls.curation.points import LINE_CHARACTERS_MAX, MESSAGE_BYTES, point_requests
 from sourcier.gateway.v1 import transfer_pb2
 
 HEADER = transfer_pb2.PointsHeader(collection="c")

@@ -17,6 +17,7 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 from sourcier.services.chassis import errors, telemetry
+from sourcier.services.chassis.access import ACCESS_KEY, METADATA_BYTES_MAX, current_access
 from sourcier.services.chassis.grpc.serving import MESSAGE_BYTES_MAX, TENANT_KEY, seconds_left
 from sourcier.services.chassis.grpc.tokens import ShowingChannel
 from sourcier.services.chassis.grpc.unbroken import Unbroken
@@ -30,6 +31,7 @@ REQUEST_TURNS = 3
 
 DNS_SECONDS_MIN = 5
 """Least time between two look-ups of a peer's name, however often connections end."""
+PEERS_WITH_INDEX = frozenset({"ingest"})
 
 _RETRY_POLICY = {
     "maxAttempts": 4,
@@ -84,6 +86,7 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = (), t
         ("grpc.enable_retries", 1),
         ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
         ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+        ("grpc.max_metadata_size", METADATA_BYTES_MAX),
         ("grpc.keepalive_time_ms", 30_000),
         ("grpc.keepalive_timeout_ms", 10_000),
         # Without it an unanswered ping is waited for as long as gRPC's own limit, 60 s.
@@ -101,9 +104,11 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = (), t
     return ShowingChannel(channel, token) if token else channel
 
 
-def metadata(tenant: str) -> tuple[tuple[str, str], ...]:
-    """Return what travels with every call."""
-    return ((TENANT_KEY, tenant), (telemetry.REQUEST_ID_KEY, telemetry.current_request_id()))
+def metadata(tenant: str, *, peer: str) -> tuple[tuple[str, str], ...]:
+    """Return what travels with every call: to who reads the index, also what the caller may reach there."""
+    told = ((TENANT_KEY, tenant), (telemetry.REQUEST_ID_KEY, telemetry.current_request_id()))
+    access = current_access() if peer in PEERS_WITH_INDEX else None
+    return told if access is None else (*told, (ACCESS_KEY, access.packed()))
 
 
 async def call(
@@ -111,7 +116,7 @@ async def call(
 ) -> Any:
     """Make one unary call within the deadline; `peer` names the service in errors."""
     try:
-        return await method(request, timeout=deadline.remaining(cap_seconds), metadata=metadata(tenant))
+        return await method(request, timeout=deadline.remaining(cap_seconds), metadata=metadata(tenant, peer=peer))
     except grpc.aio.AioRpcError as error:
         raise translate(error, peer=peer) from error
 
@@ -143,7 +148,7 @@ async def upload(
             broken.set_exception(error)
             await asyncio.Event().wait()
 
-    opened = method(guarded(), timeout=deadline.remaining(cap_seconds), metadata=metadata(tenant))
+    opened = method(guarded(), timeout=deadline.remaining(cap_seconds), metadata=metadata(tenant, peer=peer))
     answered = asyncio.ensure_future(_response(opened))
     try:
         await asyncio.wait((answered, broken), return_when=asyncio.FIRST_COMPLETED)
@@ -170,7 +175,7 @@ async def stream(
     method: Callable[..., Any], request: Any, *, peer: str, tenant: str, deadline: Deadline, cap_seconds: float
 ) -> AsyncIterator[AsyncIterator[Any]]:
     """Open a server stream within the deadline; it is cancelled on the way out, whatever happens."""
-    opened = method(request, timeout=deadline.remaining(cap_seconds), metadata=metadata(tenant))
+    opened = method(request, timeout=deadline.remaining(cap_seconds), metadata=metadata(tenant, peer=peer))
     messages = aiter(opened)
 
     async def responses() -> AsyncIterator[Any]:
@@ -248,6 +253,7 @@ _BY_CODE: dict[grpc.StatusCode, type[errors.ServiceError]] = {
     grpc.StatusCode.NOT_FOUND: errors.NotFound,
     grpc.StatusCode.ALREADY_EXISTS: errors.AlreadyExists,
     grpc.StatusCode.FAILED_PRECONDITION: errors.FailedPrecondition,
+    grpc.StatusCode.UNAUTHENTICATED: errors.Unauthenticated,
     grpc.StatusCode.PERMISSION_DENIED: errors.PermissionDenied,
     grpc.StatusCode.RESOURCE_EXHAUSTED: errors.ResourceExhausted,
     grpc.StatusCode.UNAVAILABLE: errors.Unavailable,

@@ -33,6 +33,8 @@ class Heard:
     ) -> None:
         self.silence: DeadlineExceeded | None = None
         """Why the call was ended, if it was."""
+        self.first: Any = None
+        """The first message; None before it came."""
         self._requests = requests
         self._context = context
         self._limits = limits
@@ -50,6 +52,7 @@ class Heard:
         since = self._begin_wait()
         try:
             message = await anext(self._requests)
+            self.first = message if self.first is None else self.first
         except Exception as error:
             raise self._cause(error) from None
         finally:
@@ -61,7 +64,9 @@ class Heard:
         """Return the one message of a call that sends no more; `grpc.aio.EOF` where there is none."""
         self._begin_wait()
         try:
-            return await Unbroken(self._context.read())
+            message = await Unbroken(self._context.read())
+            self.first = None if message is grpc.aio.EOF else message
+            return message
         except Exception as error:
             raise self._cause(error) from None
         finally:

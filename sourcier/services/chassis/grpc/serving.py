@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from inspect import iscoroutinefunction
 from types import TracebackType
@@ -20,6 +20,7 @@ from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
 from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.access import ACCESS_KEY, Access, current_access, enter_access
 from sourcier.services.chassis.errors import (
     DeadlineExceeded,
     InvalidArgument,
@@ -27,10 +28,13 @@ from sourcier.services.chassis.errors import (
     ServiceError,
     Unavailable,
 )
+from sourcier.services.chassis.grpc.admission import EndedCall, Gate, InnerGate, metadata_value
+from sourcier.services.chassis.grpc.draining import drain
 from sourcier.services.chassis.grpc.hearing import Heard
 from sourcier.services.chassis.grpc.limits import ServingLimits, is_long
 from sourcier.services.chassis.grpc.places import Places, Pot, network_of
 from sourcier.services.chassis.grpc.statuses import aborted_with, error_status
+from sourcier.services.chassis.grpc.tls import TlsFiles
 from sourcier.services.chassis.grpc.tokens import InternalTokens, refusal
 from sourcier.services.chassis.grpc.transport import MESSAGE_BYTES_MAX, server_options
 from sourcier.services.chassis.tenants import checked_tenant
@@ -43,7 +47,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 TENANT_KEY = "sourcier-tenant"
-RIGHTS_KEYS = (TENANT_KEY, "authorization")
+RIGHTS_KEYS = (TENANT_KEY, "authorization", ACCESS_KEY)
 """Keys of the metadata that decide whose data a call sees. Each may be given once: behind a proxy that adds its own,
 the caller would otherwise choose."""
 DEFAULT_TENANT = "default"
@@ -51,9 +55,6 @@ DEFAULT_DEADLINE_SECONDS = 120.0
 """For callers that set none."""
 STREAM_DEADLINE_SECONDS = 3600.0
 """For streams, either way, of callers that set none: watching a long job is legitimate."""
-
-LINGER_SECONDS, LINGER_IDLE_SECONDS = 30.0, 0.5
-"""How long what a refused sender still sends is read and dropped, in all and while nothing comes."""
 
 GONE_SECONDS = 1.0
 """How long a call without a request waits for the news that its caller is gone."""
@@ -67,10 +68,12 @@ class Server:
 
     def __init__(
         self, *, listen: str, grace_seconds: float, concurrent_calls_max: int, limits: ServingLimits | None = None,
-        tokens: InternalTokens | None = None,
+        tokens: InternalTokens | None = None, gate: Gate | None = None, tls: TlsFiles | None = None,
     ) -> None:
         """Take what may be held at once, and the tokens of which callers show one; None lets everybody in."""
         self.port = 0
+        self._tls = tls
+        self._gate = gate or InnerGate()
         self.grace_seconds = grace_seconds
         self._listen = listen
         self._health = HealthServicer()
@@ -88,12 +91,15 @@ class Server:
 
     async def __aenter__(self) -> Self:
         self._server = grpc.aio.server(
-            interceptors=[CallInterceptor(self._places, self._limits, tokens=self._tokens)],
+            interceptors=[CallInterceptor(self._places, self._limits, self._gate, tokens=self._tokens)],
             options=server_options(places=self._places.size, limits=self._limits),
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         try:
-            self.port = self._server.add_insecure_port(self._listen)
+            self.port = (
+                self._server.add_insecure_port(self._listen) if self._tls is None
+                else self._server.add_secure_port(self._listen, self._tls.server_credentials())
+            )
         except RuntimeError as error:
             raise ResourceExhausted(
                 f"cannot listen on {self._listen}: the port is taken or the address is not this machine's; "
@@ -130,13 +136,14 @@ class Server:
 
 
 def tenant_of(context: grpc.aio.ServicerContext[Any, Any]) -> str:
-    """Return the tenant that the caller names in its metadata, `default` where it names none."""
-    return checked_tenant(_metadata_value(context.invocation_metadata(), TENANT_KEY) or DEFAULT_TENANT)
+    """Return the caller's tenant; where no account is asked for, the one in the metadata, `default` where none is."""
+    access = current_access()
+    return access.tenant if access is not None else checked_tenant(named_tenant(context))
 
 
-def _named_tenant(context: grpc.aio.ServicerContext[Any, Any]) -> str:
-    """Return the tenant that a call names, for its share alone: whether the name is well formed is the handler's."""
-    return _metadata_value(context.invocation_metadata(), TENANT_KEY) or DEFAULT_TENANT
+def named_tenant(context: grpc.aio.ServicerContext[Any, Any]) -> str:
+    """Return the tenant that a call names, whether the name is well formed or not."""
+    return metadata_value(context.invocation_metadata(), TENANT_KEY) or DEFAULT_TENANT
 
 
 def check_rights_keys(metadata: Any) -> None:
@@ -159,19 +166,15 @@ def seconds_left(context: grpc.aio.ServicerContext[Any, Any], *, default_seconds
     return max(remaining if ends_at is None else min(remaining, ends_at - time.monotonic()), 0.0)
 
 
-def _metadata_value(metadata: Any, key: str) -> str:
-    for name, value in metadata or ():
-        if name == key:
-            return value if isinstance(value, str) else value.decode("ascii", "replace")
-    return ""
-
-
 class CallInterceptor(grpc.aio.ServerInterceptor):
     """Wraps every handler: request id, places, limits of time, metrics, and the one mapping from errors to statuses."""
 
-    def __init__(self, places: Places, limits: ServingLimits, *, tokens: InternalTokens | None = None) -> None:
+    def __init__(
+        self, places: Places, limits: ServingLimits, gate: Gate | None = None, *, tokens: InternalTokens | None = None
+    ) -> None:
         self._places = places
         self._limits = limits
+        self._gate = gate or InnerGate()
         self._tokens = tokens
 
     async def intercept_service(
@@ -194,7 +197,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         if method.startswith("/grpc."):
             wrapped = self._probe(_Method(method, handler))
         else:
-            request_id = _metadata_value(details.invocation_metadata, telemetry.REQUEST_ID_KEY)
+            request_id = metadata_value(details.invocation_metadata, telemetry.REQUEST_ID_KEY)
             wrapped = self._call(_Method(method, handler), request_id)
         make = (
             grpc.stream_stream_rpc_method_handler if handler.response_streaming
@@ -212,7 +215,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             with telemetry.request(request_id):
                 heard = Heard(requests, context, limits=self._limits)
                 async with (
-                    _Call(method.name, context, heard, pot=pot),
+                    _Call(method.name, context, heard, pot=pot, gate=self._gate),
                     _ending(context, default_seconds=method.default_seconds, cap_seconds=cap_seconds),
                 ):
                     return await _answer(method, heard, requests, context)
@@ -225,7 +228,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
         async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             heard = Heard(requests, context, limits=self._limits)
-            async with _Call(method.name, context, heard, pot=pot, observed=False):
+            async with _Call(method.name, context, heard, pot=pot, gate=None, observed=False):
                 return await _answer(method, heard, requests, context)
 
         return handle
@@ -284,7 +287,7 @@ async def _answer(
     except Exception:  # whatever it is, the sender gets to know it
         # In the middle of a write it may see a broken call, not why; one that said nothing is in the middle of none.
         if method.takes_stream and not method.answers_stream and heard.silence is None:
-            await _drain(requests)
+            await drain(requests)
         raise
     finally:
         heard.close()
@@ -300,51 +303,43 @@ async def _only_request(heard: Heard) -> Any:
     return request
 
 
-async def _drain(requests: AsyncIterator[Any]) -> None:
-    iterator = aiter(requests)
-    with suppress(TimeoutError, StopAsyncIteration):
-        async with asyncio.timeout(LINGER_SECONDS):
-            while True:
-                async with asyncio.timeout(LINGER_IDLE_SECONDS):
-                    await _next(iterator)
-
-
-async def _next(iterator: AsyncIterator[Any]) -> None:
-    while True:
-        try:
-            await anext(iterator)
-            return
-        except RuntimeError:
-            # A relay whose own call was refused still waits for the sender's next message: two cannot read at once.
-            await asyncio.sleep(0.01)
-
-
 class _Call:
-    """What surrounds a handler: it holds a place, measures, logs and maps the error that comes out.
+    """What surrounds a handler: it knows the caller, holds a place, measures, logs and maps the error that comes out.
 
     The place is kept until all is sent: a caller that reads nothing holds memory for as long.
     """
 
     def __init__(
         self, method: str, context: grpc.aio.ServicerContext[Any, Any], heard: Heard, *, pot: Pot | None,
-        observed: bool = True,
+        gate: Gate | None, observed: bool = True,
     ) -> None:
         self._method = method
         self._context = context
         self._heard = heard
         self._pot = pot
+        self._gate = gate
+        self._access: Access | None = None
         self._observed = observed
         self._started = time.monotonic()
 
     async def __aenter__(self) -> None:
         try:
             check_rights_keys(self._context.invocation_metadata())
+            if self._gate is not None:
+                self._access = await self._gate.admit(self._method, self._context)
+                enter_access(self._access)
             if self._pot is not None:
-                give_back = self._pot.take(tenant=_named_tenant(self._context), peer=network_of(self._context.peer()))
+                give_back = self._pot.take(tenant=self._tenant(), peer=network_of(self._context.peer()))
                 # The stubs declare a class for it; any callable is called, with the context.
                 self._context.add_done_callback(lambda _: give_back())  # type: ignore[arg-type]
-        except (InvalidArgument, ResourceExhausted) as error:
+        except Exception as error:
             await self.__aexit__(type(error), error, None)
+
+    def _tenant(self) -> str:
+        """Return whose share of the places the call takes from."""
+        if self._access is not None:
+            return self._access.tenant
+        return named_tenant(self._context) if self._gate is None or self._gate.names_tenant else ""
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -378,6 +373,10 @@ class _Call:
     def _observe(self, code: str) -> None:
         if self._observed:
             telemetry.rpc_seconds.labels(self._method, code).observe(time.monotonic() - self._started)
+        if self._gate is not None:
+            self._gate.ended(EndedCall(
+                method=self._method, context=self._context, access=self._access, request=self._heard.first, code=code
+            ))
 
 
 async def received(

@@ -5,6 +5,7 @@ Python never sees such a connection, so gRPC's core has to end it.
 
 from __future__ import annotations
 
+from sourcier.services.chassis.access import METADATA_BYTES_MAX
 from sourcier.services.chassis.grpc.limits import ServingLimits
 
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
@@ -21,6 +22,8 @@ def server_options(*, places: int, limits: ServingLimits) -> tuple[Option, ...]:
     return (
         ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
         ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+        # gRPC's own 8 KiB are less than the token of a person in many groups.
+        ("grpc.max_metadata_size", METADATA_BYTES_MAX),
         # A client that vanished without a FIN is noticed within keepalive time plus time-out.
         ("grpc.keepalive_time_ms", 30_000),
         ("grpc.keepalive_timeout_ms", 10_000),

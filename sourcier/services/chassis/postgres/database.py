@@ -1,7 +1,8 @@
 """PostgreSQL: a bounded pool, transactions that name their tenant, and migrations.
 
-Row-level security is forced on every tenant table and reads `sourcier.tenant`, which only `Database.transaction` sets:
-a statement run outside of it sees no row. Work over all tenants (dispatcher, relay) names the tenant `ALL_TENANTS`.
+Row-level security is forced on every tenant table and reads what `Database.transaction` claims, the tenant first: a
+statement run outside of it sees no row. Within a tenant it shows what the access of the call allows (`claims`). Work
+over all tenants (dispatcher, relay) names the tenant `ALL_TENANTS`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -24,7 +24,9 @@ from psycopg import AsyncConnection, sql
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
+from sourcier.services.chassis.access import Access, current_access
 from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument
+from sourcier.services.chassis.postgres.claims import claims
 from sourcier.services.chassis.postgres.errors import translated_errors
 from sourcier.services.chassis.postgres.types import register_types
 from sourcier.services.chassis.tenants import TENANT_PATTERN
@@ -124,7 +126,6 @@ class Database:
         with translated_errors():
             connection = await self._begin("".join((
                 BEGIN_SNAPSHOT if read_only else BEGIN, "" if flushed else UNFLUSHED, BY_KEY if by_key else "",
-                FOR_TENANT,
             )), tenant)
             whole = False
             try:
@@ -159,13 +160,14 @@ class Database:
         For a statement that finds its row by keys (see `transaction`). Raises the errors of `translated_errors`.
         """
         check_tenant_name(tenant)
-        named = _for_tenant(LOOK_FOR_TENANT, tenant)
+        prepared = (LOOK, *claims(tenant, _access_to(tenant)))
         with translated_errors():
             for last in (*[False] * self.settings.connections_max, True):
                 connection = await self._pool.getconn()
                 try:
                     async with connection.pipeline():
-                        await connection.execute(named)
+                        for claim in prepared:
+                            await connection.execute(claim)
                         cursor = await connection.execute(statement.encode(), values)
                     # Fetched within the pipeline, it would be asked for by a round trip of its own.
                     return await cursor.fetchone()
@@ -182,7 +184,7 @@ class Database:
 
         Connections that a restart of the server broke are met here, before any work: the next one is tried.
         """
-        begin = _for_tenant(statement, tenant)
+        begin = b"; ".join((statement.encode(), *claims(tenant, _access_to(tenant))))
         broken = 0
         while True:
             connection = await self._pool.getconn()
@@ -206,14 +208,14 @@ class Database:
         check_tenant_name(tenant)
         with translated_errors():
             async with self._pool.connection() as connection:
-                await connection.execute(SET_TENANT_FOR_SESSION, (tenant,))
+                await connection.execute(SET_CLAIMS_FOR_SESSION, (tenant, "*", "*"))
                 try:
                     if not timeouts:
                         await connection.execute(SET_TIMEOUTS, {"statement_timeout": "0", "lock_timeout": "0"})
                     yield connection
                 finally:
                     if not connection.closed:
-                        await connection.execute(SET_TENANT_FOR_SESSION, ("",))
+                        await connection.execute(SET_CLAIMS_FOR_SESSION, ("", "", ""))
                         if not timeouts:
                             await connection.execute(SET_TIMEOUTS, self._timeouts())
 
@@ -261,13 +263,12 @@ BEGIN, BEGIN_SNAPSHOT = "begin", "begin isolation level repeatable read read onl
 UNFLUSHED = "; set local synchronous_commit = off"
 # A plan made when a table was empty would go on scanning it when it has grown: by indexes alone, wherever one fits.
 BY_KEY = "; set local plan_cache_mode = force_generic_plan; set local enable_seqscan = off"
-FOR_TENANT = "; set local sourcier.tenant = {tenant}"
-LOOK_FOR_TENANT = """
-select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
-       set_config('sourcier.tenant', {tenant}, true)
-"""
+LOOK = b"select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)"
 PLAN_EACH = "select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true)"
-SET_TENANT_FOR_SESSION = "select set_config('sourcier.tenant', %s, false)"
+SET_CLAIMS_FOR_SESSION = """
+select set_config('sourcier.tenant', %s, false), set_config('sourcier.collections', %s, false),
+       set_config('sourcier.conversations', %s, false)
+"""
 SET_TIMEOUTS = """
 select set_config('statement_timeout', %(statement_timeout)s, false),
        set_config('lock_timeout', %(lock_timeout)s, false)
@@ -285,10 +286,9 @@ select set_config('search_path', %(search_path)s, false),
 """
 
 
-@lru_cache(maxsize=4096)
-def _for_tenant(statement: str, tenant: str) -> bytes:
-    """Return a statement with its tenant; put together once, since every transaction begins with one."""
-    return sql.SQL(statement).format(tenant=sql.Literal(tenant)).as_bytes(None)
+def _access_to(tenant: str) -> Access | None:
+    """Return the access of the call that a transaction is for; system work over all tenants is for none."""
+    return None if tenant == ALL_TENANTS else current_access()
 
 
 def check_tenant_name(tenant: str) -> None:

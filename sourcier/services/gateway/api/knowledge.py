@@ -17,6 +17,7 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.grpc.limits import long_call
 from sourcier.services.chassis.grpc.serving import received, require, tenant_of
 from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.api.access import grant_to_creator
 from sourcier.services.gateway.api.originals import Originals
 from sourcier.services.gateway.contract.knowledge import (
     collection_message,
@@ -54,8 +55,9 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         """Create a collection."""
         tenant = tenant_of(context)
         await self._ask(context, self._peers.ingest.CreateCollection, internal_creation(request))
-        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+        async with self._database.transaction(tenant=tenant) as connection:
             created = await collections.get_collection(connection, tenant=tenant, name=request.name)
+            await grant_to_creator(connection, tenant=tenant, collection_id=created.collection_id)
             (held,) = await collections.count_held(connection, tenant=tenant, of=[created])
         return knowledge_pb2.CreateCollectionResponse(collection=collection_message(created, held))
 

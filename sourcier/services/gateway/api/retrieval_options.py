@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.access import Access, current_access
 from sourcier.services.chassis.errors import DeadlineExceeded
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.grpc.serving import require
@@ -26,6 +27,10 @@ MODE_NAMES = {
     answer_pb2.SEARCH_MODE_RERANKED: "reranked",
 }
 _FIELDS = ("result_threshold", "suppress_duplicates", "neighbours", "detect_categories", "neighbour_tokens")
+
+
+_Known = tuple[str, str, Access | None]
+"""A collection as a caller knows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +85,7 @@ class RetrievalPlanner:
     def __init__(self, database: Database, settings: GatewaySettings) -> None:
         self._database = database
         self._settings = settings
-        self._held: dict[tuple[str, str], tuple[RetrievalSettings, str]] = {}
+        self._held: dict[_Known, tuple[RetrievalSettings, str]] = {}
         self._service = RetrievalSettings(
             limit=DEFAULT_LIMIT, passages=settings.passages, candidates=settings.candidates,
             rerank=settings.rerank, result_threshold=settings.result_threshold, exact=False,
@@ -96,12 +101,12 @@ class RetrievalPlanner:
         No more than a guess, which saves a search the time of reading: it has to find out whether it is right. Raises
         `InvalidArgument` as `for_search` does.
         """
-        held = self._held.get((tenant, collection))
+        held = self._held.get(_known(tenant, collection))
         return None if held is None else self._for_search(said_by_search(request), *held)
 
     def forget(self, *, tenant: str, collection: str) -> None:
         """Expect nothing of a collection any more, until it is read again."""
-        self._held.pop((tenant, collection), None)
+        self._held.pop(_known(tenant, collection), None)
 
     async def for_search(
         self, request: answer_pb2.SearchRequest, *, tenant: str, collection: str, deadline: Deadline
@@ -117,9 +122,9 @@ class RetrievalPlanner:
         return _options(settings, said, limit=settings.limit or DEFAULT_LIMIT, held=held, space_id=space_id)
 
     def _hold(self, tenant: str, collection: str, held: RetrievalSettings, space_id: str) -> None:
-        self._held.pop((tenant, collection), None)
+        self._held.pop(_known(tenant, collection), None)
         if space_id:
-            self._held[tenant, collection] = held, space_id
+            self._held[_known(tenant, collection)] = held, space_id
         if len(self._held) > COLLECTIONS_HELD_MAX:
             del self._held[next(iter(self._held))]
 
@@ -142,6 +147,11 @@ class RetrievalPlanner:
                 return await search_settings_of(self._database, tenant=tenant, name=collection)
         except TimeoutError as error:
             raise DeadlineExceeded("the collection's settings could not be read in time") from error
+
+
+def _known(tenant: str, collection: str) -> _Known:
+    """Return the key of a collection, by caller: how fast a search fails must not tell that others search there."""
+    return tenant, collection, current_access()
 
 
 def _options(

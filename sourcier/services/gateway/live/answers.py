@@ -20,7 +20,7 @@ from sourcier.services.gateway.dialogue.dialogue import STORE_SECONDS_MAX
 from sourcier.services.gateway.events import Event, Outcome
 from sourcier.services.gateway.live.copied_answer import CopiedAnswer, not_found
 from sourcier.services.gateway.live.copying import BEAT_SECONDS, AnswerCopy, pause_among
-from sourcier.services.gateway.live.live_answer import LiveAnswer
+from sourcier.services.gateway.live.live_answer import LiveAnswer, owner_of_call
 from sourcier.services.gateway.live.log import AnswerLog
 from sourcier.services.gateway.ticker import Beats
 
@@ -87,7 +87,7 @@ class Answers:
         self, *, tenant: str, answer_id: str, after_sequence: int
     ) -> AsyncGenerator[answer_pb2.AskEvent, None]:
         """Yield the events of an answer after one, here or anywhere made; errors as in `CopiedAnswer.read`."""
-        answer = self._live.get((tenant, answer_id))
+        answer = self._own(tenant, answer_id)
         if answer is not None:
             _resumed_total.labels("memory").inc()
             events = answer.read(after_sequence=after_sequence)
@@ -104,7 +104,7 @@ class Answers:
 
     async def cancel(self, *, tenant: str, answer_id: str) -> bool:
         """Stop an answer wherever it is made; return whether it had not ended before."""
-        answer = self._live.get((tenant, answer_id))
+        answer = self._own(tenant, answer_id)
         if answer is not None:
             return self._stop(answer, Outcome.CANCELLED)
         if self._log is None:
@@ -128,6 +128,11 @@ class Answers:
                 async for _ in events:
                     pass
         return False
+
+    def _own(self, tenant: str, answer_id: str) -> LiveAnswer | None:
+        """Return an answer that is made here, if it is the caller's; another's is not there, as in the log."""
+        answer = self._live.get((tenant, answer_id))
+        return answer if answer is not None and answer.owner == owner_of_call() else None
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Wait for the end of the process; let answers become whole within the grace, and tell the end of the rest."""

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.services.chassis.access import current_access
 from sourcier.services.chassis.errors import InvalidArgument, ServiceError
 from sourcier.services.gateway.contract.answers import EventStream
 from sourcier.services.gateway.events import Event, Finished, Outcome
@@ -17,8 +18,9 @@ class LiveAnswer:
     """The events so far, numbered 1, 2, 3 …; bounded by the answer's deadline and token limit."""
 
     def __init__(self, *, tenant: str, answer_id: str) -> None:
-        """Begin without an event."""
+        """Begin without an event, as an answer of who asks."""
         self.tenant = tenant
+        self.owner = owner_of_call()
         self.answer_id = answer_id
         self.events: list[answer_pb2.AskEvent] = []
         self.ended = False
@@ -119,6 +121,12 @@ class LiveAnswer:
         finally:
             self.readers -= 1
             self.unread_since = time.monotonic()
+
+
+def owner_of_call() -> str:
+    """Return whose an answer of the call being served is; empty where no account is asked for."""
+    access = current_access()
+    return "" if access is None else access.name
 
 
 def check_read(after_sequence: int, *, last_sequence: int) -> None:

@@ -7,6 +7,7 @@ until then.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -15,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.access import current_access
 from sourcier.services.chassis.errors import FailedPrecondition, Unavailable
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.queue.jetstream import JetStream
@@ -29,6 +31,8 @@ Reply = Callable[[events_pb2.AnswerInquiry], events_pb2.AnswerState]
 CONNECT_SECONDS = 5.0
 """How long a start waits for the broker; questions are answered without it."""
 CONNECT_DELAY_SECONDS, CONNECT_DELAY_SECONDS_MAX = 1.0, 30.0
+OWNER_DIGITS = 32
+"""Of the owner's hash in the name of a log."""
 INQUIRY_SECONDS = 1.0
 """How long a gateway that is there may take to answer for an answer, or for a reader."""
 
@@ -97,19 +101,19 @@ class AnswerLog:
 
     async def append(self, record: Record, *, tenant: str, answer_id: str, after: int) -> int | None:
         """Store a record behind the one at `after`; None when the log does not end there (see `Journal.append`)."""
-        return await self._copies.append(record, tenant=tenant, suffix=answer_id, after=after)
+        return await self._copies.append(record, tenant=tenant, suffix=_suffix(answer_id), after=after)
 
     async def last(self, *, tenant: str, answer_id: str) -> Entry[Record] | None:
         """Return an answer's last record."""
-        return await self._copies.last(tenant=tenant, suffix=answer_id)
+        return await self._copies.last(tenant=tenant, suffix=_suffix(answer_id))
 
     def read(self, *, tenant: str, answer_id: str, after: int) -> AsyncGenerator[Entry[Record], None]:
         """Yield an answer's records behind a place."""
-        return self._copies.read(tenant=tenant, suffix=answer_id, after=after)
+        return self._copies.read(tenant=tenant, suffix=_suffix(answer_id), after=after)
 
     def follow(self, *, tenant: str, answer_id: str) -> AbstractAsyncContextManager[Followed[Record]]:
         """Listen to an answer's records from now on, and be found by `is_read`."""
-        return self._copies.follow(tenant=tenant, suffix=answer_id)
+        return self._copies.follow(tenant=tenant, suffix=_suffix(answer_id))
 
     async def inquire(
         self, *, tenant: str, answer_id: str, cancel: bool = False
@@ -118,7 +122,7 @@ class AnswerLog:
         if self._jetstream is None:
             raise Unavailable("NATS has not been reached yet")
         reply = await self._jetstream.inquire(
-            ANSWER_OWNER, events_pb2.AnswerInquiry(cancel=cancel), tenant=tenant, suffix=answer_id,
+            ANSWER_OWNER, events_pb2.AnswerInquiry(cancel=cancel), tenant=tenant, suffix=_suffix(answer_id),
             seconds=INQUIRY_SECONDS,
         )
         return None if reply is None else events_pb2.AnswerState.FromString(reply)
@@ -128,7 +132,7 @@ class AnswerLog:
         """Answer inquiries about an answer for the time of the block."""
         if self._jetstream is None:
             raise Unavailable("NATS has not been reached yet")
-        async with self._jetstream.replying(ANSWER_OWNER, reply, tenant=tenant, suffix=answer_id):
+        async with self._jetstream.replying(ANSWER_OWNER, reply, tenant=tenant, suffix=_suffix(answer_id)):
             yield
 
     async def is_read(self, *, tenant: str, answer_id: str) -> bool:
@@ -137,7 +141,18 @@ class AnswerLog:
             return False
         try:
             return await self._jetstream.inquire(
-                ANSWER_LIVE, Record(), tenant=tenant, suffix=answer_id, seconds=INQUIRY_SECONDS
+                ANSWER_LIVE, Record(), tenant=tenant, suffix=_suffix(answer_id), seconds=INQUIRY_SECONDS
             ) is not None
         except Unavailable:
             return False
+
+
+def _suffix(answer_id: str) -> str:
+    """Return the name of the caller's log of an answer: of another's answer, nobody finds one.
+
+    Whoever works on an answer, at whatever gateway, does it for a call of its owner, and has its access.
+    """
+    access = current_access()
+    if access is None:
+        return answer_id
+    return f"{answer_id}-{hashlib.sha256(access.name.encode()).hexdigest()[:OWNER_DIGITS]}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from sourcier.services.chassis.access import current_access
 from sourcier.services.chassis.errors import AlreadyExists, InvalidArgument, NotFound
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.postgres.database import Connection, Database
@@ -90,7 +91,16 @@ async def ensure_collection(
     connection: Connection, *, tenant: str, name: str, space_id: str, chunking: Chunking, lane: str = "bulk",
     retention_days: int = 0,
 ) -> Collection:
-    """Return the collection of this name, made with these settings where it does not exist."""
+    """Return the collection of this name, made with these settings where it does not exist.
+
+    Raises `NotFound` for a caller who may make none, whether one that it may not see has this name or not.
+    """
+    found = await _select(connection, tenant=tenant, name=name)
+    if found:
+        return found[0]
+    access = current_access()
+    if access is not None and not access.everything:
+        raise _not_found(name)
     await _insert(
         connection, tenant=tenant, name=name, space_id=space_id, chunking=chunking, lane=lane,
         retention_days=retention_days,
@@ -103,7 +113,7 @@ async def get_collection(connection: Connection, *, tenant: str, name: str) -> C
     check_storable(name, field="collection")
     found = await _select(connection, tenant=tenant, name=name or DEFAULT_COLLECTION)
     if not found:
-        raise NotFound(f"There is no collection {name!r}.", field="collection")
+        raise _not_found(name)
     return found[0]
 
 
@@ -161,7 +171,7 @@ async def update_collection(
     cursor = await connection.execute(UPDATE, values)
     row = await cursor.fetchone()
     if row is None:
-        raise NotFound(f"There is no collection {name!r}.", field="collection")
+        raise _not_found(name)
     cursor = await connection.execute(COUNT_OUTDATED, values | {"collection_id": row[0]})
     counted = await cursor.fetchone()
     return CollectionUpdate(
@@ -201,6 +211,10 @@ async def _insert(
     space = await take_up(connection, space_id)
     await ensure_partition(connection, vectors_table=space.vectors_table, tenant=tenant)
     return True
+
+
+def _not_found(name: str) -> NotFound:
+    return NotFound(f"There is no collection {name!r}.", field="collection")
 
 
 def _stored(retrieval: RetrievalSettings | None) -> Jsonb | None:

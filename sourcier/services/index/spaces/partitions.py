@@ -40,7 +40,7 @@ async def find_partition(connection: Connection, *, vectors_table: str, tenant: 
 
 
 async def force_row_security(connection: Connection, table: str) -> None:
-    """Show the rows of a vectors table to their tenant alone."""
+    """Show the rows of a vectors table to their tenant alone, and there to who may see their collection."""
     await connection.execute(sql.SQL(FORCE_ROW_SECURITY).format(table=sql.Identifier(table)))
 
 
@@ -67,4 +67,10 @@ FORCE_ROW_SECURITY = """
 alter table {table} enable row level security;
 alter table {table} force row level security;
 create policy tenant_rows on {table} using (tenant = (select current_setting('sourcier.tenant', true)));
+create policy granted_rows on {table} as restrictive using (
+    (select current_setting('sourcier.collections', true)) = '*'
+    or collection_id = any (
+        (select nullif(nullif(current_setting('sourcier.collections', true), '*'), '')::uuid[])::uuid[]
+    )
+);
 """

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.access import Access, current_access
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooLarge, InvalidArgument
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.objects import ObjectStore
@@ -66,7 +67,7 @@ class Intake:
         self._recent = recent
         self._space_id = space_id
         self._passage_limit = passage_limit
-        self._seen: set[tuple[str, str]] = set()
+        self._seen: set[tuple[str, str, Access | None]] = set()
         self.document_bytes_max = document_bytes_max
 
     async def create_collection(
@@ -84,7 +85,8 @@ class Intake:
     async def accept(self, header: Header, pieces: AsyncIterator[bytes]) -> Accepted:
         """Store a document and record it; raise what is wrong with it, leaving nothing behind."""
         check_header(header)
-        create, named = header.collection == DEFAULT_COLLECTION, (header.tenant, header.collection)
+        # By caller: one who may not see a collection is refused before a byte is stored, as where there is none.
+        create, named = header.collection == DEFAULT_COLLECTION, (header.tenant, header.collection, current_access())
         if named not in self._seen:
             # Before anything is stored; of one that was there, the transaction below tells whether it still is.
             await self.collection_of(header, create=create)

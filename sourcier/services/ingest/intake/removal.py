@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from prometheus_client import Counter
 
 from sourcier.events.v1 import events_pb2
+from sourcier.services.chassis.access import whole_tenant
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.objects import ObjectStore
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
@@ -98,8 +99,11 @@ class Removal:
         return CollectionRemoval(existed=True, document_count=document_count + rest.document_count)
 
     async def remove_files(self, noted: tuple[int, ...], *, tenant: str) -> None:
-        """Remove the files of a deletion, after its commit; those that do not go now are left to the sweep."""
-        with _left_to_the_sweep():
+        """Remove the files of a deletion, after its commit; those that do not go now are left to the sweep.
+
+        Documents of any collection may need them, of those that the caller does not see, too.
+        """
+        with _left_to_the_sweep(), whole_tenant():
             for start in range(0, len(noted), FILES_LIMIT):
                 await self._remove(tenant=tenant, among=noted[start : start + FILES_LIMIT])
 

@@ -1,0 +1,1 @@
+"""Calls that curate what is known: agents, FAQ entries, knowledge units and imported points."""

@@ -1,0 +1,1 @@
+"""Commands on who may do what: sign in and out, API keys, grants."""

@@ -1,0 +1,77 @@
+"""TLS of a server: its certificate is read again when the files change; clients may have to show one of their own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+from sourcier.services.chassis.errors import FailedPrecondition
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsFiles:
+    """Where the parts are, all PEM."""
+
+    certificate: Path
+    """With its chain."""
+    key: Path
+    client_ca: Path | None = None
+    """Who signs clients' certificates; with it, a client without one is not heard."""
+
+    def server_credentials(self) -> grpc.ServerCredentials:
+        """Return what a server encrypts with; raise FailedPrecondition where the files cannot be read."""
+        try:
+            watched = _Watched(self)
+        except OSError as error:
+            raise FailedPrecondition(f"the certificate cannot be read: {error}") from error
+        return grpc.dynamic_ssl_server_credentials(
+            # The stubs forget that None is for what has not changed.
+            watched.first, watched.changed,  # type: ignore[arg-type]
+            require_client_authentication=self.client_ca is not None,
+        )
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All of them."""
+        return (self.certificate, self.key, *(() if self.client_ca is None else (self.client_ca,)))
+
+
+class _Watched:
+    """Looks at each handshake, from gRPC's own threads, whether a file is another one than before."""
+
+    def __init__(self, files: TlsFiles) -> None:
+        self._files = files
+        self._lock = threading.Lock()
+        self._seen = self._stamps()
+        self.first = self._read()
+
+    def changed(self) -> grpc.ServerCertificateConfiguration | None:
+        """Return what is new; None where nothing is, or where it cannot be read, and the one before goes on."""
+        with self._lock:
+            try:
+                stamps = self._stamps()
+                if stamps == self._seen:
+                    return None
+                read = self._read()
+            except OSError as error:
+                logger.warning("the certificate cannot be read again: %s", error)
+                return None
+            self._seen = stamps
+        logger.info("the certificate was read again")
+        return read
+
+    def _stamps(self) -> tuple[tuple[int, int, int], ...]:
+        return tuple((found.st_mtime_ns, found.st_size, found.st_ino) for found in (
+            path.stat() for path in self._files.paths
+        ))
+
+    def _read(self) -> grpc.ServerCertificateConfiguration:
+        pair = (self._files.key.read_bytes(), self._files.certificate.read_bytes())
+        roots = None if self._files.client_ca is None else self._files.client_ca.read_bytes()
+        return grpc.ssl_server_certificate_configuration([pair], root_certificates=roots)
