@@ -46,6 +46,25 @@ async def test_search_finds_document_page_and_fact(handbook: RunningStack, clien
         assert any(fact.casefold() in text for fact in alternatives), alternatives
 
 
+async def test_a_passage_is_shown_where_it_stands(handbook: RunningStack, client: Client, tmp_path: Path) -> None:
+    entry = next(each for each in QUESTIONS["answerable"] if each["source"].endswith(".pdf"))
+    found = await client.search(entry["question"], collection=COLLECTION, limit=3)
+    passage = next(each for each in found.passages if Path(each.source).name == entry["source"])
+    (place,) = passage.places
+    assert place.page.number == entry["page"] == passage.page
+    assert place.page.rectangles
+    assert all(0 < each.left < each.left + each.width < place.page.width for each in place.page.rectangles)
+    image, original = tmp_path / "page.png", tmp_path / "original.pdf"
+    shown = handbook.run("documents", "show", passage.document_id, "--chunk", str(passage.chunk_index), "--image",
+                         str(image))
+    assert shown.returncode == 0, shown.stderr
+    assert f"marked chunk {passage.chunk_index}: {len(place.page.rectangles)} rectangle" in shown.stdout
+    assert image.read_bytes().startswith(b"\x89PNG")
+    saved = handbook.run("documents", "get", passage.document_id, "--output", str(original))
+    assert saved.returncode == 0, saved.stderr
+    assert original.read_bytes() == (DEMO / "documents" / entry["source"]).read_bytes()
+
+
 async def test_an_answer_streams_and_cites(handbook: RunningStack, client: Client) -> None:
     entry = QUESTIONS["answerable"][1]
     events = [event async for event in client.ask(entry["question"], collection=COLLECTION, tokens_max=60)]

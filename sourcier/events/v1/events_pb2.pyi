@@ -342,6 +342,7 @@ class Chunk(_message.Message):
     HEADING_PATH_FIELD_NUMBER: _builtins.int
     EMBEDDING_TEXT_FIELD_NUMBER: _builtins.int
     LANGUAGE_FIELD_NUMBER: _builtins.int
+    PLACE_MAP_FIELD_NUMBER: _builtins.int
     chunk_id: _builtins.str
     """UUIDv5 of tenant, collection, source, content hash, configuration hash and position."""
     index: _builtins.int
@@ -360,6 +361,8 @@ class Chunk(_message.Message):
     """What the embedding model reads: heading path and passage; empty when it is `text`."""
     language: _builtins.str
     """ISO 639-1 code of the passage's language; empty when unsure."""
+    place_map: _builtins.bytes
+    """Where the passage's text stands in its file, as the index keeps it; empty where that is not known."""
     @_builtins.property
     def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The headings above the passage, outermost first."""
@@ -377,10 +380,11 @@ class Chunk(_message.Message):
         heading_path: _abc.Iterable[_builtins.str] | None = ...,
         embedding_text: _builtins.str = ...,
         language: _builtins.str = ...,
+        place_map: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "embedding_text", b"embedding_text", "end_character", b"end_character", "heading_path", b"heading_path", "index", b"index", "language", b"language", "page", b"page", "start_character", b"start_character", "text", b"text", "token_count", b"token_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "embedding_text", b"embedding_text", "end_character", b"end_character", "heading_path", b"heading_path", "index", b"index", "language", b"language", "page", b"page", "place_map", b"place_map", "start_character", b"start_character", "text", b"text", "token_count", b"token_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

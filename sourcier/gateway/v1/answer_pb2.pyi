@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from sourcier.gateway.v1 import place_pb2 as _place_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -561,6 +562,7 @@ class Neighbour(_message.Message):
     END_CHARACTER_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     TOKEN_COUNT_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
     chunk_id: _builtins.str
     """The chunk's id."""
     chunk_index: _builtins.int
@@ -575,6 +577,10 @@ class Neighbour(_message.Message):
     """The whole chunk."""
     token_count: _builtins.int
     """Tokens as the embedding model counts them."""
+    @_builtins.property
+    def places(self) -> _containers.RepeatedCompositeFieldContainer[_place_pb2.Place]:
+        """Where it stands in its file."""
+
     def __init__(
         self,
         *,
@@ -585,10 +591,11 @@ class Neighbour(_message.Message):
         end_character: _builtins.int = ...,
         text: _builtins.str = ...,
         token_count: _builtins.int = ...,
+        places: _abc.Iterable[_place_pb2.Place] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "end_character", b"end_character", "page", b"page", "start_character", b"start_character", "text", b"text", "token_count", b"token_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "end_character", b"end_character", "page", b"page", "places", b"places", "start_character", b"start_character", "text", b"text", "token_count", b"token_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -652,6 +659,7 @@ class Passage(_message.Message):
     FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
     DOCUMENTS_FIELD_NUMBER: _builtins.int
     DUPLICATE_DOCUMENTS_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
     EXPLANATION_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """Place in the result, from 1."""
@@ -740,6 +748,10 @@ class Passage(_message.Message):
         """The documents of `duplicates` with their names, in the same order."""
 
     @_builtins.property
+    def places(self) -> _containers.RepeatedCompositeFieldContainer[_place_pb2.Place]:
+        """Where it stands in its file, page by page; empty for what is of no document."""
+
+    @_builtins.property
     def explanation(self) -> Global___Explanation:
         """Why it is where it is; absent where that was not asked for."""
 
@@ -778,11 +790,12 @@ class Passage(_message.Message):
         faq_entry_id: _builtins.str = ...,
         documents: _abc.Iterable[Global___SourceDocument] | None = ...,
         duplicate_documents: _abc.Iterable[Global___DuplicateDocument] | None = ...,
+        places: _abc.Iterable[_place_pb2.Place] | None = ...,
         explanation: Global___Explanation | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "explanation", b"explanation", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "rerank_score", b"rerank_score", "similarity", b"similarity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "document_id", b"document_id", "documents", b"documents", "duplicate_documents", b"duplicate_documents", "duplicates", b"duplicates", "end_character", b"end_character", "explanation", b"explanation", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "document_id", b"document_id", "documents", b"documents", "duplicate_documents", b"duplicate_documents", "duplicates", b"duplicates", "end_character", b"end_character", "explanation", b"explanation", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "places", b"places", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lexical_score: _TypeAlias = _typing.Literal["lexical_score"]  # noqa: Y015
     _WhichOneofArgType__lexical_score: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score"]  # noqa: Y015
@@ -1694,6 +1707,7 @@ class Citation(_message.Message):
     ABSENT_FIELD_NUMBER: _builtins.int
     FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
     DOCUMENTS_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
     marker: _builtins.int
     """The number in the marker: `[2]` is 2. 0 for an unsupported sentence that is shown without a marker; the passage is
     then the closest one.
@@ -1747,6 +1761,10 @@ class Citation(_message.Message):
     def documents(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceDocument]:
         """The documents that the FAQ entry rests on; empty for a passage of a document."""
 
+    @_builtins.property
+    def places(self) -> _containers.RepeatedCompositeFieldContainer[_place_pb2.Place]:
+        """Where the file says it: the places of `passage_start` to `passage_end`."""
+
     def __init__(
         self,
         *,
@@ -1771,10 +1789,11 @@ class Citation(_message.Message):
         absent: _abc.Iterable[_builtins.str] | None = ...,
         faq_entry_id: _builtins.str = ...,
         documents: _abc.Iterable[Global___SourceDocument] | None = ...,
+        places: _abc.Iterable[_place_pb2.Place] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "absent", b"absent", "attached", b"attached", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "documents", b"documents", "end_character", b"end_character", "faq_entry_id", b"faq_entry_id", "marker", b"marker", "page", b"page", "passage_end", b"passage_end", "passage_start", b"passage_start", "reason", b"reason", "score", b"score", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "source", b"source", "start_character", b"start_character", "support", b"support", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "absent", b"absent", "attached", b"attached", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "documents", b"documents", "end_character", b"end_character", "faq_entry_id", b"faq_entry_id", "marker", b"marker", "page", b"page", "passage_end", b"passage_end", "passage_start", b"passage_start", "places", b"places", "reason", b"reason", "score", b"score", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "source", b"source", "start_character", b"start_character", "support", b"support", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
     _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015

@@ -24,55 +24,56 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from sourcier.gateway.v1 import answer_pb2 as sourcier_dot_gateway_dot_v1_dot_answer__pb2
+from sourcier.gateway.v1 import place_pb2 as sourcier_dot_gateway_dot_v1_dot_place__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&sourcier/gateway/v1/conversation.proto\x12\x13sourcier.gateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a sourcier/gateway/v1/answer.proto\"\xe4\x01\n\x0c\x43onversation\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x35\n\x06rerank\x18\x03 \x01(\x0e\x32%.sourcier.gateway.v1.RerankPreference\x12\x15\n\rmessage_count\x18\x04 \x01(\r\x12.\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xea\x01\n\rMessageSource\x12\x0e\n\x06marker\x18\x01 \x01(\r\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x12\n\nversion_id\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x0c\n\x04page\x18\x06 \x01(\r\x12\x10\n\x08\x63hunk_id\x18\x07 \x01(\t\x12\x13\n\x0b\x63hunk_index\x18\x08 \x01(\r\x12\x14\n\x0c\x66\x61q_entry_id\x18\t \x01(\t\x12\x36\n\tdocuments\x18\n \x03(\x0b\x32#.sourcier.gateway.v1.SourceDocument\"\x8f\x04\n\x13\x43onversationMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x17\n\x0f\x63onversation_id\x18\x02 \x01(\t\x12\x10\n\x08position\x18\x03 \x01(\r\x12\'\n\x04role\x18\x04 \x01(\x0e\x32\x19.sourcier.gateway.v1.Role\x12\x0f\n\x07\x63ontent\x18\x05 \x01(\t\x12\x30\n\x05state\x18\x06 \x01(\x0e\x32!.sourcier.gateway.v1.MessageState\x12\x33\n\x07outcome\x18\x07 \x01(\x0e\x32\".sourcier.gateway.v1.AnswerOutcome\x12\x0e\n\x06reason\x18\x08 \x01(\t\x12\x11\n\trewritten\x18\t \x01(\t\x12\x33\n\x07sources\x18\n \x03(\x0b\x32\".sourcier.gateway.v1.MessageSource\x12\r\n\x05model\x18\x0b \x01(\t\x12)\n\x05usage\x18\x0c \x01(\x0b\x32\x1a.sourcier.gateway.v1.Usage\x12\x11\n\tanswer_id\x18\r \x01(\t\x12+\n\x06rating\x18\x0e \x01(\x0e\x32\x1b.sourcier.gateway.v1.Rating\x12\x16\n\x0erating_comment\x18\x0f \x01(\t\x12.\n\ncreated_at\x18\x10 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"a\n\x19\x43reateConversationRequest\x12\r\n\x05title\x18\x01 \x01(\t\x12\x35\n\x06rerank\x18\x02 \x01(\x0e\x32%.sourcier.gateway.v1.RerankPreference\"U\n\x1a\x43reateConversationResponse\x12\x37\n\x0c\x63onversation\x18\x01 \x01(\x0b\x32!.sourcier.gateway.v1.Conversation\"1\n\x16GetConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\"R\n\x17GetConversationResponse\x12\x37\n\x0c\x63onversation\x18\x01 \x01(\x0b\x32!.sourcier.gateway.v1.Conversation\"A\n\x18ListConversationsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"n\n\x19ListConversationsResponse\x12\x38\n\rconversations\x18\x01 \x03(\x0b\x32!.sourcier.gateway.v1.Conversation\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"U\n\x13ListMessagesRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\"k\n\x14ListMessagesResponse\x12:\n\x08messages\x18\x01 \x03(\x0b\x32(.sourcier.gateway.v1.ConversationMessage\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x89\x01\n\x19UpdateConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x12\n\x05title\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x35\n\x06rerank\x18\x03 \x01(\x0e\x32%.sourcier.gateway.v1.RerankPreferenceB\x08\n\x06_title\"U\n\x1aUpdateConversationResponse\x12\x37\n\x0c\x63onversation\x18\x01 \x01(\x0b\x32!.sourcier.gateway.v1.Conversation\"4\n\x19\x44\x65leteConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\"-\n\x1a\x44\x65leteConversationResponse\x12\x0f\n\x07\x65xisted\x18\x01 \x01(\x08\"f\n\x12RateMessageRequest\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12+\n\x06rating\x18\x02 \x01(\x0e\x32\x1b.sourcier.gateway.v1.Rating\x12\x0f\n\x07\x63omment\x18\x03 \x01(\t\"P\n\x13RateMessageResponse\x12\x39\n\x07message\x18\x01 \x01(\x0b\x32(.sourcier.gateway.v1.ConversationMessage*\x89\x01\n\x10RerankPreference\x12!\n\x1dRERANK_PREFERENCE_UNSPECIFIED\x10\x00\x12\x1d\n\x19RERANK_PREFERENCE_SERVICE\x10\x01\x12\x18\n\x14RERANK_PREFERENCE_ON\x10\x02\x12\x19\n\x15RERANK_PREFERENCE_OFF\x10\x03*\x9c\x01\n\x0cMessageState\x12\x1d\n\x19MESSAGE_STATE_UNSPECIFIED\x10\x00\x12\x1c\n\x18MESSAGE_STATE_UNFINISHED\x10\x01\x12\x1a\n\x16MESSAGE_STATE_FINISHED\x10\x02\x12\x19\n\x15MESSAGE_STATE_CUT_OFF\x10\x03\x12\x18\n\x14MESSAGE_STATE_FAILED\x10\x04*Q\n\x06Rating\x12\x16\n\x12RATING_UNSPECIFIED\x10\x00\x12\r\n\tRATING_UP\x10\x01\x12\x0f\n\x0bRATING_DOWN\x10\x02\x12\x0f\n\x0bRATING_NONE\x10\x03\x32\xa3\x06\n\x13\x43onversationService\x12u\n\x12\x43reateConversation\x12..sourcier.gateway.v1.CreateConversationRequest\x1a/.sourcier.gateway.v1.CreateConversationResponse\x12l\n\x0fGetConversation\x12+.sourcier.gateway.v1.GetConversationRequest\x1a,.sourcier.gateway.v1.GetConversationResponse\x12r\n\x11ListConversations\x12-.sourcier.gateway.v1.ListConversationsRequest\x1a..sourcier.gateway.v1.ListConversationsResponse\x12\x63\n\x0cListMessages\x12(.sourcier.gateway.v1.ListMessagesRequest\x1a).sourcier.gateway.v1.ListMessagesResponse\x12u\n\x12UpdateConversation\x12..sourcier.gateway.v1.UpdateConversationRequest\x1a/.sourcier.gateway.v1.UpdateConversationResponse\x12u\n\x12\x44\x65leteConversation\x12..sourcier.gateway.v1.DeleteConversationRequest\x1a/.sourcier.gateway.v1.DeleteConversationResponse\x12`\n\x0bRateMessage\x12\'.sourcier.gateway.v1.RateMessageRequest\x1a(.sourcier.gateway.v1.RateMessageResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&sourcier/gateway/v1/conversation.proto\x12\x13sourcier.gateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a sourcier/gateway/v1/answer.proto\x1a\x1fsourcier/gateway/v1/place.proto\"\xe4\x01\n\x0c\x43onversation\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x35\n\x06rerank\x18\x03 \x01(\x0e\x32%.sourcier.gateway.v1.RerankPreference\x12\x15\n\rmessage_count\x18\x04 \x01(\r\x12.\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xea\x02\n\rMessageSource\x12\x0e\n\x06marker\x18\x01 \x01(\r\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x12\n\nversion_id\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x0c\n\x04page\x18\x06 \x01(\r\x12\x10\n\x08\x63hunk_id\x18\x07 \x01(\t\x12\x13\n\x0b\x63hunk_index\x18\x08 \x01(\r\x12\x14\n\x0c\x66\x61q_entry_id\x18\t \x01(\t\x12\x36\n\tdocuments\x18\n \x03(\x0b\x32#.sourcier.gateway.v1.SourceDocument\x12\x0c\n\x04text\x18\x0b \x01(\t\x12\x14\n\x0cheading_path\x18\x0c \x03(\t\x12\x17\n\x0fstart_character\x18\r \x01(\r\x12\x15\n\rend_character\x18\x0e \x01(\r\x12*\n\x06places\x18\x0f \x03(\x0b\x32\x1a.sourcier.gateway.v1.Place\"\xf2\x04\n\x13\x43onversationMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x17\n\x0f\x63onversation_id\x18\x02 \x01(\t\x12\x10\n\x08position\x18\x03 \x01(\r\x12\'\n\x04role\x18\x04 \x01(\x0e\x32\x19.sourcier.gateway.v1.Role\x12\x0f\n\x07\x63ontent\x18\x05 \x01(\t\x12\x30\n\x05state\x18\x06 \x01(\x0e\x32!.sourcier.gateway.v1.MessageState\x12\x33\n\x07outcome\x18\x07 \x01(\x0e\x32\".sourcier.gateway.v1.AnswerOutcome\x12\x0e\n\x06reason\x18\x08 \x01(\t\x12\x11\n\trewritten\x18\t \x01(\t\x12\x33\n\x07sources\x18\n \x03(\x0b\x32\".sourcier.gateway.v1.MessageSource\x12\r\n\x05model\x18\x0b \x01(\t\x12)\n\x05usage\x18\x0c \x01(\x0b\x32\x1a.sourcier.gateway.v1.Usage\x12\x11\n\tanswer_id\x18\r \x01(\t\x12+\n\x06rating\x18\x0e \x01(\x0e\x32\x1b.sourcier.gateway.v1.Rating\x12\x16\n\x0erating_comment\x18\x0f \x01(\t\x12.\n\ncreated_at\x18\x10 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\tcitations\x18\x11 \x03(\x0b\x32\x1d.sourcier.gateway.v1.Citation\x12/\n\x08withheld\x18\x12 \x03(\x0b\x32\x1d.sourcier.gateway.v1.Withheld\"a\n\x19\x43reateConversationRequest\x12\r\n\x05title\x18\x01 \x01(\t\x12\x35\n\x06rerank\x18\x02 \x01(\x0e\x32%.sourcier.gateway.v1.RerankPreference\"U\n\x1a\x43reateConversationResponse\x12\x37\n\x0c\x63onversation\x18\x01 \x01(\x0b\x32!.sourcier.gateway.v1.Conversation\"1\n\x16GetConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\"R\n\x17GetConversationResponse\x12\x37\n\x0c\x63onversation\x18\x01 \x01(\x0b\x32!.sourcier.gateway.v1.Conversation\"A\n\x18ListConversationsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"n\n\x19ListConversationsResponse\x12\x38\n\rconversations\x18\x01 \x03(\x0b\x32!.sourcier.gateway.v1.Conversation\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"U\n\x13ListMessagesRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\"k\n\x14ListMessagesResponse\x12:\n\x08messages\x18\x01 \x03(\x0b\x32(.sourcier.gateway.v1.ConversationMessage\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x89\x01\n\x19UpdateConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x12\n\x05title\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x35\n\x06rerank\x18\x03 \x01(\x0e\x32%.sourcier.gateway.v1.RerankPreferenceB\x08\n\x06_title\"U\n\x1aUpdateConversationResponse\x12\x37\n\x0c\x63onversation\x18\x01 \x01(\x0b\x32!.sourcier.gateway.v1.Conversation\"4\n\x19\x44\x65leteConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\"-\n\x1a\x44\x65leteConversationResponse\x12\x0f\n\x07\x65xisted\x18\x01 \x01(\x08\"f\n\x12RateMessageRequest\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12+\n\x06rating\x18\x02 \x01(\x0e\x32\x1b.sourcier.gateway.v1.Rating\x12\x0f\n\x07\x63omment\x18\x03 \x01(\t\"P\n\x13RateMessageResponse\x12\x39\n\x07message\x18\x01 \x01(\x0b\x32(.sourcier.gateway.v1.ConversationMessage*\x89\x01\n\x10RerankPreference\x12!\n\x1dRERANK_PREFERENCE_UNSPECIFIED\x10\x00\x12\x1d\n\x19RERANK_PREFERENCE_SERVICE\x10\x01\x12\x18\n\x14RERANK_PREFERENCE_ON\x10\x02\x12\x19\n\x15RERANK_PREFERENCE_OFF\x10\x03*\x9c\x01\n\x0cMessageState\x12\x1d\n\x19MESSAGE_STATE_UNSPECIFIED\x10\x00\x12\x1c\n\x18MESSAGE_STATE_UNFINISHED\x10\x01\x12\x1a\n\x16MESSAGE_STATE_FINISHED\x10\x02\x12\x19\n\x15MESSAGE_STATE_CUT_OFF\x10\x03\x12\x18\n\x14MESSAGE_STATE_FAILED\x10\x04*Q\n\x06Rating\x12\x16\n\x12RATING_UNSPECIFIED\x10\x00\x12\r\n\tRATING_UP\x10\x01\x12\x0f\n\x0bRATING_DOWN\x10\x02\x12\x0f\n\x0bRATING_NONE\x10\x03\x32\xa3\x06\n\x13\x43onversationService\x12u\n\x12\x43reateConversation\x12..sourcier.gateway.v1.CreateConversationRequest\x1a/.sourcier.gateway.v1.CreateConversationResponse\x12l\n\x0fGetConversation\x12+.sourcier.gateway.v1.GetConversationRequest\x1a,.sourcier.gateway.v1.GetConversationResponse\x12r\n\x11ListConversations\x12-.sourcier.gateway.v1.ListConversationsRequest\x1a..sourcier.gateway.v1.ListConversationsResponse\x12\x63\n\x0cListMessages\x12(.sourcier.gateway.v1.ListMessagesRequest\x1a).sourcier.gateway.v1.ListMessagesResponse\x12u\n\x12UpdateConversation\x12..sourcier.gateway.v1.UpdateConversationRequest\x1a/.sourcier.gateway.v1.UpdateConversationResponse\x12u\n\x12\x44\x65leteConversation\x12..sourcier.gateway.v1.DeleteConversationRequest\x1a/.sourcier.gateway.v1.DeleteConversationResponse\x12`\n\x0bRateMessage\x12\'.sourcier.gateway.v1.RateMessageRequest\x1a(.sourcier.gateway.v1.RateMessageResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sourcier.gateway.v1.conversation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RERANKPREFERENCE']._serialized_start=2339
-  _globals['_RERANKPREFERENCE']._serialized_end=2476
-  _globals['_MESSAGESTATE']._serialized_start=2479
-  _globals['_MESSAGESTATE']._serialized_end=2635
-  _globals['_RATING']._serialized_start=2637
-  _globals['_RATING']._serialized_end=2718
-  _globals['_CONVERSATION']._serialized_start=131
-  _globals['_CONVERSATION']._serialized_end=359
-  _globals['_MESSAGESOURCE']._serialized_start=362
-  _globals['_MESSAGESOURCE']._serialized_end=596
-  _globals['_CONVERSATIONMESSAGE']._serialized_start=599
-  _globals['_CONVERSATIONMESSAGE']._serialized_end=1126
-  _globals['_CREATECONVERSATIONREQUEST']._serialized_start=1128
-  _globals['_CREATECONVERSATIONREQUEST']._serialized_end=1225
-  _globals['_CREATECONVERSATIONRESPONSE']._serialized_start=1227
-  _globals['_CREATECONVERSATIONRESPONSE']._serialized_end=1312
-  _globals['_GETCONVERSATIONREQUEST']._serialized_start=1314
-  _globals['_GETCONVERSATIONREQUEST']._serialized_end=1363
-  _globals['_GETCONVERSATIONRESPONSE']._serialized_start=1365
-  _globals['_GETCONVERSATIONRESPONSE']._serialized_end=1447
-  _globals['_LISTCONVERSATIONSREQUEST']._serialized_start=1449
-  _globals['_LISTCONVERSATIONSREQUEST']._serialized_end=1514
-  _globals['_LISTCONVERSATIONSRESPONSE']._serialized_start=1516
-  _globals['_LISTCONVERSATIONSRESPONSE']._serialized_end=1626
-  _globals['_LISTMESSAGESREQUEST']._serialized_start=1628
-  _globals['_LISTMESSAGESREQUEST']._serialized_end=1713
-  _globals['_LISTMESSAGESRESPONSE']._serialized_start=1715
-  _globals['_LISTMESSAGESRESPONSE']._serialized_end=1822
-  _globals['_UPDATECONVERSATIONREQUEST']._serialized_start=1825
-  _globals['_UPDATECONVERSATIONREQUEST']._serialized_end=1962
-  _globals['_UPDATECONVERSATIONRESPONSE']._serialized_start=1964
-  _globals['_UPDATECONVERSATIONRESPONSE']._serialized_end=2049
-  _globals['_DELETECONVERSATIONREQUEST']._serialized_start=2051
-  _globals['_DELETECONVERSATIONREQUEST']._serialized_end=2103
-  _globals['_DELETECONVERSATIONRESPONSE']._serialized_start=2105
-  _globals['_DELETECONVERSATIONRESPONSE']._serialized_end=2150
-  _globals['_RATEMESSAGEREQUEST']._serialized_start=2152
-  _globals['_RATEMESSAGEREQUEST']._serialized_end=2254
-  _globals['_RATEMESSAGERESPONSE']._serialized_start=2256
-  _globals['_RATEMESSAGERESPONSE']._serialized_end=2336
-  _globals['_CONVERSATIONSERVICE']._serialized_start=2721
-  _globals['_CONVERSATIONSERVICE']._serialized_end=3524
+  _globals['_RERANKPREFERENCE']._serialized_start=2599
+  _globals['_RERANKPREFERENCE']._serialized_end=2736
+  _globals['_MESSAGESTATE']._serialized_start=2739
+  _globals['_MESSAGESTATE']._serialized_end=2895
+  _globals['_RATING']._serialized_start=2897
+  _globals['_RATING']._serialized_end=2978
+  _globals['_CONVERSATION']._serialized_start=164
+  _globals['_CONVERSATION']._serialized_end=392
+  _globals['_MESSAGESOURCE']._serialized_start=395
+  _globals['_MESSAGESOURCE']._serialized_end=757
+  _globals['_CONVERSATIONMESSAGE']._serialized_start=760
+  _globals['_CONVERSATIONMESSAGE']._serialized_end=1386
+  _globals['_CREATECONVERSATIONREQUEST']._serialized_start=1388
+  _globals['_CREATECONVERSATIONREQUEST']._serialized_end=1485
+  _globals['_CREATECONVERSATIONRESPONSE']._serialized_start=1487
+  _globals['_CREATECONVERSATIONRESPONSE']._serialized_end=1572
+  _globals['_GETCONVERSATIONREQUEST']._serialized_start=1574
+  _globals['_GETCONVERSATIONREQUEST']._serialized_end=1623
+  _globals['_GETCONVERSATIONRESPONSE']._serialized_start=1625
+  _globals['_GETCONVERSATIONRESPONSE']._serialized_end=1707
+  _globals['_LISTCONVERSATIONSREQUEST']._serialized_start=1709
+  _globals['_LISTCONVERSATIONSREQUEST']._serialized_end=1774
+  _globals['_LISTCONVERSATIONSRESPONSE']._serialized_start=1776
+  _globals['_LISTCONVERSATIONSRESPONSE']._serialized_end=1886
+  _globals['_LISTMESSAGESREQUEST']._serialized_start=1888
+  _globals['_LISTMESSAGESREQUEST']._serialized_end=1973
+  _globals['_LISTMESSAGESRESPONSE']._serialized_start=1975
+  _globals['_LISTMESSAGESRESPONSE']._serialized_end=2082
+  _globals['_UPDATECONVERSATIONREQUEST']._serialized_start=2085
+  _globals['_UPDATECONVERSATIONREQUEST']._serialized_end=2222
+  _globals['_UPDATECONVERSATIONRESPONSE']._serialized_start=2224
+  _globals['_UPDATECONVERSATIONRESPONSE']._serialized_end=2309
+  _globals['_DELETECONVERSATIONREQUEST']._serialized_start=2311
+  _globals['_DELETECONVERSATIONREQUEST']._serialized_end=2363
+  _globals['_DELETECONVERSATIONRESPONSE']._serialized_start=2365
+  _globals['_DELETECONVERSATIONRESPONSE']._serialized_end=2410
+  _globals['_RATEMESSAGEREQUEST']._serialized_start=2412
+  _globals['_RATEMESSAGEREQUEST']._serialized_end=2514
+  _globals['_RATEMESSAGERESPONSE']._serialized_start=2516
+  _globals['_RATEMESSAGERESPONSE']._serialized_end=2596
+  _globals['_CONVERSATIONSERVICE']._serialized_start=2981
+  _globals['_CONVERSATIONSERVICE']._serialized_end=3784
 # @@protoc_insertion_point(module_scope)

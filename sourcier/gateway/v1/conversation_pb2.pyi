@@ -10,6 +10,7 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from sourcier.gateway.v1 import answer_pb2 as _answer_pb2
+from sourcier.gateway.v1 import place_pb2 as _place_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -171,6 +172,11 @@ class MessageSource(_message.Message):
     CHUNK_INDEX_FIELD_NUMBER: _builtins.int
     FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
     DOCUMENTS_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    HEADING_PATH_FIELD_NUMBER: _builtins.int
+    START_CHARACTER_FIELD_NUMBER: _builtins.int
+    END_CHARACTER_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
     marker: _builtins.int
     """The number in the marker: `[2]` is 2; 0 for what a direct answer came from."""
     document_id: _builtins.str
@@ -189,9 +195,23 @@ class MessageSource(_message.Message):
     """Place of the chunk in the document, from 0."""
     faq_entry_id: _builtins.str
     """The FAQ entry that was cited; document, version and chunk are empty then."""
+    text: _builtins.str
+    """The whole passage, as it was when it was cited; empty for answers of before it was kept."""
+    start_character: _builtins.int
+    """Offset of the passage's first character in the document's text, from 0."""
+    end_character: _builtins.int
+    """Offset after its last character."""
     @_builtins.property
     def documents(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.SourceDocument]:
         """The documents that the FAQ entry rested on."""
+
+    @_builtins.property
+    def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The headings above the passage, outermost first."""
+
+    @_builtins.property
+    def places(self) -> _containers.RepeatedCompositeFieldContainer[_place_pb2.Place]:
+        """Where the passage stood in its file."""
 
     def __init__(
         self,
@@ -206,10 +226,15 @@ class MessageSource(_message.Message):
         chunk_index: _builtins.int = ...,
         faq_entry_id: _builtins.str = ...,
         documents: _abc.Iterable[_answer_pb2.SourceDocument] | None = ...,
+        text: _builtins.str = ...,
+        heading_path: _abc.Iterable[_builtins.str] | None = ...,
+        start_character: _builtins.int = ...,
+        end_character: _builtins.int = ...,
+        places: _abc.Iterable[_place_pb2.Place] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "documents", b"documents", "faq_entry_id", b"faq_entry_id", "marker", b"marker", "page", b"page", "source", b"source", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "documents", b"documents", "end_character", b"end_character", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "marker", b"marker", "page", b"page", "places", b"places", "source", b"source", "start_character", b"start_character", "text", b"text", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -237,6 +262,8 @@ class ConversationMessage(_message.Message):
     RATING_FIELD_NUMBER: _builtins.int
     RATING_COMMENT_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    CITATIONS_FIELD_NUMBER: _builtins.int
+    WITHHELD_FIELD_NUMBER: _builtins.int
     message_id: _builtins.str
     """Its id (UUIDv7)."""
     conversation_id: _builtins.str
@@ -275,6 +302,16 @@ class ConversationMessage(_message.Message):
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was begun."""
 
+    @_builtins.property
+    def citations(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.Citation]:
+        """The citations of the answer as they were streamed, with their support and places, in order; empty for answers of
+        before they were kept.
+        """
+
+    @_builtins.property
+    def withheld(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.Withheld]:
+        """The sentences of the model that were not shown, in order."""
+
     def __init__(
         self,
         *,
@@ -294,10 +331,12 @@ class ConversationMessage(_message.Message):
         rating: Global___Rating.ValueType = ...,
         rating_comment: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        citations: _abc.Iterable[_answer_pb2.Citation] | None = ...,
+        withheld: _abc.Iterable[_answer_pb2.Withheld] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "content", b"content", "conversation_id", b"conversation_id", "created_at", b"created_at", "message_id", b"message_id", "model", b"model", "outcome", b"outcome", "position", b"position", "rating", b"rating", "rating_comment", b"rating_comment", "reason", b"reason", "rewritten", b"rewritten", "role", b"role", "sources", b"sources", "state", b"state", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citations", b"citations", "content", b"content", "conversation_id", b"conversation_id", "created_at", b"created_at", "message_id", b"message_id", "model", b"model", "outcome", b"outcome", "position", b"position", "rating", b"rating", "rating_comment", b"rating_comment", "reason", b"reason", "rewritten", b"rewritten", "role", b"role", "sources", b"sources", "state", b"state", "usage", b"usage", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

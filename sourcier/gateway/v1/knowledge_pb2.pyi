@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from sourcier.gateway.v1 import place_pb2 as _place_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -20,6 +21,30 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _Marking:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MarkingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Marking.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MARKING_UNSPECIFIED: _Marking.ValueType  # 0
+    """Nothing is marked: nothing was asked for, or it does not stand on this page."""
+    MARKING_PLACES: _Marking.ValueType  # 1
+    """By the places that were kept when the document was read: exact."""
+    MARKING_TEXT: _Marking.ValueType  # 2
+    """By looking for the text on the page, since no places are kept of it: it may also be found where it was not read."""
+
+class Marking(_Marking, metaclass=_MarkingEnumTypeWrapper):
+    """How what is marked on a page was found."""
+
+MARKING_UNSPECIFIED: Marking.ValueType  # 0
+"""Nothing is marked: nothing was asked for, or it does not stand on this page."""
+MARKING_PLACES: Marking.ValueType  # 1
+"""By the places that were kept when the document was read: exact."""
+MARKING_TEXT: Marking.ValueType  # 2
+"""By looking for the text on the page, since no places are kept of it: it may also be found where it was not read."""
+Global___Marking: _TypeAlias = Marking  # noqa: Y015
 
 class _JobStatus:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -929,6 +954,328 @@ class GetDocumentTextResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetDocumentTextResponse: _TypeAlias = GetDocumentTextResponse  # noqa: Y015
+
+@_typing.final
+class GetOriginalRequest(_message.Message):
+    """Names an original, or a part of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    VERSION_ID_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    LENGTH_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The document's id."""
+    version_id: _builtins.str
+    """The version's id; empty is the version that answers now."""
+    offset: _builtins.int
+    """The first byte, from 0; INVALID_ARGUMENT beyond the end."""
+    length: _builtins.int
+    """How many bytes; 0 reads to the end. Fewer come where the file ends before."""
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        version_id: _builtins.str = ...,
+        offset: _builtins.int = ...,
+        length: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "length", b"length", "offset", b"offset", "version_id", b"version_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetOriginalRequest: _TypeAlias = GetOriginalRequest  # noqa: Y015
+
+@_typing.final
+class OriginalHeader(_message.Message):
+    """What the bytes are of."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_ID_FIELD_NUMBER: _builtins.int
+    FILENAME_FIELD_NUMBER: _builtins.int
+    CONTENT_TYPE_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    CONTENT_SHA256_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    LENGTH_FIELD_NUMBER: _builtins.int
+    version_id: _builtins.str
+    """The version that is read."""
+    filename: _builtins.str
+    """The file's name."""
+    content_type: _builtins.str
+    """The media type, as detected."""
+    size_bytes: _builtins.int
+    """Size of the whole original in bytes."""
+    content_sha256: _builtins.str
+    """SHA-256 of the whole original, in hexadecimal."""
+    offset: _builtins.int
+    """The first byte that follows."""
+    length: _builtins.int
+    """How many bytes follow."""
+    def __init__(
+        self,
+        *,
+        version_id: _builtins.str = ...,
+        filename: _builtins.str = ...,
+        content_type: _builtins.str = ...,
+        size_bytes: _builtins.int = ...,
+        content_sha256: _builtins.str = ...,
+        offset: _builtins.int = ...,
+        length: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_sha256", b"content_sha256", "content_type", b"content_type", "filename", b"filename", "length", b"length", "offset", b"offset", "size_bytes", b"size_bytes", "version_id", b"version_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OriginalHeader: _TypeAlias = OriginalHeader  # noqa: Y015
+
+@_typing.final
+class GetOriginalResponse(_message.Message):
+    """A piece of an original."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HEADER_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    """Bytes that follow those before; at most 256 KiB a message."""
+    @_builtins.property
+    def header(self) -> Global___OriginalHeader:
+        """What the bytes are of; the first message and no other."""
+
+    def __init__(
+        self,
+        *,
+        header: Global___OriginalHeader | None = ...,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "header", b"header", "part", b"part"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "header", b"header", "part", b"part"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["header", "data"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___GetOriginalResponse: _TypeAlias = GetOriginalResponse  # noqa: Y015
+
+@_typing.final
+class GetPageImageRequest(_message.Message):
+    """Names a page to draw."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    VERSION_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    DPI_FIELD_NUMBER: _builtins.int
+    CHUNK_ID_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    RECTANGLES_FIELD_NUMBER: _builtins.int
+    CHUNK_INDEX_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The document's id."""
+    version_id: _builtins.str
+    """The version's id; empty is the version that answers now."""
+    page: _builtins.int
+    """The page, from 1; 0 is the first page of the chunk, or of the document."""
+    dpi: _builtins.int
+    """Dots an inch, 36 to 300; 0 is 110."""
+    chunk_id: _builtins.str
+    """A chunk of the version that answers now, whose places on the page are marked; empty for none."""
+    start: _builtins.int
+    """The part of the chunk's text that is marked: its first character, from 0 in Unicode code points."""
+    end: _builtins.int
+    """The place after its last character; 0 is the end of the chunk."""
+    chunk_index: _builtins.int
+    """The chunk by its place in the document, from 0, in the place of its id."""
+    @_builtins.property
+    def rectangles(self) -> _containers.RepeatedCompositeFieldContainer[_place_pb2.Rectangle]:
+        """Rectangles that are marked besides, at most 1,000."""
+
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        version_id: _builtins.str = ...,
+        page: _builtins.int = ...,
+        dpi: _builtins.int = ...,
+        chunk_id: _builtins.str = ...,
+        start: _builtins.int = ...,
+        end: _builtins.int = ...,
+        rectangles: _abc.Iterable[_place_pb2.Rectangle] | None = ...,
+        chunk_index: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_chunk_index", b"_chunk_index", "chunk_index", b"chunk_index"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_chunk_index", b"_chunk_index", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "dpi", b"dpi", "end", b"end", "page", b"page", "rectangles", b"rectangles", "start", b"start", "version_id", b"version_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__chunk_index: _TypeAlias = _typing.Literal["chunk_index"]  # noqa: Y015
+    _WhichOneofArgType__chunk_index: _TypeAlias = _typing.Literal["_chunk_index", b"_chunk_index"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__chunk_index) -> _WhichOneofReturnType__chunk_index | None: ...
+
+Global___GetPageImageRequest: _TypeAlias = GetPageImageRequest  # noqa: Y015
+
+@_typing.final
+class PageImageHeader(_message.Message):
+    """What is drawn."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    PAGE_COUNT_FIELD_NUMBER: _builtins.int
+    WIDTH_FIELD_NUMBER: _builtins.int
+    HEIGHT_FIELD_NUMBER: _builtins.int
+    DPI_FIELD_NUMBER: _builtins.int
+    PAGE_WIDTH_FIELD_NUMBER: _builtins.int
+    PAGE_HEIGHT_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    MARKING_FIELD_NUMBER: _builtins.int
+    MARKED_FIELD_NUMBER: _builtins.int
+    version_id: _builtins.str
+    """The version that was drawn."""
+    page: _builtins.int
+    """The page, from 1."""
+    page_count: _builtins.int
+    """How many pages the document has."""
+    width: _builtins.int
+    """Width of the picture in pixels."""
+    height: _builtins.int
+    """Its height."""
+    dpi: _builtins.float
+    """Dots an inch; less than asked for where the page is so large that the picture would have over 25 million pixels."""
+    page_width: _builtins.float
+    """Width of the page as it is shown, in points."""
+    page_height: _builtins.float
+    """Its height."""
+    size_bytes: _builtins.int
+    """Size of the PNG in bytes."""
+    marking: Global___Marking.ValueType
+    """How what is marked was found."""
+    marked: _builtins.int
+    """How many rectangles are marked."""
+    def __init__(
+        self,
+        *,
+        version_id: _builtins.str = ...,
+        page: _builtins.int = ...,
+        page_count: _builtins.int = ...,
+        width: _builtins.int = ...,
+        height: _builtins.int = ...,
+        dpi: _builtins.float = ...,
+        page_width: _builtins.float = ...,
+        page_height: _builtins.float = ...,
+        size_bytes: _builtins.int = ...,
+        marking: Global___Marking.ValueType = ...,
+        marked: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dpi", b"dpi", "height", b"height", "marked", b"marked", "marking", b"marking", "page", b"page", "page_count", b"page_count", "page_height", b"page_height", "page_width", b"page_width", "size_bytes", b"size_bytes", "version_id", b"version_id", "width", b"width"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PageImageHeader: _TypeAlias = PageImageHeader  # noqa: Y015
+
+@_typing.final
+class GetPageImageResponse(_message.Message):
+    """A piece of a picture."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HEADER_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    """Bytes of the PNG that follow those before; at most 256 KiB a message."""
+    @_builtins.property
+    def header(self) -> Global___PageImageHeader:
+        """What is drawn; the first message and no other."""
+
+    def __init__(
+        self,
+        *,
+        header: Global___PageImageHeader | None = ...,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "header", b"header", "part", b"part"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "header", b"header", "part", b"part"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["header", "data"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___GetPageImageResponse: _TypeAlias = GetPageImageResponse  # noqa: Y015
+
+@_typing.final
+class LocatePassageRequest(_message.Message):
+    """Names a chunk, or a part of its text."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNK_ID_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    chunk_id: _builtins.str
+    """The chunk's id."""
+    start: _builtins.int
+    """The first character of the part, from 0 in Unicode code points of the chunk's text."""
+    end: _builtins.int
+    """The place after its last character; 0 is the end of the chunk."""
+    def __init__(
+        self,
+        *,
+        chunk_id: _builtins.str = ...,
+        start: _builtins.int = ...,
+        end: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "end", b"end", "start", b"start"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LocatePassageRequest: _TypeAlias = LocatePassageRequest  # noqa: Y015
+
+@_typing.final
+class LocatePassageResponse(_message.Message):
+    """Where it stands."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    VERSION_ID_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The document."""
+    version_id: _builtins.str
+    """The document's version."""
+    @_builtins.property
+    def places(self) -> _containers.RepeatedCompositeFieldContainer[_place_pb2.Place]:
+        """Its places, in reading order."""
+
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        version_id: _builtins.str = ...,
+        places: _abc.Iterable[_place_pb2.Place] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "places", b"places", "version_id", b"version_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LocatePassageResponse: _TypeAlias = LocatePassageResponse  # noqa: Y015
 
 @_typing.final
 class ListDocumentsRequest(_message.Message):

@@ -75,6 +75,21 @@ class KnowledgeServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextResponse.FromString,
                 _registered_method=True)
+        self.GetOriginal = channel.unary_stream(
+                '/sourcier.gateway.v1.KnowledgeService/GetOriginal',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetOriginalRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetOriginalResponse.FromString,
+                _registered_method=True)
+        self.GetPageImage = channel.unary_stream(
+                '/sourcier.gateway.v1.KnowledgeService/GetPageImage',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetPageImageRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetPageImageResponse.FromString,
+                _registered_method=True)
+        self.LocatePassage = channel.unary_unary(
+                '/sourcier.gateway.v1.KnowledgeService/LocatePassage',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.LocatePassageRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.LocatePassageResponse.FromString,
+                _registered_method=True)
         self.ListDocuments = channel.unary_unary(
                 '/sourcier.gateway.v1.KnowledgeService/ListDocuments',
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsRequest.SerializeToString,
@@ -166,6 +181,28 @@ class KnowledgeServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetOriginal(self, request, context):
+        """Streams the file that a document was read from, or a part of it. NOT_FOUND for a version that is not kept any more.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetPageImage(self, request, context):
+        """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand. INVALID_ARGUMENT for a
+        page that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def LocatePassage(self, request, context):
+        """Tells where a chunk, or a part of its text, stands in the file it was read from.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListDocuments(self, request, context):
         """Lists documents, always in the same order.
         """
@@ -243,6 +280,21 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     servicer.GetDocumentText,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextResponse.SerializeToString,
+            ),
+            'GetOriginal': grpc.unary_stream_rpc_method_handler(
+                    servicer.GetOriginal,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetOriginalRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetOriginalResponse.SerializeToString,
+            ),
+            'GetPageImage': grpc.unary_stream_rpc_method_handler(
+                    servicer.GetPageImage,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetPageImageRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetPageImageResponse.SerializeToString,
+            ),
+            'LocatePassage': grpc.unary_unary_rpc_method_handler(
+                    servicer.LocatePassage,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.LocatePassageRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.LocatePassageResponse.SerializeToString,
             ),
             'ListDocuments': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDocuments,
@@ -487,6 +539,87 @@ class KnowledgeService(object):
             '/sourcier.gateway.v1.KnowledgeService/GetDocumentText',
             sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetDocumentTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetOriginal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/sourcier.gateway.v1.KnowledgeService/GetOriginal',
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetOriginalRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetOriginalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPageImage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/sourcier.gateway.v1.KnowledgeService/GetPageImage',
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetPageImageRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetPageImageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LocatePassage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.KnowledgeService/LocatePassage',
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.LocatePassageRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.LocatePassageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -38,6 +38,14 @@ class KnowledgeServiceStub:
     """Returns one document."""
     GetDocumentText: _aio.UnaryStreamMultiCallable[_knowledge_pb2.GetDocumentTextRequest, _knowledge_pb2.GetDocumentTextResponse]
     """Streams what was read of a document, as Markdown, from the version that answers now."""
+    GetOriginal: _aio.UnaryStreamMultiCallable[_knowledge_pb2.GetOriginalRequest, _knowledge_pb2.GetOriginalResponse]
+    """Streams the file that a document was read from, or a part of it. NOT_FOUND for a version that is not kept any more."""
+    GetPageImage: _aio.UnaryStreamMultiCallable[_knowledge_pb2.GetPageImageRequest, _knowledge_pb2.GetPageImageResponse]
+    """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand. INVALID_ARGUMENT for a
+    page that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
+    """
+    LocatePassage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.LocatePassageRequest, _knowledge_pb2.LocatePassageResponse]
+    """Tells where a chunk, or a part of its text, stands in the file it was read from."""
     ListDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]
     """Lists documents, always in the same order."""
     DeleteDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]
@@ -121,6 +129,32 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_knowledge_pb2.GetDocumentTextRequest, _abc.AsyncIterator[_knowledge_pb2.GetDocumentTextResponse]],
     ) -> _abc.AsyncIterator[_knowledge_pb2.GetDocumentTextResponse]:
         """Streams what was read of a document, as Markdown, from the version that answers now."""
+
+    @_abc_1.abstractmethod
+    def GetOriginal(
+        self,
+        request: _knowledge_pb2.GetOriginalRequest,
+        context: _aio.ServicerContext[_knowledge_pb2.GetOriginalRequest, _abc.AsyncIterator[_knowledge_pb2.GetOriginalResponse]],
+    ) -> _abc.AsyncIterator[_knowledge_pb2.GetOriginalResponse]:
+        """Streams the file that a document was read from, or a part of it. NOT_FOUND for a version that is not kept any more."""
+
+    @_abc_1.abstractmethod
+    def GetPageImage(
+        self,
+        request: _knowledge_pb2.GetPageImageRequest,
+        context: _aio.ServicerContext[_knowledge_pb2.GetPageImageRequest, _abc.AsyncIterator[_knowledge_pb2.GetPageImageResponse]],
+    ) -> _abc.AsyncIterator[_knowledge_pb2.GetPageImageResponse]:
+        """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand. INVALID_ARGUMENT for a
+        page that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
+        """
+
+    @_abc_1.abstractmethod
+    def LocatePassage(
+        self,
+        request: _knowledge_pb2.LocatePassageRequest,
+        context: _aio.ServicerContext[_knowledge_pb2.LocatePassageRequest, _abc.Awaitable[_knowledge_pb2.LocatePassageResponse]],
+    ) -> _abc.Awaitable[_knowledge_pb2.LocatePassageResponse]:
+        """Tells where a chunk, or a part of its text, stands in the file it was read from."""
 
     @_abc_1.abstractmethod
     def ListDocuments(

@@ -629,6 +629,7 @@ class TransferChunk(_message.Message):
     VECTOR_FIELD_NUMBER: _builtins.int
     TOKEN_CODES_FIELD_NUMBER: _builtins.int
     UNIT_FIELD_NUMBER: _builtins.int
+    PLACE_MAP_FIELD_NUMBER: _builtins.int
     chunk_id: _builtins.str
     """The chunk's id (UUIDv5)."""
     index: _builtins.int
@@ -651,6 +652,8 @@ class TransferChunk(_message.Message):
     """Its vector: float32, little-endian, L2 norm 1."""
     token_codes: _builtins.bytes
     """Sign bits of its tokens' vectors, rows of dimension/8 bytes."""
+    place_map: _builtins.bytes
+    """Where its text stands in the document's file, as the index keeps it; empty where that is not known."""
     @_builtins.property
     def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The headings above it, outermost first."""
@@ -675,10 +678,11 @@ class TransferChunk(_message.Message):
         vector: _builtins.bytes = ...,
         token_codes: _builtins.bytes = ...,
         unit: Global___TransferUnit | None = ...,
+        place_map: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "end_character", b"end_character", "heading_path", b"heading_path", "index", b"index", "kind", b"kind", "language", b"language", "page", b"page", "start_character", b"start_character", "text", b"text", "token_codes", b"token_codes", "token_count", b"token_count", "unit", b"unit", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "end_character", b"end_character", "heading_path", b"heading_path", "index", b"index", "kind", b"kind", "language", b"language", "page", b"page", "place_map", b"place_map", "start_character", b"start_character", "text", b"text", "token_codes", b"token_codes", "token_count", b"token_count", "unit", b"unit", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

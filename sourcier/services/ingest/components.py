@@ -39,6 +39,8 @@ class Parts:
     parsers: ParserPool | None
     recognisers: Recognisers | None
     """Who reads pages by OCR; None where this process does not."""
+    drawers: ParserPool
+    """Who draws pages: the parsers, where this process has some."""
     tokens: Tokens
     space_id: str
     dimension: int
@@ -65,6 +67,7 @@ def assemble(
     jetstream: JetStream,
     objects: ObjectStore,
     parsers: ParserPool | None,
+    drawers: ParserPool | None = None,
     tokens: Tokens,
     space_id: str,
     dimension: int,
@@ -96,8 +99,8 @@ def assemble(
     )
     return Parts(
         settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
-        recognisers=recognisers, tokens=tokens, space_id=space_id,
-        dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
+        drawers=drawers or parsers or ParserPool(started=False), recognisers=recognisers, tokens=tokens,
+        space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
         removal=removal,
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,
         reconciler=Reconciler(database, buckets, collector, relay, every_seconds=settings.reconcile_seconds),

@@ -236,7 +236,8 @@ async def ingesting(
 
     `further_spaces` are counted, too. The test's own space has an embedder; one that the test names (`default_space`),
     and the further ones, are for the test to embed into; `enriching` makes knowledge
-    units, `recognisers` read scanned pages. `options` are settings of the ingest service.
+    units; `parsers` read documents in the place of `PlainParsers`, `recognisers` read scanned pages. `options` are
+    settings of the ingest service.
     """
     settings = IngestSettings(**{
         "nats_url": nats_url, "postgres_url": database_url, "subject_prefix": prefix, "stages": stages or "accept",

@@ -4,10 +4,10 @@ Started by `sourcier.services.ingest.stages.sandbox` with `python -m`, so it sha
 service: no threads, no gRPC, no
 credentials, no environment. It stays single-threaded, which is what makes its own forks safe.
 
-One JSON object a line. In: `{"id", "directory", "source"}` to parse, `{"id", "kill": true}` to kill, `{"id",
-"give_way": niceness}` to let a long one run behind the others. Out: `{"ready"}` once, for each document `{"id",
-"status", "peak_bytes"}` with the wait status, and for each that gives way `{"id", "waited"}`, how many seconds it has
-been kept waiting for a processor. End of input ends everything.
+One JSON object a line. In: `{"id", "directory", "source"}` to parse, with a `drawing` to draw a page instead,
+`{"id", "kill": true}` to kill, `{"id", "give_way": niceness}` to let a long one run behind the others. Out: `{"ready"}`
+once, for each document `{"id", "status", "peak_bytes"}` with the wait status, and for each that gives way `{"id",
+"waited"}`, how many seconds it has been kept waiting for a processor. End of input ends everything.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ ARTEFACT = "artefact"
 SCANNED = "scanned.json"
 """The pages that OCR has still to read, where there are any; the artefact is then not whole."""
 REJECTION = "rejection.json"
+DRAWN = "drawn.json"
 ERRORS = "errors.log"
 _READ_BYTES = 64 * 1024
 
@@ -183,13 +184,21 @@ def _work_into(directory: Path, source: dict[str, Any], limits: ParsingLimits, w
 
 
 def parse_into(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
-    """Read a document and write what it says."""
-    from sourcier.services.ingest.parsing.dispatch import parse
+    """Read a document and write what it says, or draw a page of it."""
+    from sourcier.services.ingest.parsing.dispatch import draw, parse
     from sourcier.services.ingest.parsing.source import Source
 
-    document = parse(Source(
-        Path(source["path"]), source["filename"], source["content_type"], source["title"], limits, ocr=source["ocr"]
-    ))
+    opened = Source(
+        Path(source["path"]), source["filename"], source["content_type"], source["title"], limits,
+        ocr=source.get("ocr", False),
+    )
+    drawing = source.get("drawing")
+    if drawing is not None:
+        picture, told = draw(opened, drawing)
+        (directory / ARTEFACT).write_bytes(picture)
+        (directory / DRAWN).write_text(json.dumps(told))
+        return
+    document = parse(opened)
     if document.scanned:
         (directory / SCANNED).write_text(json.dumps(document.scanned))
     (directory / ARTEFACT).write_bytes(document.to_bytes())

@@ -150,6 +150,16 @@ async def test_a_number_that_no_column_holds_is_told_with_its_field(serve: Serve
         assert await service.rows("select source from documents") == []
 
 
+async def test_places_that_are_none_are_told_with_their_chunk(serve: Serve) -> None:
+    broken = chunks(0, CHUNKS)
+    broken.chunks.chunks[CHUNKS - 1].place_map = b"\x01\xff\xff"
+    async with serve(stages="") as service, transferring(service) as (_, stub):
+        with pytest.raises(grpc.aio.AioRpcError, match="has a place_map that cannot be read") as refused:
+            await stub.ImportCollection(iter((header(), document(), broken)), timeout=30, metadata=METADATA)
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert await service.rows("select source from documents") == []
+
+
 @pytest.mark.parametrize("memory_bytes_max", [0, 2_000, spool.MEMORY_BYTES_MAX])
 async def test_a_document_comes_in_whole_wherever_it_waited(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, memory_bytes_max: int

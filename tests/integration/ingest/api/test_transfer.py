@@ -26,6 +26,8 @@ from sourcier.services.chassis.postgres.database import ALL_TENANTS
 from sourcier.services.gateway.api.transfer import TransferServer as GatewayTransferServer
 from sourcier.services.index.collections import build_manifest as manifests
 from sourcier.services.index.lexical import frequencies
+from sourcier.services.index.places import encoding
+from sourcier.services.index.places.place_map import Frame, Kind, PlaceMap, Stretch
 from sourcier.services.index.search import search
 from sourcier.services.index.search.search import QuestionVector, SearchRequest
 from sourcier.services.ingest.api.transfer import TransferServer
@@ -38,6 +40,8 @@ from tests.waiting import eventually
 GUIDE = "# Télétravail\n\nLe télétravail est possible deux jours par semaine.\n\n# Frais\n\nLes repas sont remboursés."
 LONG = "\n\n".join(f"# Partie {n}\n\n" + " ".join(f"mot{n}x{m}" for m in range(200)) for n in range(60))
 QUESTION = "télétravail repas mot3x4"
+PLACES = encoding.encode(PlaceMap((Frame(Kind.LINES),), (Stretch(0, 5, 0, 1, 2),)))
+"""Of every chunk: what reads plain text here knows no places."""
 
 
 @asynccontextmanager
@@ -66,6 +70,8 @@ async def fill(service: Pipeline) -> None:
     for name, body in (("guide.md", GUIDE), ("long.md", LONG)):
         job = (await service.submit(body, filename=name, title=name, category="rh", metadata={"team": "paie"})).job
         assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+    async with service.database.transaction(tenant=TENANT) as connection:
+        await connection.execute("update chunks set place_map = %s", (PLACES,))
     await settle(service)
 
 
