@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -36,11 +37,12 @@ def main(arguments: list[str]) -> int:
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     with grpc.insecure_channel(target) as channel:
         try:
-            answer: health_pb2.HealthCheckResponse = health_pb2_grpc.HealthStub(channel).Check(
+            health: Any = health_pb2_grpc.HealthStub(channel)
+            answer: health_pb2.HealthCheckResponse = health.Check(
                 health_pb2.HealthCheckRequest(), timeout=SECONDS_MAX
             )
         except grpc.RpcError as error:
-            sys.stderr.write(f"error: {target}: {error.code().name}\n")  # type: ignore[attr-defined]
+            sys.stderr.write(f"error: {target}: {error.code().name}\n")
             return EXIT_NOT_SERVING
     state = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
     sys.stdout.write(f"{state}\n")

@@ -230,6 +230,7 @@ def _asking_for(token: str) -> WSGIApplication:
         if token and not hmac.compare_digest(shown, expected):
             start_response("401 Unauthorized", [("WWW-Authenticate", "Bearer"), ("Content-Type", "text/plain")])
             return [b"send the installation's SOURCIER_METRICS_TOKEN as a bearer token\n"]
-        return metrics(environment, start_response)
+        body: Iterable[bytes] = metrics(environment, start_response)
+        return body
 
     return answer

@@ -74,7 +74,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         )
         # Where nothing is parsed, pages are drawn all the same, and the pool starts with the first one.
         pool = await opened.enter_async_context(
-            ParserPool(concurrency=settings.parse_slots, limits=limits, warm=parses)
+            ParserPool(concurrency=settings.parse_slots, limits=limits, started=parses)
         )
         recognisers = await opened.enter_async_context(recogniser_pool(settings)) if settings.recognises else None
         server = await opened.enter_async_context(Server(

@@ -99,7 +99,7 @@ def assemble(
     )
     return Parts(
         settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
-        recognisers=recognisers, drawers=drawers or parsers or ParserPool(warm=False), tokens=tokens,
+        drawers=drawers or parsers or ParserPool(started=False), recognisers=recognisers, tokens=tokens,
         space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
         removal=removal,
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,

@@ -39,7 +39,7 @@ from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCode
 from sourcier.services.ingest.relay import Relay
 from sourcier.services.ingest.settings import IngestSettings
-from sourcier.services.ingest.stages.sandbox import ParsedArtefact, ParserPool
+from sourcier.services.ingest.stages.sandbox import ParsedArtefact
 from sourcier.services.ingest.tokens import Tokens
 from sourcier.services.ingest.worker import pipeline
 from tests.fix_servers import S3Bucket
@@ -231,14 +231,14 @@ async def ingesting(
     *, database_url: str, nats_url: str, prefix: str, bucket: S3Bucket, stages: str = "accept,parse,chunk,index",
     default_space: EmbeddingSpace | None = None, further_spaces: Sequence[EmbeddingSpace] = (),
     tokens: Tokens | None = None, further_tokens: Tokens | None = None, enriching: EnrichingPeers | None = None,
-    parsers: ParserPool | None = None, recognisers: Any = None, **options: Any,
+    parsers: Any = None, recognisers: Any = None, **options: Any,
 ) -> AsyncIterator[Pipeline]:
     """Run the service with the stages named; without any, nothing moves but what the test moves.
 
     `further_spaces` are counted, too. The test's own space has an embedder; one that the test names (`default_space`),
     and the further ones, are for the test to embed into; `enriching` makes knowledge
-    units; `parsers` read documents in the place of `PlainParsers`, `recognisers` scanned pages. `options` are settings
-    of the ingest service.
+    units; `parsers` read documents in the place of `PlainParsers`, `recognisers` read scanned pages. `options` are
+    settings of the ingest service.
     """
     settings = IngestSettings(**{
         "nats_url": nats_url, "postgres_url": database_url, "subject_prefix": prefix, "stages": stages or "accept",

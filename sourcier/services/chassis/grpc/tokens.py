@@ -57,7 +57,7 @@ class InternalTokens:
 
 def refusal() -> grpc.RpcMethodHandler[Any, Any]:
     """Return what answers a call that shows no token, whatever its method, and whether there is such a method."""
-    return grpc.stream_stream_rpc_method_handler(_refuse)  # type: ignore[arg-type]  # the stubs know no coroutine
+    return grpc.stream_stream_rpc_method_handler(_refuse)
 
 
 async def _refuse(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:

@@ -110,8 +110,8 @@ class DocumentBuilder:
             format=format,
             warnings=self.warnings.all(),
             titled=bool(own),
-            scanned=tuple(scanned),
             places=self._places.map(),
+            scanned=tuple(scanned),
         )
 
     def _readable(self, text: str, *, page: int) -> str:

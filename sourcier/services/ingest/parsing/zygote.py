@@ -189,9 +189,11 @@ def parse_into(directory: Path, source: dict[str, Any], limits: ParsingLimits) -
     from sourcier.services.ingest.parsing.source import Source
 
     opened = Source(
-        Path(source["path"]), source["filename"], source["content_type"], source["title"], limits, ocr=source["ocr"]
+        Path(source["path"]), source["filename"], source["content_type"], source["title"], limits,
+        ocr=source.get("ocr", False),
     )
-    if (drawing := source.get("drawing")) is not None:
+    drawing = source.get("drawing")
+    if drawing is not None:
         picture, told = draw(opened, drawing)
         (directory / ARTEFACT).write_bytes(picture)
         (directory / DRAWN).write_text(json.dumps(told))

@@ -67,7 +67,8 @@ class Detector:
         mask = cv2.dilate((found > _TEXT_MIN).astype(np.uint8), np.ones((2, 2), np.uint8))
         contours, _ = cv2.findContours(mask * 255, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
         boxes = (_box(contour, found) for contour in contours[:_LINES_MAX])
-        return [corners * scale for corners in boxes if corners is not None]
+        edges = np.array([width, height], np.float32)
+        return [np.clip(corners * scale, 0, edges) for corners in boxes if corners is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,10 @@ from sourcier.services.ingest.recognising.ruling import find_rules
 
 LINE_CONFIDENCE_MIN = 0.5
 """Lines that are less sure are no text: stains, drawings, patterns."""
+_SHORT_CONFIDENCE_MIN = 0.8
+"""Of one or two signs: a pattern is easily taken for one."""
+_DRAWING_SHARE = 0.4
+"""A sign or two that take more of the page's height are a drawing."""
 _SAMPLE = 4
 _PICTURE_SIDE_MIN = 32
 """In drawn pixels."""
@@ -64,7 +68,10 @@ class Recogniser:
         scale = width / upright.pixels.shape[1]
         across = [corners for corners in upright.lines if not _is_tall(corners)]
         read = self._reader.read([cut_out(upright.pixels, corners) for corners in across])
-        lines = (_line(corners, characters, scale) for corners, characters in zip(across, read, strict=True))
+        lines = (
+            _line(corners, characters, scale=scale, page_height=upright.pixels.shape[0])
+            for corners, characters in zip(across, read, strict=True)
+        )
         horizontal, vertical = find_rules(upright.pixels, scale=scale)
         return RecognisedPage(
             number=number, width=width, height=height, turned=upright.turned,
@@ -135,9 +142,14 @@ class Recogniser:
         return tuple(texts)
 
 
-def _line(corners: Corners, characters: Sequence[Character], scale: float) -> RecognisedLine | None:
-    """Return a line in points, None where what was read is no text."""
-    if _confidence(characters) < LINE_CONFIDENCE_MIN:
+def _line(
+    corners: Corners, characters: Sequence[Character], *, scale: float, page_height: float
+) -> RecognisedLine | None:
+    """Return a line in points, None where what was read is no text; the height of the page is in pixels."""
+    short = len(characters) <= 2
+    if _confidence(characters) < (_SHORT_CONFIDENCE_MIN if short else LINE_CONFIDENCE_MIN):
+        return None
+    if short and Extent.of(corners).height > _DRAWING_SHARE * page_height:
         return None
     (left, top), (right, bottom) = (corners.min(axis=0) * scale).tolist(), (corners.max(axis=0) * scale).tolist()
     words = tuple(_words(mended(characters), left, right))

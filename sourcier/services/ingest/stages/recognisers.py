@@ -48,7 +48,7 @@ class Recognisers:
         self._pool = ParserPool(
             concurrency=concurrency, limits=limits, parent_directory=parent_directory, program=_PROGRAM, long=False,
             # Many installations never see a scan, and its libraries take 150 MB.
-            warm=False,
+            started=False,
         )
 
     async def __aenter__(self) -> Self:

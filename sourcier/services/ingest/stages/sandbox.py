@@ -16,10 +16,9 @@ import logging
 import os
 import shutil
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -31,8 +30,8 @@ from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.zygote import ARTEFACT, DRAWN, ERRORS, REJECTION, SCANNED
 from sourcier.services.ingest.stages.slots import Place, Places
 from sourcier.services.ingest.stages.working_folder import WorkingFolder
+from sourcier.services.ingest.stages.zygote_process import ZygoteProcess
 
-START_TIMEOUT_SECONDS = 120.0
 GIVE_WAY = (((0.25, 10), (1.0, 19)), ((0.25, 10), (1.0, 10)), ((1.0, 0),))
 """By attempt: after so many seconds a document runs with this niceness, and leaves its slot after the last of them. An
 endless loop must not slow its neighbours down, and most documents are read before. What had no processor on a machine
@@ -85,26 +84,26 @@ class ParserPool:
 
     def __init__(
         self, *, concurrency: int = 2, limits: ParsingLimits | None = None, parent_directory: Path | None = None,
-        program: str = "", long: bool = True, warm: bool = True,
+        program: str = "", long: bool = True, started: bool = True,
     ) -> None:
         """Working files go below `parent_directory` (empty: the system's), in a folder that closing removes.
 
-        `program` is the module of the zygote (empty: the parsers'). Unless `long`, what takes long keeps its slot;
-        unless `warm`, the zygote starts when it is first needed.
+        `program` is the module of the zygote (empty: the parsers'). Unless `long`, what takes long keeps its slot.
 
-        Where a process is killed before that, the next pool to open below the same parent removes it.
+        Where a process is killed before that, the next pool to open below the same parent removes it. One that is not
+        `started` costs nothing before its first document.
         """
         self.limits = limits or ParsingLimits()
         self.network_isolation = ""
         """`namespace` or `sockets`, once started: see `parsing.confinement`."""
         self._parent_directory = parent_directory
         self._program = program or _ZYGOTE
-        self._warm = warm
+        self._started = started
         self._places = Places(concurrency, long=None if long else 0)
         self._drawing = Places(DRAWN_AT_ONCE)
         self._identifiers = itertools.count(1)
         self._starting = asyncio.Lock()
-        self._zygote: _ZygoteProcess | None = None
+        self._zygote: ZygoteProcess | None = None
         self._folder: WorkingFolder | None = None
         self._directory: Path | None = None
 
@@ -113,7 +112,7 @@ class ParserPool:
         self._folder = await asyncio.to_thread(WorkingFolder.make, self._parent_directory)
         self._directory = self._folder.path
         try:
-            if self._warm:
+            if self._started:
                 await self._live_zygote()
         except BaseException:
             await self.__aexit__(None, None, None)
@@ -173,12 +172,14 @@ class ParserPool:
         Raise a DocumentRejected that says why it cannot be drawn, or Unavailable where another try may succeed.
         """
         source = {
-            "path": str(path), "filename": filename, "content_type": content_type, "title": "", "ocr": False,
+            "path": str(path), "filename": filename, "content_type": content_type, "title": "",
             "drawing": dict(drawing),
         }
         async with self.working_folder() as directory:
             await self.in_child(directory, source, attempt=1, places=self._drawing)
-            return await asyncio.to_thread(_drawn, directory)
+            picture = await asyncio.to_thread((directory / ARTEFACT).read_bytes)
+            told = await asyncio.to_thread((directory / DRAWN).read_text)
+            return DrawnPicture(picture, json.loads(told))
 
     @contextlib.asynccontextmanager
     async def working_folder(self) -> AsyncIterator[Path]:
@@ -196,7 +197,7 @@ class ParserPool:
             await asyncio.shield(asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True))
 
     async def _run(
-        self, zygote: _ZygoteProcess, identifier: int, command: dict[str, Any], place: Place, attempt: int
+        self, zygote: ZygoteProcess, identifier: int, command: dict[str, Any], place: Place, attempt: int
     ) -> dict[str, Any]:
         """Have the zygote parse; kill the child at the time limit and when the caller is cancelled."""
         ended = zygote.request(identifier, command)
@@ -220,7 +221,7 @@ class ParserPool:
         raise DocumentTooCostly(f"Reading “{filename}” took more than the {limit:g} s allowed; it was stopped.")
 
     async def _kill(
-        self, zygote: _ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]]
+        self, zygote: ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]]
     ) -> None:
         """Kill a child and wait for its end; raise Unavailable where the zygote ended, or does not tell of it.
 
@@ -236,7 +237,7 @@ class ParserPool:
         ended.result()
 
     async def _ended_in_time(
-        self, zygote: _ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]], place: Place,
+        self, zygote: ZygoteProcess, identifier: int, ended: asyncio.Future[dict[str, Any]], place: Place,
         attempt: int,
     ) -> dict[str, Any] | None:
         """Return how the child ended; None where its time is over, less what it was kept waiting."""
@@ -293,122 +294,16 @@ class ParserPool:
             )
         raise DocumentMalformed(f"“{filename}” crashed the parser ({name}): the file is damaged or hostile.")
 
-    async def _live_zygote(self) -> _ZygoteProcess:
+    async def _live_zygote(self) -> ZygoteProcess:
         async with self._starting:
             if self._zygote is None or self._zygote.ended:
                 if self._zygote is not None:
                     _log.warning("the parsing process ended; starting another")
                     await self._zygote.stop()
-                self._zygote = await _ZygoteProcess.start(self.limits, self._program)
+                self._zygote = await ZygoteProcess.start(self.limits, self._program)
                 self.network_isolation = self._zygote.network
                 _log.info("parsing process ready, network taken away by %s", self.network_isolation)
             return self._zygote
-
-
-class _ZygoteProcess:
-    """The pipe to a zygote: requests out, replies matched to them."""
-
-    def __init__(self, process: asyncio.subprocess.Process, network: str) -> None:
-        self.network = network
-        self._process = process
-        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._waited: dict[int, float] = {}
-        self._abandoned = False
-        self._reader = asyncio.create_task(self._read_replies(), name="parser-replies")
-
-    @classmethod
-    async def start(cls, limits: ParsingLimits, program: str) -> _ZygoteProcess:
-        # An environment of its own: no credentials to leak, one thread in numeric libraries, no model hub.
-        environment = {
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-            "OPENBLAS_NUM_THREADS": "1",
-            "OMP_NUM_THREADS": "1",
-            "HF_HUB_OFFLINE": "1",
-            "TRANSFORMERS_VERBOSITY": "error",
-            "LANG": "C.UTF-8",
-        }
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-W", "ignore", "-m", program, json.dumps(asdict(limits)),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=environment,
-        )  # fmt: skip
-        assert process.stdout is not None
-        try:
-            async with asyncio.timeout(START_TIMEOUT_SECONDS):
-                line = await process.stdout.readline()
-            return cls(process, json.loads(line)["network"])
-        except (TimeoutError, ValueError) as error:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-            raise Unavailable("The parsing process did not start; its log says why.") from error
-
-    @property
-    def ended(self) -> bool:
-        """Whether no further request can be answered."""
-        return self._abandoned or self._reader.done()
-
-    def request(self, identifier: int, command: dict[str, Any]) -> asyncio.Future[dict[str, Any]]:
-        """Ask for a parse; the future ends with the child."""
-        self._waiting[identifier] = ended = asyncio.get_running_loop().create_future()
-        self._send({"id": identifier, **command})
-        return ended
-
-    def kill(self, identifier: int) -> None:
-        """Ask for the child's death; its future then ends."""
-        self._send({"id": identifier, "kill": True})
-
-    def give_way(self, identifier: int, niceness: int) -> None:
-        """Let the child run behind everything else, and ask how long it has been kept waiting."""
-        self._send({"id": identifier, "give_way": niceness})
-
-    def waited(self, identifier: int) -> float:
-        """Return the seconds that a child had been kept waiting for a processor when it was last asked."""
-        return self._waited.get(identifier, 0.0)
-
-    def abandon(self) -> None:
-        """Kill the zygote, which ends its children, and fail what waits for it; it is still to be stopped."""
-        self._abandoned = True
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        self._fail_waiting()
-
-    async def stop(self) -> None:
-        """Close the zygote's input, which ends it and its children, and wait."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            async with asyncio.timeout(5):
-                await self._process.wait()
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
-        await self._reader
-
-    def _send(self, command: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        if not self._process.stdin.is_closing():
-            self._process.stdin.write(json.dumps(command).encode() + b"\n")
-
-    async def _read_replies(self) -> None:
-        assert self._process.stdout is not None
-        try:
-            async for line in self._process.stdout:
-                message = json.loads(line)
-                if "waited" in message:
-                    self._waited[message["id"]] = message["waited"]
-                    continue
-                self._waited.pop(message["id"], None)
-                future = self._waiting.pop(message["id"], None)
-                if future is not None and not future.done():
-                    future.set_result(message)
-        finally:
-            self._fail_waiting()
-
-    def _fail_waiting(self) -> None:
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(Unavailable("The parsing process ended; the document will be tried again."))
 
 
 def _rejection(path: Path) -> DocumentRejected:
@@ -423,7 +318,3 @@ def _log_child(directory: Path, filename: str) -> None:
     with contextlib.suppress(OSError):
         tail = (directory / ERRORS).read_bytes()[-_LOG_TAIL_BYTES:].decode("utf-8", "replace")
         _log.warning("the parser of %r failed: %s", filename, tail)
-
-
-def _drawn(directory: Path) -> DrawnPicture:
-    return DrawnPicture((directory / ARTEFACT).read_bytes(), json.loads((directory / DRAWN).read_text()))

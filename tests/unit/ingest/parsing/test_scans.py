@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentTooLarge
+from sourcier.services.index.places.place_map import UNITS_PER_POINT
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Rule
@@ -150,6 +151,19 @@ def test_scanned_pages_stand_between_the_others_as_paragraphs_and_headings(tmp_p
     ]
     assert document.text.endswith(" ".join(each.text for each in body))
     assert document.warnings == ()
+
+
+def test_what_ocr_read_has_its_place_on_the_page_as_it_is_shown(tmp_path: Path) -> None:
+    """The page lies on its side: its upper edge is at the right."""
+    path = write_pdf(tmp_path / "a.pdf", [picture_page()])
+    found = page(line("Fermé le lundi.", 50, 100, size=10), width=float(HEIGHT), height=float(WIDTH), turned=1)
+    places = read_with(path, found).places
+    assert [(frame.number, frame.width, frame.height) for frame in places.frames] == [
+        (1, WIDTH * UNITS_PER_POINT, HEIGHT * UNITS_PER_POINT)
+    ]
+    first = places.stretches[0]
+    assert WIDTH - 110 < first.a / UNITS_PER_POINT < first.c / UNITS_PER_POINT < WIDTH - 90
+    assert first.b / UNITS_PER_POINT == pytest.approx(50, abs=1)
 
 
 def test_columns_of_a_scan_are_read_one_after_the_other(tmp_path: Path) -> None:

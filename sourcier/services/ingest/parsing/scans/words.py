@@ -41,7 +41,7 @@ def add_recognised(page: Page, recognised: RecognisedPage) -> None:
         page.words = []
     if not words and not recognised.asides:
         return
-    page.width, page.height = recognised.width, recognised.height
+    page.width, page.height, page.turned = recognised.width, recognised.height, recognised.turned
     page.words.extend(words)
     page.asides.extend(recognised.asides)
     page.horizontal.extend(recognised.horizontal)
