@@ -70,9 +70,9 @@ class Edges(NamedTuple):
 class Stretch(NamedTuple):
     """Characters `start` to `end` that stand in one place of a frame.
 
-    On a page `a` to `d` are the left, upper, right and lower edge of a rectangle in tenths of a point. In a sheet they are
-    the first row and column and the last ones, from 1. All are 0 where only the page or the sheet is known. Paragraphs,
-    lines and milliseconds have a first, `a`, and a last, `b`.
+    On a page `a` to `d` are the left, upper, right and lower edge of a rectangle in tenths of a point. In a sheet they
+    are the first row and column and the last ones, from 1. All are 0 where only the page or the sheet is known.
+    Paragraphs, lines and milliseconds have a first, `a`, and a last, `b`.
     """
 
     start: int
