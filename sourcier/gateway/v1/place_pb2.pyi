@@ -162,7 +162,7 @@ class CellsPlace(_message.Message):
     sheet: _builtins.str
     """The sheet's name."""
     range: _builtins.str
-    """The range as the program shows it: `B4:D7`, or `B4` for one cell."""
+    """The range as the program shows it: `B4:D7`, or `B4` for one cell; empty where only the sheet is known, as of its name."""
     def __init__(
         self,
         *,

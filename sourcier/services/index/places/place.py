@@ -30,7 +30,7 @@ class PagePlace:
 
 @dataclass(frozen=True, slots=True)
 class CellsPlace:
-    """A range of cells as the program shows it: `B4:D7`."""
+    """A range of cells as the program shows it: `B4:D7`; empty where only the sheet is known."""
 
     sheet: str
     range: str

@@ -70,9 +70,9 @@ class Edges(NamedTuple):
 class Stretch(NamedTuple):
     """Characters `start` to `end` that stand in one place of a frame.
 
-    On a page `a` to `d` are the left, upper, right and lower edge of a rectangle in tenths of a point, all 0 where only
-    the page is known. In a sheet they are the first row and column and the last ones, from 1. Paragraphs, lines and
-    milliseconds have a first, `a`, and a last, `b`.
+    On a page `a` to `d` are the left, upper, right and lower edge of a rectangle in tenths of a point. In a sheet they
+    are the first row and column and the last ones, from 1. All are 0 where only the page or the sheet is known.
+    Paragraphs, lines and milliseconds have a first, `a`, and a last, `b`.
     """
 
     start: int
@@ -162,16 +162,23 @@ def _place(frame: Frame, stretches: Sequence[Stretch]) -> Place:
             rectangles = rectangles_of(stretches, turned=frame.kind is Kind.TURNED_PAGE)
             return PagePlace(frame.number, frame.name, _points(frame.width), _points(frame.height), rectangles)
         case Kind.CELLS:
-            return CellsPlace(frame.name, cell_range(
-                min(s.a for s in stretches), min(s.b for s in stretches),
-                max(s.c for s in stretches), max(s.d for s in stretches),
-            ))
+            return CellsPlace(frame.name, _cells([stretch for stretch in stretches if stretch.c]))
         case Kind.SLIDE:
             return SlidePlace(frame.number)
     first, last = min(stretch.a for stretch in stretches), max(stretch.b for stretch in stretches)
     if frame.kind is Kind.TIME:
         return TimePlace(first, last)
     return LinesPlace(first, last) if frame.kind is Kind.LINES else ParagraphsPlace(first, last)
+
+
+def _cells(stretches: Sequence[Stretch]) -> str:
+    """Return the range that holds all cells; nothing where only the sheet is known."""
+    if not stretches:
+        return ""
+    return cell_range(
+        min(each.a for each in stretches), min(each.b for each in stretches),
+        max(each.c for each in stretches), max(each.d for each in stretches),
+    )
 
 
 def rectangles_of(stretches: Iterable[Stretch], *, turned: bool = False) -> tuple[Rectangle, ...]:

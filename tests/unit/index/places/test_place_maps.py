@@ -67,8 +67,8 @@ def test_a_text_put_together_of_parts_knows_where_each_part_stands() -> None:
 def test_places_come_by_frame_in_the_texts_order() -> None:
     frames = (Frame(Kind.SLIDE, 4), Frame(Kind.CELLS, name="Budget"), Frame(Kind.LINES), Frame(Kind.TIME))
     found = PlaceMap(frames, (
-        Stretch(0, 5, 0), Stretch(6, 9, 1, 4, 2, 4, 5), Stretch(10, 12, 1, 5, 2, 5, 5), Stretch(13, 15, 2, 7, 9),
-        Stretch(16, 20, 3, 760_000, 772_500),
+        Stretch(0, 5, 0), Stretch(5, 6, 1), Stretch(6, 9, 1, 4, 2, 4, 5), Stretch(10, 12, 1, 5, 2, 5, 5),
+        Stretch(13, 15, 2, 7, 9), Stretch(16, 20, 3, 760_000, 772_500),
     )).places(0, 20)
     assert found == (
         SlidePlace(4), CellsPlace("Budget", "B4:E5"), LinesPlace(7, 9), TimePlace(760_000, 772_500)

@@ -57,6 +57,7 @@ def test_rows_of_a_sheet_stand_in_their_cells(workbook: Path) -> None:
     (header,) = [line for line in document.text.split("\n") if line.startswith("| Site")]
     assert places_of(document, header) == (CellsPlace("Budget 2027", "C5:E6"),)
     assert places_of(document, "Budget des sites") == (CellsPlace("Budget 2027", "C2"),)
+    assert document.places.places(0, len("Budget 2027")) == (CellsPlace("Budget 2027", ""),)
     (total,) = [line for line in document.text.split("\n") if "Total" in line]
     (place,) = places_of(document, total)
     assert isinstance(place, CellsPlace)

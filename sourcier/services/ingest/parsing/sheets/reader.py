@@ -45,6 +45,7 @@ def parse_workbook(source: Source) -> ParsedDocument:
         for page, entry in enumerate(seen, start=1):
             shown = list(reader.sheet(entry))
             builder.leave_headings()
+            builder.stand(Standing(Frame(Kind.CELLS, name=entry.name)))
             if shown:
                 builder.add(BlockKind.HEADING, entry.name, page=page, level=1)
                 append(shown, builder, page=page)
