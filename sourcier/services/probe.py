@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -35,12 +36,13 @@ def main(arguments: list[str]) -> int:
     host = ANY_HOST.get(host, host)
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     with grpc.insecure_channel(target) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
         try:
-            answer: health_pb2.HealthCheckResponse = health_pb2_grpc.HealthStub(channel).Check(
+            answer: health_pb2.HealthCheckResponse = stub.Check(
                 health_pb2.HealthCheckRequest(), timeout=SECONDS_MAX
             )
         except grpc.RpcError as error:
-            sys.stderr.write(f"error: {target}: {error.code().name}\n")  # type: ignore[attr-defined]
+            sys.stderr.write(f"error: {target}: {error.code().name}\n")
             return EXIT_NOT_SERVING
     state = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
     sys.stdout.write(f"{state}\n")

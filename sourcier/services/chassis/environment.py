@@ -125,7 +125,7 @@ class _Declared:
         secret = "SecretStr" in ast.unparse(statement.annotation)
         call = statement.value
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "shared" and isinstance(call.args[0], ast.Constant):
-            self.shared.append((f"{PREFIX}{call.args[0].value}", secret))
+            self.shared.append((f"{PREFIX}{call.args[0].value!s}", secret))
         elif "validation_alias" not in (ast.unparse(call) if call else ""):
             self._own.append((statement.target.id.upper(), secret))
 
