@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> int:
     host = ANY_HOST.get(host, host)
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     with grpc.insecure_channel(target) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
         try:
-            health: Any = health_pb2_grpc.HealthStub(channel)
-            answer: health_pb2.HealthCheckResponse = health.Check(
+            answer: health_pb2.HealthCheckResponse = stub.Check(
                 health_pb2.HealthCheckRequest(), timeout=SECONDS_MAX
             )
         except grpc.RpcError as error:

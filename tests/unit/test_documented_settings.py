@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic_settings import BaseSettings
 
+from sourcier.services.chassis.environment import declared_variables
 from sourcier.services.embed.settings import EmbedSettings
 from sourcier.services.gateway.settings import GatewaySettings
 from sourcier.services.generate.settings import GenerateSettings
@@ -53,7 +54,7 @@ def known() -> set[str]:
         name for path in (ROOT / "bench").rglob("*.py")
         for name in re.findall(r'"(SOURCIER_BENCH_[A-Z0-9_]+)"', path.read_text("utf-8"))
     }
-    return own.union(measuring, *map(variables, (*SERVICES.values(), StackSettings)))
+    return own.union(measuring, declared_variables(), *map(variables, (*SERVICES.values(), StackSettings)))
 
 
 def expanded(name: str) -> list[str]:
