@@ -16,7 +16,7 @@ from install import TORCH_CPU_INDEX
 
 FOLDER = Path(__file__).resolve().parent
 
-UNIVERSAL = ("services", "dev", "proto", "report", "profile", "llamaindex", "haystack")
+UNIVERSAL = ("services", "dev", "proto", "web", "report", "profile", "llamaindex", "haystack")
 TORCH = ("export", "generate", "bench")
 # vLLM asks for their CUDA builds, with which transformers cannot be imported; what is used here works without.
 LEFT_OUT = {"generate": ("torchvision", "torchaudio", "torchcodec", "triton")}
