@@ -72,6 +72,18 @@ class Answer:
         """Whether the documents do not hold the answer."""
         return self.outcome == "refused"
 
+    def _repr_html_(self) -> str:
+        """Return the answer as a notebook shows it."""
+        from sourcier.display import html
+
+        return html(self)
+
+    def _repr_markdown_(self) -> str:
+        """Return the answer for notebooks that show Markdown alone."""
+        from sourcier.display import markdown
+
+        return markdown(self)
+
 
 @dataclass(frozen=True)
 class UploadResult:

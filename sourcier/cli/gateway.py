@@ -89,21 +89,32 @@ def read_target(text: str) -> Target:
 
 
 def _running_gateway(data_dir: Path) -> str:
-    """Read the state that `sourcier up` keeps in its folder."""
-    folder = data_dir.expanduser().absolute()
     hint = f"sourcier up --detach starts it; or name a gateway with --gateway HOST:PORT or {GATEWAY_VARIABLE}"
+    address = running_variable(data_dir, GATEWAY_VARIABLE, hint=hint)
+    if not address:
+        raise Failure(f"Sourcier is starting in {_absolute(data_dir)}, or runs no gateway",
+                      hint="sourcier status tells more")
+    return address
+
+
+def running_variable(data_dir: Path, name: str, *, hint: str) -> str:
+    """Return what the stack that runs on a folder tells its clients, from the state that `sourcier up` keeps there;
+    empty for what it does not tell."""
+    folder = _absolute(data_dir)
     try:
         state = json.loads((folder / "stack.json").read_text("utf-8"))
-        pid, address = int(state["pid"]), str(state.get("environment", {}).get(GATEWAY_VARIABLE, ""))
+        pid, value = int(state["pid"]), str(state.get("environment", {}).get(name, ""))
     except FileNotFoundError:
         raise Failure(f"Sourcier is not running in {folder}", hint=hint) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Failure(f"{folder / 'stack.json'} cannot be understood", hint=hint) from None
     if not _alive(pid):
         raise Failure(f"Sourcier is no longer running in {folder}", hint=hint)
-    if not address:
-        raise Failure(f"Sourcier is starting in {folder}, or runs no gateway", hint="sourcier status tells more")
-    return address
+    return value
+
+
+def _absolute(data_dir: Path) -> Path:
+    return data_dir.expanduser().absolute()
 
 
 def _alive(pid: int) -> bool:

@@ -28,6 +28,7 @@ COMMANDS = {
     "up": ("sourcier.cli.stack:up", "Start Sourcier on this machine."),
     "down": ("sourcier.cli.stack:down", "Stop it."),
     "status": ("sourcier.cli.stack:status", "Tell what is running."),
+    "open": ("sourcier.cli.stack:open_page", "Open the page in a browser."),
     "ingest": ("sourcier.cli.documents.ingest:ingest", "Bring files and folders in."),
     "ask": ("sourcier.cli.answers.ask:ask", "Ask a question; the answer streams, with its sources."),
     "chat": ("sourcier.cli.answers.chat:chat", "Ask one question after another; follow-ups refer to what came before."),
@@ -56,6 +57,7 @@ COMMANDS = {
     "import": ("sourcier.cli.collections.transfer:import_collection", "Take in a collection that was exported."),
     "import-points": ("sourcier.cli.collections.points:import_points",
                       "Take in the points of another system's vector index."),
+    "mcp": ("sourcier.cli.mcp:mcp", "Serve the Model Context Protocol, for an assistant on this machine."),
     "models": ("sourcier.cli.models:models", "List, fetch and verify models."),
 }
 

@@ -1,14 +1,19 @@
-"""`sourcier up | down | status`: hands over to the stack, where it is installed."""
+"""`sourcier up | down | status | open`: hands over to the stack, where it is installed."""
 
 from __future__ import annotations
 
 import os
+import webbrowser
 from pathlib import Path
 
 import click
 
+from sourcier.cli.failure import Failure
+from sourcier.cli.gateway import running_variable
 from sourcier.cli.handover import hand_over
 from sourcier.installation import data_folder
+
+PAGE_VARIABLE = "SOURCIER_WEB_HTTP_LISTEN"
 
 DATA_DIR = click.option(
     "--data-dir", type=click.Path(path_type=Path, file_okay=False),
@@ -37,6 +42,21 @@ def down(data_dir: Path | None) -> None:
 def status(data_dir: Path | None, environment: bool) -> None:
     """Tell what is running: 0 when all is ready, 1 when not yet, 3 when nothing runs."""
     hand_over("sourcier.services.stack", ["status", *(["--environment"] if environment else []), *_folder(data_dir)])
+
+
+@click.command(name="open")
+@DATA_DIR
+@click.option("--print", "only_print", is_flag=True, help="Print the address, and open nothing.")
+def open_page(data_dir: Path | None, only_print: bool) -> None:
+    """Open the page in a browser, and print its address."""
+    folder = data_dir or data_folder(os.environ)
+    listen = running_variable(folder, PAGE_VARIABLE, hint="sourcier up --detach starts it")
+    if not listen:
+        raise Failure(f"Sourcier is starting in {folder}, or runs no page", hint="sourcier status tells more")
+    address = f"http://localhost:{listen.rpartition(':')[2]}"
+    click.echo(address)
+    if not only_print and not webbrowser.open(address):
+        click.echo("No browser was found here: open the address by hand.", err=True)
 
 
 def _folder(data_dir: Path | None) -> list[str]:

@@ -18,6 +18,7 @@ from sourcier.gateway.v1 import (
     conversation_pb2,
     curation_pb2,
     knowledge_pb2,
+    models_pb2,
     operations_pb2,
     spaces_pb2,
     transfer_pb2,
@@ -156,7 +157,8 @@ def raise_if_cancelled(request_id: str) -> None:
 
 def _options(target: str) -> tuple[tuple[str, str | int], ...]:
     modules = (
-        answer_pb2, conversation_pb2, curation_pb2, knowledge_pb2, operations_pb2, spaces_pb2, transfer_pb2,
+        answer_pb2, conversation_pb2, curation_pb2, knowledge_pb2, models_pb2, operations_pb2, spaces_pb2,
+        transfer_pb2,
     )
     services = [module.DESCRIPTOR.services_by_name for module in modules]
     retried = [

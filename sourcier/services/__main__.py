@@ -14,6 +14,7 @@ SERVICES = {
     "embed": ("sourcier.services.embed", "Computes the vectors of texts."),
     "rerank": ("sourcier.services.rerank", "Ranks passages, and judges sentences where a model for it is named."),
     "generate": ("sourcier.services.generate", "Writes answers: vLLM, or an OpenAI-compatible endpoint."),
+    "web": ("sourcier.services.web", "The page, and HTTP for programs, before the gateway."),
     "migrate": ("sourcier.services.index.migrations", "Brings the database's schema up to date, and ends."),
 }
 EXIT_USAGE = 2

@@ -15,6 +15,7 @@ from sourcier.services.generate.settings import GenerateSettings
 from sourcier.services.ingest.settings import IngestSettings
 from sourcier.services.rerank.settings import RerankSettings
 from sourcier.services.stack.settings import SERVICE_NAMES, StackSettings
+from sourcier.services.web.settings import WebSettings
 
 pytestmark = pytest.mark.unit
 
@@ -23,7 +24,7 @@ DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 INSTALLING = (ROOT / "docs" / "running" / "install.md").read_text("utf-8")
 SERVICES: dict[str, type[BaseSettings]] = {
     "ingest": IngestSettings, "embed": EmbedSettings, "rerank": RerankSettings, "generate": GenerateSettings,
-    "gateway": GatewaySettings,
+    "gateway": GatewaySettings, "web": WebSettings,
 }
 SERVICES_FOLDER = Path(inspect.getfile(GatewaySettings)).parents[1]
 NAME = re.compile(r"SOURCIER_(?:<SERVICE>_)?[A-Z0-9_]+")

@@ -15,6 +15,8 @@ from sourcier.gateway.v1 import (
     curation_pb2_grpc,
     knowledge_pb2,
     knowledge_pb2_grpc,
+    models_pb2,
+    models_pb2_grpc,
     operations_pb2,
     operations_pb2_grpc,
     spaces_pb2,
@@ -40,6 +42,7 @@ from sourcier.services.gateway.api.answer import AnswerServer
 from sourcier.services.gateway.api.conversation import ConversationServer
 from sourcier.services.gateway.api.curation import CurationServer
 from sourcier.services.gateway.api.knowledge import KnowledgeServer
+from sourcier.services.gateway.api.model import ModelServer
 from sourcier.services.gateway.api.operations import OperationsServer
 from sourcier.services.gateway.api.retrieval_options import RetrievalPlanner
 from sourcier.services.gateway.api.space import SpaceServer
@@ -56,6 +59,7 @@ from sourcier.services.gateway.live.log import AnswerLog
 from sourcier.services.gateway.peers.services import Limits, Peers
 from sourcier.services.gateway.points.importing import PointImporter
 from sourcier.services.gateway.prompting.marking import open_marking
+from sourcier.services.gateway.retrieval.lent_models import LentModels
 from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.settings import GatewaySettings
 from sourcier.services.gateway.validated.direct_answers import DirectAnswers
@@ -68,6 +72,7 @@ ANSWER_SERVICE_NAME = answer_pb2.DESCRIPTOR.services_by_name["AnswerService"].fu
 CONVERSATION_SERVICE_NAME = conversation_pb2.DESCRIPTOR.services_by_name["ConversationService"].full_name
 CURATION_SERVICE_NAME = curation_pb2.DESCRIPTOR.services_by_name["CurationService"].full_name
 KNOWLEDGE_SERVICE_NAME = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"].full_name
+MODEL_SERVICE_NAME = models_pb2.DESCRIPTOR.services_by_name["ModelService"].full_name
 OPERATIONS_SERVICE_NAME = operations_pb2.DESCRIPTOR.services_by_name["OperationsService"].full_name
 SPACE_SERVICE_NAME = spaces_pb2.DESCRIPTOR.services_by_name["SpaceService"].full_name
 TRANSFER_SERVICE_NAME = transfer_pb2.DESCRIPTOR.services_by_name["TransferService"].full_name
@@ -107,6 +112,8 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                    CURATION_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                    KnowledgeServer(database, peers), KNOWLEDGE_SERVICE_NAME)
+        server.add(models_pb2_grpc.add_ModelServiceServicer_to_server, ModelServer(LentModels(database, peers)),
+                   MODEL_SERVICE_NAME)
         server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
                    OPERATIONS_SERVICE_NAME)
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(database, peers), SPACE_SERVICE_NAME)

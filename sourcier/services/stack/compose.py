@@ -63,6 +63,7 @@ def compose(settings: StackSettings) -> Composition:
     names = (*SERVER_NAMES, *SERVICE_NAMES)
     external = {name: _address(url) for name in names if (url := settings.external_url(name))}
     webhook = _webhook(settings, book) if "gateway" in settings.services else None
+    page_port = book.port("web_http", fixed=settings.web_http_port) if "web" in settings.services else 0
     servers = tuple(_server(name, settings, book, webhook) for name in SERVER_NAMES if name not in external)
     # Services that are left out have an address too: their callers then find nobody there, and say so.
     service_ports = {
@@ -73,7 +74,7 @@ def compose(settings: StackSettings) -> Composition:
 
     def environment() -> dict[str, str]:
         # Called when a service starts: the servers have made their passwords by then.
-        return _environment(settings, servers, service_ports, webhook)
+        return _environment(settings, servers, service_ports, webhook, page_port)
 
     services = tuple(
         _service(name, settings, port, environment, variables=further.get(name, {}))
@@ -104,8 +105,8 @@ def _service_of(name: str) -> str:
 
 
 def _is_called(name: str) -> bool:
-    """Return whether others call the service: an ingest service beside the first one has its work from the queues."""
-    return name == "ingest" or _service_of(name) != "ingest"
+    """Return whether other services call it: an ingest service beside the first one has its work from the queues."""
+    return name != "web" and (name == "ingest" or _service_of(name) != "ingest")
 
 
 def _webhook(settings: StackSettings, book: PortBook) -> Webhook:
@@ -117,7 +118,8 @@ def _webhook(settings: StackSettings, book: PortBook) -> Webhook:
 
 
 def _environment(
-    settings: StackSettings, servers: tuple[Component, ...], service_ports: Mapping[str, int], webhook: Webhook | None
+    settings: StackSettings, servers: tuple[Component, ...], service_ports: Mapping[str, int], webhook: Webhook | None,
+    page_port: int,
 ) -> dict[str, str]:
     environment = {name: value for server in servers for name, value in _server_variables(server).items()}
     environment.update(_external_variables(settings))
@@ -129,6 +131,8 @@ def _environment(
     if webhook is not None:
         environment["SOURCIER_GATEWAY_HTTP_LISTEN"] = f"{HOST}:{webhook.port}"
         environment["SOURCIER_GATEWAY_WEBHOOK_TOKEN"] = webhook.token
+    if page_port:
+        environment["SOURCIER_WEB_HTTP_LISTEN"] = f"{HOST}:{page_port}"
     if "gateway" in settings.services:
         secret = settings.gateway_prompt_secret.get_secret_value()
         environment["SOURCIER_GATEWAY_PROMPT_SECRET"] = secret or kept_secret(

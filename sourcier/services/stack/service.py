@@ -1,4 +1,4 @@
-"""One of the five services as a child process, healthy when its gRPC health service says so."""
+"""One of the services as a child process, healthy when its gRPC health service says so."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ServiceSettings:
     import_root: Path | None = None
     """The folder to import `sourcier` from; None where the interpreter finds it itself."""
     service: str = ""
-    """Which of the five it is, where the name says more than that; its settings are read under this name."""
+    """Which service it is, where the name says more than that; its settings are read under this name."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """What this process alone is told."""
     start_seconds_max: float = 120.0

@@ -17,7 +17,7 @@ from sourcier.services.stack import language_models
 
 OLD_ENDPOINT_NAMES = frozenset({"mistral", "openai", "ollama", "litellm"})
 """What the old name `RAG_PROVIDER` may say of an endpoint."""
-SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway")
+SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway", "web")
 
 
 class StackSettings(BaseSettings):
@@ -62,6 +62,10 @@ class StackSettings(BaseSettings):
     gateway_port: int = Field(default=0, ge=0, le=65535)
     gateway_http_port: int = Field(default=0, ge=0, le=65535)
     """Where the gateway takes bucket notifications."""
+    web_port: int = Field(default=0, ge=0, le=65535)
+    """Where the web service tells its health."""
+    web_http_port: int = Field(default=0, ge=0, le=65535)
+    """Where the page is; what is free the first time is kept, so that bookmarks stay good."""
 
     gateway_webhook_token: SecretStr = SecretStr("")
     """What senders of notifications show to the gateway; empty makes one up."""

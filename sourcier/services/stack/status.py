@@ -69,6 +69,12 @@ class StackStatus:
         """The gateway's address, host:port; empty when the stack runs none."""
         return self.environment.get("SOURCIER_GATEWAY_URL", "")
 
+    @property
+    def page(self) -> str:
+        """The page's address for browsers on this machine; empty when the stack runs none."""
+        port = self.environment.get("SOURCIER_WEB_HTTP_LISTEN", "").rpartition(":")[2]
+        return f"http://localhost:{port}" if port else ""
+
 
 def to_json(status: StackStatus) -> str:
     """Return the status as the state file keeps it."""

@@ -21,6 +21,7 @@ from sourcier.gateway.v1 import (
     conversation_pb2_grpc,
     curation_pb2_grpc,
     knowledge_pb2_grpc,
+    models_pb2_grpc,
     operations_pb2_grpc,
 )
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
@@ -41,6 +42,7 @@ from sourcier.services.gateway.api.answer import AnswerServer
 from sourcier.services.gateway.api.conversation import ConversationServer
 from sourcier.services.gateway.api.curation import CurationServer
 from sourcier.services.gateway.api.knowledge import KnowledgeServer
+from sourcier.services.gateway.api.model import ModelServer
 from sourcier.services.gateway.api.operations import OperationsServer
 from sourcier.services.gateway.api.retrieval_options import RetrievalPlanner
 from sourcier.services.gateway.dialogue.dialogue import Dialogue
@@ -50,6 +52,7 @@ from sourcier.services.gateway.evidence.judge import Judge
 from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.peers.services import Limits, Peers
 from sourcier.services.gateway.prompting.marking import Marking
+from sourcier.services.gateway.retrieval.lent_models import LentModels
 from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.settings import GatewaySettings
 from sourcier.services.gateway.validated.direct_answers import DirectAnswers
@@ -77,6 +80,8 @@ class Scenario:
     """What is met by who has these texts embedded."""
     embedded: list[str] = field(default_factory=list)
     """The texts that were to be embedded, in order."""
+    roles: list[int] = field(default_factory=list)
+    """Their roles."""
     embed_passages_error: ServiceError | None = None
     embed_as: dict[str, str] = field(default_factory=dict)
     """Texts that have the vector of another one."""
@@ -124,13 +129,16 @@ class FakeEmbed(embed_pb2_grpc.EmbedServiceServicer):
         """Name the space."""
         if self._scenario.embed_error is not None:
             raise self._scenario.embed_error
-        return embed_pb2.DescribeResponse(space_id=self._scenario.space_id, dimension=DIMENSION)
+        return embed_pb2.DescribeResponse(
+            space_id=self._scenario.space_id, model="maker/fake-model", dimension=DIMENSION
+        )
 
     async def Embed(self, request: Any, context: Any) -> Any:
         """Embed texts."""
         if self._scenario.embed_error is not None:
             raise self._scenario.embed_error
         self._scenario.embedded += request.texts
+        self._scenario.roles += [request.role] * len(request.texts)
         for text in request.texts:
             if text in self._scenario.embed_errors:
                 raise self._scenario.embed_errors[text]
@@ -474,6 +482,8 @@ async def gateway(
                        "sourcier.gateway.v1.CurationService")
             server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, KnowledgeServer(database, peers),
                        "sourcier.gateway.v1.KnowledgeService")
+            server.add(models_pb2_grpc.add_ModelServiceServicer_to_server, ModelServer(LentModels(database, peers)),
+                       "sourcier.gateway.v1.ModelService")
             server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server, OperationsServer(peers),
                        "sourcier.gateway.v1.OperationsService")
             server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, ConversationServer(database),

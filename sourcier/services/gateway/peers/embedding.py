@@ -29,6 +29,8 @@ LOOK_SECONDS = 60.0
 LOOK_AGAIN_SECONDS = 0.5
 """How soon services are asked again for a space that none of them served."""
 DESCRIBE_SECONDS_MAX = 2.0
+TEXTS_MAX = 64
+"""In one call, without token vectors."""
 PASSAGES_MAX = 16
 """In one call: with their token vectors, so many of the longest stay within the limit of a message."""
 
@@ -147,6 +149,22 @@ class EmbedServices:
             ), tenant=tenant, deadline=deadline,
         )
         return [_passage_embedding(embedding) for embedding in response.embeddings]
+
+    async def embed_texts(
+        self, texts: Sequence[str], *, is_query: bool, space_id: str, tenant: str, deadline: Deadline
+    ) -> list[tuple[npt.NDArray[np.float32], int]]:
+        """Return the pooled vector of each text and the tokens that the model read, in their order; as many calls as
+        it takes, one after the other, so that questions come in between. Raise as `embed_passages`."""
+        found: list[tuple[npt.NDArray[np.float32], int]] = []
+        for start in range(0, len(texts), TEXTS_MAX):
+            response = await self._embedded(
+                embed_pb2.EmbedRequest(
+                    space_id=space_id, texts=texts[start:start + TEXTS_MAX], priority=_PRIORITIES[len(texts) > 1],
+                    role=embed_pb2.TEXT_ROLE_QUERY if is_query else embed_pb2.TEXT_ROLE_PASSAGE,
+                ), tenant=tenant, deadline=deadline,
+            )
+            found += [(np.frombuffer(each.vector, dtype="<f4"), each.token_count) for each in response.embeddings]
+        return found
 
     async def _embedded(
         self, request: embed_pb2.EmbedRequest, *, tenant: str, deadline: Deadline

@@ -121,8 +121,9 @@ def uptime(seconds: float) -> str:
 
 def connection(found: StackStatus) -> str:
     """Return how to reach a stack, in a sentence."""
+    page = f"The page is {found.page} (`sourcier open` opens it). " if found.page else ""
     gateway = f"The gateway listens on {found.gateway}; " if found.gateway else ""
-    return f"{gateway}{'the' if gateway else 'The'} data lie in {found.folder}."
+    return f"{page}{gateway}{'the' if gateway else 'The'} data lie in {found.folder}."
 
 
 def _lines(component: ComponentStatus) -> list[RenderableType]:

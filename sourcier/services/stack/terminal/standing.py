@@ -34,6 +34,8 @@ def status(folder: Path, *, console: Console | None = None) -> int:
     print_status(display.console, found)
     if found.gateway:
         display.say(f"gateway {found.gateway}")
+    if found.page:
+        display.say(f"page {found.page}")
     return EXIT_OK if found.ready else EXIT_NOT_READY
 
 

@@ -1,0 +1,25 @@
+"""`sourcier mcp`: the Model Context Protocol over standard input and output, for a program on this machine."""
+
+from __future__ import annotations
+
+import click
+
+from sourcier.cli.failure import Failure
+from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.handover import hand_over
+
+
+@click.command()
+@connects
+def mcp(connection: Connection) -> None:
+    """Serve MCP over standard input and output: what a desktop assistant starts for itself.
+
+    \b
+    Its tools search, ask and read, and change nothing. The variable SOURCIER_TOKEN holds a token or a key that is shown
+    to the gateway.
+    """
+    target = connection.target()
+    if target.encrypted:
+        raise Failure("sourcier mcp reaches a gateway without TLS only", exit_code=2,
+                      hint="connect the assistant to https://…/mcp of the web service instead")
+    hand_over("sourcier.services.web.mcp", ["--gateway", target.address, "--tenant", connection.tenant])

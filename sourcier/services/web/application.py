@@ -1,0 +1,103 @@
+"""All routes in one application, behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.requests import Request
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sourcier.services.chassis.errors import NotFound
+from sourcier.services.web.connect.bridge import Bridge
+from sourcier.services.web.gateway import Gateway
+from sourcier.services.web.guard import Guard, send_error
+from sourcier.services.web.mcp.server import http_manager
+from sourcier.services.web.openai.chat import ChatCompletions, Models
+from sourcier.services.web.openai.embeddings import Embeddings
+from sourcier.services.web.pages import Pages
+from sourcier.services.web.refusals import refusal
+from sourcier.services.web.rest.conversations import Answers, Conversations, Questions
+from sourcier.services.web.rest.health import Health
+from sourcier.services.web.rest.jobs import Jobs
+from sourcier.services.web.rest.texts import Texts
+from sourcier.services.web.rest.uploads import Uploads
+from sourcier.services.web.rest.vectors import VectorRoutes
+from sourcier.services.web.settings import WebSettings
+
+
+@asynccontextmanager
+async def open_application(settings: WebSettings, gateway: Gateway) -> AsyncIterator[ASGIApp]:
+    """Open the application over a gateway."""
+    manager = http_manager(gateway, settings)
+    async with manager.run():
+        yield _application(settings, gateway, manager.asgi_app)
+
+
+def _application(settings: WebSettings, gateway: Gateway, mcp: ASGIApp) -> ASGIApp:
+    pages = Pages()
+    routes = [
+        Route("/health", Health(gateway).get),
+        *_rest(settings, gateway),
+        *_openai(settings, gateway),
+        Route("/mcp", mcp),
+        Route("/sourcier.{method:path}", Bridge(
+            gateway, body_bytes_max=settings.body_bytes_max, body_seconds_max=settings.body_seconds_max
+        )),
+        Route("/{path:path}", pages.serve, methods=["GET"]),
+    ]
+    router = Router(routes, redirect_slashes=False, default=_nothing_there)
+    return Guard(_Named(router), hosts=settings.host_names, origins=settings.allowed_origins)
+
+
+def _rest(settings: WebSettings, gateway: Gateway) -> list[Route]:
+    uploads = Uploads(gateway, bytes_max=settings.upload_bytes_max, files_max=settings.upload_files_max,
+                      seconds_max=settings.upload_seconds_max)
+    jobs, texts, vectors = Jobs(gateway), Texts(gateway, settings), VectorRoutes(gateway, settings)
+    return [
+        Route("/api/documents/text", texts.ingest, methods=["POST"]),
+        Route("/api/conversations", Conversations(gateway, settings).create, methods=["POST"]),
+        Route("/api/conversations/{conversation_id}/messages", Questions(gateway, settings, streams=True),
+              methods=["POST"]),
+        Route("/api/answers/{answer_id}", Answers(gateway, settings), methods=["GET"]),
+        Route("/embed", vectors.embed, methods=["POST"]),
+        Route("/embed_batch", vectors.embed_batch, methods=["POST"]),
+        *(Route(path, vectors.rerank, methods=["POST"]) for path in ("/rerank", "/v1/rerank", "/v2/rerank")),
+        Route("/api/documents/upload", uploads.upload, methods=["POST"]),
+        Route("/api/jobs/{job_id}", jobs.get),
+        # RAGFab's own paths.
+        Route("/api/admin/documents/upload", uploads.upload, methods=["POST"]),
+        Route("/api/documents/jobs/{job_id}", jobs.get),
+        Route("/api/chat", Questions(gateway, settings, streams=False), methods=["POST"]),
+    ]
+
+
+def _openai(settings: WebSettings, gateway: Gateway) -> list[Route]:
+    models = Models(gateway)
+    return [
+        Route("/v1/models", models.list),
+        Route("/v1/models/{model:path}", models.get),
+        Route("/v1/embeddings", Embeddings(gateway, settings).create, methods=["POST"]),
+        Route("/v1/chat/completions", ChatCompletions(gateway, settings), methods=["POST"]),
+    ]
+
+
+class _Named:
+    """Tells the route's path to what measures."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._router(scope, receive, send)
+        finally:
+            route = scope.get("route")
+            if isinstance(route, Route):
+                scope.setdefault("route_name", route.path)
+
+
+async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:
+    path = Request(scope).url.path
+    await send_error(send, refusal(NotFound(f"there is nothing at {scope['method']} {path[:200]!r}")))

@@ -1,0 +1,1 @@
+"""HTTP for people with curl: documents in, jobs, conversations, embeddings and ranking."""

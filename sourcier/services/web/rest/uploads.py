@@ -1,0 +1,170 @@
+"""`POST /api/documents/upload`: files as a browser's form sends them, each of which becomes a document.
+
+What arrives is kept on the disk until all of it is there: fields may follow the files they belong to, and a sender that
+breaks off leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from google.protobuf.message import Message
+from google.rpc import code_pb2
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from sourcier.gateway.v1 import knowledge_pb2
+from sourcier.services.chassis.errors import DeadlineExceeded, InvalidArgument, ResourceExhausted, TooLarge
+from sourcier.services.web.bodies import ClientGone, while_connected
+from sourcier.services.web.callers import Caller, caller_of
+from sourcier.services.web.contract import named
+from sourcier.services.web.gateway import Gateway
+from sourcier.services.web.refusals import Refusal, as_json
+from sourcier.services.web.rest.jobs import job_json
+
+UPLOAD = named("KnowledgeService", "UploadDocument")
+PIECE_BYTES = 256 * 1024
+FIELDS_MAX, FIELD_BYTES_MAX = 50, 64 * 1024
+TRIES, PAUSE_SECONDS = 4, 0.5
+AGAIN = frozenset({code_pb2.UNAVAILABLE, code_pb2.RESOURCE_EXHAUSTED})
+FIELDS = ("collection", "title", "source", "lane", "category", "metadata")
+ALIASES = {"collection_id": "collection", "collection_name": "collection", "kb": "collection"}
+
+
+class Uploads:
+    """The route."""
+
+    def __init__(self, gateway: Gateway, *, bytes_max: int, files_max: int, seconds_max: float) -> None:
+        """Keep the gateway and the bounds."""
+        self._gateway = gateway
+        self._bytes_max = bytes_max
+        self._files_max = files_max
+        self._seconds_max = seconds_max
+
+    async def upload(self, request: Request) -> Response:
+        """Answer 202 with the job of each file; the first error's status where none was taken."""
+        caller = caller_of(request.headers)
+        try:
+            async with asyncio.timeout(self._seconds_max):
+                form = await self._form(request)
+                try:
+                    told = await while_connected(request.receive, self._taken(form, caller))
+                finally:
+                    await form.close()
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"the upload took over {self._seconds_max:g} s") from error
+        errors = [each for each in told if isinstance(each, Refusal)]
+        if len(errors) == len(told):
+            raise errors[0]
+        return JSONResponse(_answer(told), status_code=202)
+
+    async def _form(self, request: Request) -> FormData:
+        if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+            raise InvalidArgument("send the files as multipart/form-data, for example by curl -F file=@report.pdf",
+                                  field="content-type")
+        parser = MultiPartParser(request.headers, self._bounded(request), max_files=self._files_max,
+                                 max_fields=FIELDS_MAX, max_part_size=FIELD_BYTES_MAX)
+        try:
+            return await parser.parse()
+        except MultiPartException as error:
+            raise InvalidArgument(f"the form cannot be read: {error.message}", field="body") from error
+        except KeyError as error:
+            raise InvalidArgument("the content type names no boundary", field="content-type") from error
+        except ClientDisconnect as error:
+            raise ClientGone from error
+        except OSError as error:
+            raise ResourceExhausted("there is no room for the upload on this machine; try again later") from error
+
+    async def _bounded(self, request: Request) -> AsyncGenerator[bytes, None]:
+        size = 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > self._bytes_max:
+                raise TooLarge(f"the upload is over {self._bytes_max:,} bytes; send fewer files at once, or raise "
+                               "SOURCIER_WEB_UPLOAD_BYTES_MAX", field="file")
+            yield chunk
+
+    async def _taken(self, form: FormData, caller: Caller) -> list[knowledge_pb2.UploadDocumentResponse | Refusal]:
+        files = [part for _, part in form.multi_items() if isinstance(part, UploadFile)]
+        if not files:
+            raise InvalidArgument("the form holds no file; send one as the field `file`", field="file")
+        fields = _fields(form)
+        if len(files) > 1 and (several := {"title", "source"} & fields.keys()):
+            raise InvalidArgument(f"{' and '.join(sorted(several))} can be given for one file alone; {len(files)} were "
+                                  "sent", field=min(several))
+        return [await self._sent(file, fields, caller) for file in files]
+
+    async def _sent(
+        self, file: UploadFile, fields: dict[str, Any], caller: Caller
+    ) -> knowledge_pb2.UploadDocumentResponse | Refusal:
+        """Send one file, again where the refusal may pass: the same content under the same source is no second one."""
+        header = knowledge_pb2.DocumentHeader(filename=file.filename or "", **fields)
+        if file.content_type and file.content_type != "application/octet-stream":
+            header.content_type = file.content_type
+        for attempt in range(1, TRIES + 1):
+            await file.seek(0)
+            try:
+                answer: knowledge_pb2.UploadDocumentResponse = await self._gateway.upload(
+                    UPLOAD, _pieces(header, file), caller=caller, seconds=self._seconds_max
+                )
+                return answer
+            except Refusal as error:
+                if error.code not in AGAIN or attempt == TRIES:
+                    return error
+            await asyncio.sleep(PAUSE_SECONDS * attempt)
+        raise AssertionError("a last try answers")
+
+
+async def _pieces(header: knowledge_pb2.DocumentHeader, file: UploadFile) -> AsyncGenerator[Message, None]:
+    yield knowledge_pb2.UploadDocumentRequest(header=header)
+    while piece := await file.read(PIECE_BYTES):
+        yield knowledge_pb2.UploadDocumentRequest(data=piece)
+
+
+def _fields(form: FormData) -> dict[str, Any]:
+    """Return what is said of the files; metadata is a JSON object, or fields `metadata.team`."""
+    fields: dict[str, Any] = {}
+    metadata: dict[str, str] = {}
+    for given, value in form.multi_items():
+        if not isinstance(value, str):
+            continue
+        name = ALIASES.get(given, given)
+        if name.startswith("metadata."):
+            metadata[name.partition(".")[2]] = value
+        elif name == "metadata":
+            metadata |= _metadata(value)
+        elif name in FIELDS:
+            fields[name] = value
+        else:
+            raise InvalidArgument(f"the field {given[:100]!r} is not known; there are {', '.join(FIELDS)}",
+                                  field=given[:100])
+    return fields | ({"metadata": metadata} if metadata else {})
+
+
+def _metadata(text: str) -> dict[str, str]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    return metadata_of(found)
+
+
+def metadata_of(found: Any) -> dict[str, str]:
+    """Return metadata as the gateway takes it: texts by name; numbers and truth values are written out."""
+    if not isinstance(found, dict) or not all(isinstance(value, str | int | float | bool) for value in found.values()):
+        raise InvalidArgument('metadata is no JSON object of texts; send for example {"team": "paie"}',
+                              field="metadata")
+    return {str(key): value if isinstance(value, str) else json.dumps(value) for key, value in found.items()}
+
+
+def _answer(told: list[knowledge_pb2.UploadDocumentResponse | Refusal]) -> dict[str, Any]:
+    documents = [
+        as_json(each) if isinstance(each, Refusal)
+        else {**job_json(each.job), "unchanged": each.unchanged} for each in told
+    ]
+    return {**documents[0], "documents": documents} if len(documents) == 1 else {"documents": documents}

@@ -1,0 +1,97 @@
+"""What the web service can be told through the environment."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator
+from starlette.datastructures import Headers
+
+from sourcier.services.chassis.addresses import split_address
+from sourcier.services.chassis.settings import ServiceSettings, settings_config, shared
+
+_HOST_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63}){0,20}", re.IGNORECASE)
+
+
+class WebSettings(ServiceSettings):
+    """`SOURCIER_WEB_…`, and what several services share."""
+
+    model_config = settings_config("web")
+
+    gateway_url: str = shared("GATEWAY_URL")
+    """host:port of the gateway."""
+    http_listen: str = "127.0.0.1:0"
+    """Address of the HTTP server, host:port; port 0 takes a free one. `listen` serves health alone."""
+    hosts: str = ""
+    """Names under which browsers and programs reach the service, by comma, without port: `rag.example.org`. Addresses
+    in figures and `localhost` need no mention; a request for any other name is refused, against DNS rebinding."""
+    origins: str = ""
+    """Origins of other pages that may call this service from a browser, by comma: `https://portal.example.org`."""
+    connections_max: int = Field(default=1024, ge=8, le=100_000)
+    """More connections at once are answered with 503."""
+    body_bytes_max: int = Field(default=8 * 1024**2, ge=1024, le=64 * 1024**2)
+    """Largest request body, uploads excepted."""
+    body_seconds_max: float = Field(default=30, gt=0, le=3600)
+    """How long a body may take to arrive, uploads excepted."""
+    upload_bytes_max: int = Field(default=4 * 1024**3, ge=1024)
+    """Largest upload, all of its files together. The gateway bounds each document besides."""
+    upload_files_max: int = Field(default=100, ge=1, le=10_000)
+    """Most files in one upload."""
+    upload_seconds_max: float = Field(default=3600, gt=0, le=24 * 3600)
+    """How long an upload may take, from its first byte to its jobs."""
+    answer_seconds_max: float = Field(default=300, gt=0, le=3600)
+    """Longest time for an answer asked for by HTTP, OpenAI's dialect or MCP."""
+    openai_citations: Literal["list", "annotations", "events", "none"] = "list"
+    """How OpenAI's dialect tells sources where the model's name does not say: a closing list in Markdown, annotations
+    of type `url_citation`, or events as Open WebUI takes them."""
+    public_url: str = ""
+    """Where people reach the page: `https://rag.example.org`. Links to sources begin with it; empty takes the address
+    that the request named."""
+
+    @property
+    def host_names(self) -> frozenset[str]:
+        """The names that are allowed, in lower case."""
+        return frozenset(_parts(self.hosts.lower()))
+
+    @property
+    def allowed_origins(self) -> frozenset[str]:
+        """The origins of other pages that are allowed, in lower case."""
+        return frozenset(origin.rstrip("/") for origin in _parts(self.origins.lower()))
+
+    def base_url(self, headers: Headers) -> str:
+        """Return where the page is, for links in an answer."""
+        return self.public_url.rstrip("/") or f"http://{headers.get('host', 'localhost')}"
+
+    @field_validator("public_url")
+    @classmethod
+    def _check_public_url(cls, url: str) -> str:
+        if url and not url.startswith(("https://", "http://")):
+            raise ValueError("write the page's address with its scheme, for example https://rag.example.org")
+        return url
+
+    @field_validator("http_listen")
+    @classmethod
+    def _check_http_listen(cls, address: str) -> str:
+        split_address(address, example="127.0.0.1:8080")
+        return address
+
+    @field_validator("hosts")
+    @classmethod
+    def _check_hosts(cls, hosts: str) -> str:
+        for name in _parts(hosts):
+            if not _HOST_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is no host name; write names without port, for example rag.example.org")
+        return hosts
+
+    @field_validator("origins")
+    @classmethod
+    def _check_origins(cls, origins: str) -> str:
+        for origin in _parts(origins):
+            if not origin.startswith(("https://", "http://")):
+                raise ValueError(f"{origin!r} is no origin; write for example https://portal.example.org")
+        return origins
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
