@@ -15,6 +15,7 @@ from sourcier.calls.documents import DocumentCalls
 from sourcier.calls.failures import FailureCalls
 from sourcier.calls.faq import FaqCalls
 from sourcier.calls.jobs import JobCalls
+from sourcier.calls.originals import OriginalCalls
 from sourcier.calls.points import PointCalls
 from sourcier.calls.spaces import SpaceCalls
 from sourcier.calls.transfer import TransferCalls
@@ -26,7 +27,7 @@ from sourcier.connection.targets import Target, checked_tenant, has_scheme, read
 
 class Client(
     AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls,
-    ConversationCalls, AgentCalls, FaqCalls, UnitCalls, PointCalls,
+    ConversationCalls, AgentCalls, FaqCalls, UnitCalls, PointCalls, OriginalCalls,
 ):
     """A connection to a gateway; use it as an asynchronous context manager.
 

@@ -86,6 +86,20 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class PageImage:
+    """A page of a document as a picture."""
+
+    png: bytes
+    header: knowledge_pb2.PageImageHeader
+    """What it shows, and how what is marked on it was found."""
+
+    @property
+    def matched_by_text(self) -> bool:
+        """Whether what is marked was found by its text alone, since no places of it are kept."""
+        return self.header.marking == knowledge_pb2.MARKING_TEXT
+
+
+@dataclass(frozen=True)
 class UploadResult:
     """What became of an upload."""
 

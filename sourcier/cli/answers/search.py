@@ -15,7 +15,7 @@ from sourcier.cli.text import counted, one_line, place, printable
 
 if TYPE_CHECKING:
     from sourcier.client import Client
-    from sourcier.gateway.v1 import answer_pb2
+    from sourcier.gateway.v1 import answer_pb2, place_pb2
 
 DUPLICATES_SHOWN = 5
 
@@ -73,6 +73,7 @@ def record(passage: answer_pb2.Passage) -> dict[str, Any]:
         "rank": passage.rank, "score": passage.score, "document_id": passage.document_id, "title": passage.title,
         "source": passage.source, "page": passage.page, "chunk_id": passage.chunk_id,
         "chunk_index": passage.chunk_index, "text": passage.text, "category": passage.category,
+        "places": [record_of_place(place) for place in passage.places],
         "kind": PassageKind.Name(passage.kind).removeprefix("PASSAGE_KIND_").lower(),
         "chunk_type": passage.chunk_type,
         "duplicates": list(passage.duplicates),
@@ -81,6 +82,29 @@ def record(passage: answer_pb2.Passage) -> dict[str, Any]:
         "neighbours": [{"chunk_id": each.chunk_id, "chunk_index": each.chunk_index, "page": each.page,
                         "text": each.text} for each in passage.neighbours],
     }
+
+
+def record_of_place(place: place_pb2.Place) -> dict[str, Any]:
+    """Return what a program gets of a place: what it counts in, and where."""
+    kind = place.WhichOneof("where")
+    if kind is None:
+        return {}
+    if kind == "page":
+        page = place.page
+        return {
+            "page": page.number, "label": page.label, "width": round(page.width, 1), "height": round(page.height, 1),
+            "rectangles": [[round(edge, 1) for edge in (each.left, each.top, each.width, each.height)]
+                           for each in page.rectangles],
+        }
+    if kind == "time":
+        return {"start_seconds": place.time.start.ToMilliseconds() / 1000,
+                "end_seconds": place.time.end.ToMilliseconds() / 1000}
+    if kind == "cells":
+        return {"sheet": place.cells.sheet, "cells": place.cells.range}
+    if kind == "slide":
+        return {"slide": place.slide.number}
+    range_ = place.paragraphs if kind == "paragraphs" else place.lines
+    return {kind: [range_.first, range_.last]}
 
 
 def _explanation(explanation: answer_pb2.Explanation) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`sourcier documents list | show | delete`."""
+"""`sourcier documents list | show | get | delete`."""
 
 from __future__ import annotations
 
@@ -50,10 +50,33 @@ def list_documents(collection: str, as_json: bool, connection: Connection) -> No
 @click.argument("document")
 @click.option("-c", "--collection", default="", help="Where a source is looked up; everywhere by default.")
 @click.option("--text", "as_text", is_flag=True, help="Write what was read of it, as Markdown.")
+@click.option("--page", type=click.IntRange(min=1), help="The page that --image draws; the chunk's by default.")
+@click.option("--image", type=click.Path(dir_okay=False), help="Draw a page of a PDF into this file, as PNG.")
+@click.option("--chunk", type=click.IntRange(min=0), help="Mark the chunk of this number on the page, from 0.")
+@click.option("--dpi", type=click.IntRange(36, 300), help="Dots an inch of the picture; 110 by default.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 @connects
-def show(document: str, collection: str, as_text: bool, as_json: bool, connection: Connection) -> None:
-    """Show a DOCUMENT, named by its id or its source."""
+def show(
+    document: str, collection: str, as_text: bool, page: int | None, image: str | None, chunk: int | None,
+    dpi: int | None, as_json: bool, connection: Connection,
+) -> None:
+    """Show a DOCUMENT, named by its id or its source.
+
+    With --image, draw a page of it, and mark where a chunk stands.
+    """
+    if image is not None:
+        async def draw(client: Client) -> None:
+            from sourcier.cli.documents.originals import draw_page
+
+            document_id = await identified(client, document, collection)
+            await draw_page(
+                client, document_id, page=page or 0, image=image, dpi=dpi or 0, chunk=chunk, as_json=as_json
+            )
+
+        connection.run(draw)
+        return
+    if page is not None or chunk is not None or dpi is not None:
+        raise Failure("--page, --chunk and --dpi say what --image draws", hint="add --image FILE.png", exit_code=2)
     if as_text:
         connection.run(lambda client: _write_text(client, document, collection, as_json=as_json))
         return
@@ -81,6 +104,26 @@ def show(document: str, collection: str, as_text: bool, as_json: bool, connectio
         name = "non lu" if in_french() else "not read"
         for number, sentence in enumerate(sentences(found.warnings)):
             click.echo(f"{'' if number else name:<12} {printable(sentence)}")
+
+
+@documents.command()
+@click.argument("document")
+@click.option("-o", "--output", required=True, help="The file to write; - is standard output.")
+@click.option("--version", "version_id", default="", help="A version's id; the one that answers now by default.")
+@click.option("-c", "--collection", default="", help="Where a source is looked up; everywhere by default.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON about the file.")
+@connects
+def get(
+    document: str, output: str, version_id: str, collection: str, as_json: bool, connection: Connection
+) -> None:
+    """Save the file that a DOCUMENT was read from, as it was uploaded."""
+    async def use(client: Client) -> None:
+        from sourcier.cli.documents.originals import get_original
+
+        await get_original(client, await identified(client, document, collection), output=output,
+                           version_id=version_id, as_json=as_json)
+
+    connection.run(use)
 
 
 async def _write_text(client: Client, document: str, collection: str, *, as_json: bool) -> None:

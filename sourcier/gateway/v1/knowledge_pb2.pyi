@@ -970,7 +970,7 @@ class GetOriginalRequest(_message.Message):
     version_id: _builtins.str
     """The version's id; empty is the version that answers now."""
     offset: _builtins.int
-    """The first byte, from 0; OUT_OF_RANGE beyond the end."""
+    """The first byte, from 0; INVALID_ARGUMENT beyond the end."""
     length: _builtins.int
     """How many bytes; 0 reads to the end. Fewer come where the file ends before."""
     def __init__(
@@ -1079,6 +1079,7 @@ class GetPageImageRequest(_message.Message):
     START_FIELD_NUMBER: _builtins.int
     END_FIELD_NUMBER: _builtins.int
     RECTANGLES_FIELD_NUMBER: _builtins.int
+    CHUNK_INDEX_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """The document's id."""
     version_id: _builtins.str
@@ -1093,6 +1094,8 @@ class GetPageImageRequest(_message.Message):
     """The part of the chunk's text that is marked: its first character, from 0 in Unicode code points."""
     end: _builtins.int
     """The place after its last character; 0 is the end of the chunk."""
+    chunk_index: _builtins.int
+    """The chunk by its place in the document, from 0, in the place of its id."""
     @_builtins.property
     def rectangles(self) -> _containers.RepeatedCompositeFieldContainer[_place_pb2.Rectangle]:
         """Rectangles that are marked besides, at most 1,000."""
@@ -1108,12 +1111,15 @@ class GetPageImageRequest(_message.Message):
         start: _builtins.int = ...,
         end: _builtins.int = ...,
         rectangles: _abc.Iterable[_place_pb2.Rectangle] | None = ...,
+        chunk_index: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_chunk_index", b"_chunk_index", "chunk_index", b"chunk_index"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "document_id", b"document_id", "dpi", b"dpi", "end", b"end", "page", b"page", "rectangles", b"rectangles", "start", b"start", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_chunk_index", b"_chunk_index", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "dpi", b"dpi", "end", b"end", "page", b"page", "rectangles", b"rectangles", "start", b"start", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__chunk_index: _TypeAlias = _typing.Literal["chunk_index"]  # noqa: Y015
+    _WhichOneofArgType__chunk_index: _TypeAlias = _typing.Literal["_chunk_index", b"_chunk_index"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__chunk_index) -> _WhichOneofReturnType__chunk_index | None: ...
 
 Global___GetPageImageRequest: _TypeAlias = GetPageImageRequest  # noqa: Y015
 
@@ -1145,7 +1151,7 @@ class PageImageHeader(_message.Message):
     height: _builtins.int
     """Its height."""
     dpi: _builtins.float
-    """Dots an inch; less than asked for where the page is so large that the picture would have over 40 million pixels."""
+    """Dots an inch; less than asked for where the page is so large that the picture would have over 25 million pixels."""
     page_width: _builtins.float
     """Width of the page as it is shown, in points."""
     page_height: _builtins.float

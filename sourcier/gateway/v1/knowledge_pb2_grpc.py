@@ -189,8 +189,8 @@ class KnowledgeServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetPageImage(self, request, context):
-        """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand. FAILED_PRECONDITION for
-        a format without pages to draw, OUT_OF_RANGE for a page that the document lacks.
+        """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand. INVALID_ARGUMENT for a
+        page that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

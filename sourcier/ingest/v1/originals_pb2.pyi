@@ -234,7 +234,7 @@ class PictureHeader(_message.Message):
     height: _builtins.int
     """Its height."""
     dpi: _builtins.float
-    """Dots an inch; less than asked for where the page is so large that the picture would have over 40 million pixels."""
+    """Dots an inch; less than asked for where the page is so large that the picture would have over 25 million pixels."""
     page_width: _builtins.float
     """Width of the page as it is shown, in points."""
     page_height: _builtins.float

@@ -185,6 +185,12 @@ class DocumentTooLarge(DocumentRejected):
     reason = "DOCUMENT_TOO_LARGE"
 
 
+class DocumentPageAbsent(DocumentRejected):
+    """The document has no such page."""
+
+    reason = "DOCUMENT_PAGE_ABSENT"
+
+
 class DocumentTooCostly(DocumentRejected):
     """Reading the document took more time or memory than allowed."""
 

@@ -34,6 +34,7 @@ PART_BYTES = 5 * 1024 * 1024
 WHOLE_BYTES_MAX = 1024 * 1024
 """A body that ends before is stored in one request; an upload in parts takes three."""
 LIST_PAGE = 1_000
+RANGE_PIECE_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +159,17 @@ class ObjectStore:
                 raise _not_given(key, error) from error
 
         return _stored(result.meta), pieces()
+
+    async def read_range(self, key: str, *, offset: int, length: int) -> AsyncIterator[bytes]:
+        """Yield `length` bytes of an object from `offset` on, in pieces; raise NotFound where the store holds none."""
+        try:
+            result = await obstore.get_async(self._backend, key, options={"range": (offset, offset + length)})
+            async for piece in result.stream(min_chunk_size=RANGE_PIECE_BYTES):
+                yield bytes(piece)
+        except FileNotFoundError as error:
+            raise NotFound(f"the object store holds no {key}") from error
+        except (ObstoreError, OSError) as error:
+            raise _not_given(key, error) from error
 
     async def list_pages(self, prefix: str = "", *, after: str = "") -> AsyncIterator[list[StoredObject]]:
         """Yield what lies under a prefix, `LIST_PAGE` at a time, in the store's own order, from after a key on."""

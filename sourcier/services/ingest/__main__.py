@@ -7,6 +7,8 @@ from contextlib import AsyncExitStack
 from sourcier.ingest.v1 import (
     ingest_pb2,
     ingest_pb2_grpc,
+    originals_pb2,
+    originals_pb2_grpc,
     spaces_pb2,
     spaces_pb2_grpc,
     transfer_pb2,
@@ -22,6 +24,7 @@ from sourcier.services.index import migrations
 from sourcier.services.index.spaces.spaces import ensure_space
 from sourcier.services.ingest import counted_spaces
 from sourcier.services.ingest.api.documents import IngestServer
+from sourcier.services.ingest.api.originals import OriginalServer
 from sourcier.services.ingest.api.spaces import SpaceServer
 from sourcier.services.ingest.api.transfer import TransferServer
 from sourcier.services.ingest.components import assemble, own_store
@@ -32,6 +35,7 @@ from sourcier.services.ingest.stages.sandbox import ParserPool
 from sourcier.services.ingest.worker import serve
 
 SERVICE_NAME = ingest_pb2.DESCRIPTOR.services_by_name["IngestService"].full_name
+ORIGINAL_SERVICE_NAME = originals_pb2.DESCRIPTOR.services_by_name["OriginalService"].full_name
 SPACE_SERVICE_NAME = spaces_pb2.DESCRIPTOR.services_by_name["SpaceService"].full_name
 TRANSFER_SERVICE_NAME = transfer_pb2.DESCRIPTOR.services_by_name["TransferService"].full_name
 
@@ -55,13 +59,15 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
             url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix,
             replicas=settings.stream_replicas, limits=settings.queue_limits, name="ingest",
         ))
-        parsers = None
-        if "parse" in settings.stage_names:
-            limits = ParsingLimits(
-                wall_seconds=settings.parse_seconds_max, cpu_seconds=int(settings.parse_seconds_max) + 1,
-                memory_bytes=settings.parse_memory_bytes_max, pages=settings.parse_pages_max,
-            )
-            parsers = await opened.enter_async_context(ParserPool(concurrency=settings.parse_slots, limits=limits))
+        parses = "parse" in settings.stage_names
+        limits = ParsingLimits(
+            wall_seconds=settings.parse_seconds_max, cpu_seconds=int(settings.parse_seconds_max) + 1,
+            memory_bytes=settings.parse_memory_bytes_max, pages=settings.parse_pages_max,
+        )
+        # Where nothing is parsed, pages are drawn all the same, and the pool starts with the first one.
+        pool = await opened.enter_async_context(
+            ParserPool(concurrency=settings.parse_slots, limits=limits, started=parses)
+        )
         server = await opened.enter_async_context(Server(
             listen=settings.listen, grace_seconds=settings.grace_seconds,
             concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
@@ -71,11 +77,14 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
             generate_seconds_max=settings.enrich_seconds_max, wait_seconds_max=settings.enrich_wait_seconds_max,
         )) if settings.enriches else None
         parts = assemble(
-            settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
+            settings, database=database, jetstream=jetstream, objects=objects,
+            parsers=pool if parses else None, drawers=pool,
             tokens=default.tokens, space_id=default.space_id, dimension=default.dimension, further_spaces=further,
             enriching=enriching,
         )
         server.add(ingest_pb2_grpc.add_IngestServiceServicer_to_server, IngestServer(parts), SERVICE_NAME)
+        server.add(originals_pb2_grpc.add_OriginalServiceServicer_to_server, OriginalServer(parts),
+                   ORIGINAL_SERVICE_NAME)
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(parts), SPACE_SERVICE_NAME)
         server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server, TransferServer(parts),
                    TRANSFER_SERVICE_NAME)

@@ -35,6 +35,8 @@ class Parts:
     jetstream: JetStream
     objects: ObjectStore
     parsers: ParserPool | None
+    drawers: ParserPool
+    """Who draws pages: the parsers, where this process has some."""
     tokens: Tokens
     space_id: str
     dimension: int
@@ -61,6 +63,7 @@ def assemble(
     jetstream: JetStream,
     objects: ObjectStore,
     parsers: ParserPool | None,
+    drawers: ParserPool | None = None,
     tokens: Tokens,
     space_id: str,
     dimension: int,
@@ -90,7 +93,8 @@ def assemble(
         database, deferred_rows_max=settings.hnsw_deferred_rows_max, memory_bytes_max=settings.index_memory_bytes_max
     )
     return Parts(
-        settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers, tokens=tokens,
+        settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
+        drawers=drawers or parsers or ParserPool(started=False), tokens=tokens,
         space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
         removal=removal,
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,

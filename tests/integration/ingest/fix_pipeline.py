@@ -38,7 +38,7 @@ from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCode
 from sourcier.services.ingest.relay import Relay
 from sourcier.services.ingest.settings import IngestSettings
-from sourcier.services.ingest.stages.sandbox import ParsedArtefact
+from sourcier.services.ingest.stages.sandbox import ParsedArtefact, ParserPool
 from sourcier.services.ingest.tokens import Tokens
 from sourcier.services.ingest.worker import pipeline
 from tests.fix_servers import S3Bucket
@@ -228,13 +228,13 @@ async def ingesting(
     *, database_url: str, nats_url: str, prefix: str, bucket: S3Bucket, stages: str = "accept,parse,chunk,index",
     default_space: EmbeddingSpace | None = None, further_spaces: Sequence[EmbeddingSpace] = (),
     tokens: Tokens | None = None, further_tokens: Tokens | None = None, enriching: EnrichingPeers | None = None,
-    **options: Any,
+    parsers: ParserPool | None = None, **options: Any,
 ) -> AsyncIterator[Pipeline]:
     """Run the service with the stages named; without any, nothing moves but what the test moves.
 
     `further_spaces` are counted, too. The test's own space has an embedder; one that the test names (`default_space`),
     and the further ones, are for the test to embed into; `enriching` makes knowledge
-    units. `options` are settings of the ingest service.
+    units; `parsers` read documents in the place of `PlainParsers`. `options` are settings of the ingest service.
     """
     settings = IngestSettings(**{
         "nats_url": nats_url, "postgres_url": database_url, "subject_prefix": prefix, "stages": stages or "accept",
@@ -255,7 +255,7 @@ async def ingesting(
         stack.push_async_callback(_delete_streams, jetstream)
         parts = assemble(
             settings, database=database, jetstream=jetstream, objects=own_store(settings),
-            parsers=PlainParsers() if "parse" in stages else None,  # type: ignore[arg-type]
+            parsers=(parsers or PlainParsers()) if "parse" in stages else None,  # type: ignore[arg-type]
             tokens=tokens or WordCounter(), space_id=default.space_id, dimension=default.dimension,
             further_spaces=[
                 CountedSpace(space.space_id, space.dimension, further_tokens or tokens or WordCounter())

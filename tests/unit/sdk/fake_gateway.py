@@ -21,6 +21,7 @@ from sourcier.gateway.v1 import (
     knowledge_pb2_grpc,
     operations_pb2,
     operations_pb2_grpc,
+    place_pb2,
     spaces_pb2,
     spaces_pb2_grpc,
 )
@@ -100,6 +101,8 @@ class FakeGateway:
     unavailable_watches: int = 0
     """So many watches end after their first job."""
     answer_failure: answer_pb2.Failed | None = None
+    damage: bytes = b""
+    """What originals lack on their way."""
     quotes: bool = False
     """Whether answers end with the closest passage."""
     given_up: answer_pb2.AnswerOutcome.ValueType = answer_pb2.ANSWER_OUTCOME_UNSPECIFIED
@@ -357,6 +360,35 @@ class FakeKnowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
         self._gateway.see(request, context)
         for text in ("# Charte", "\n\nDeux jours\npar semaine."):
             yield knowledge_pb2.GetDocumentTextResponse(text=text, page=1)
+
+    async def GetOriginal(
+        self, request: knowledge_pb2.GetOriginalRequest, context: Context
+    ) -> AsyncIterator[knowledge_pb2.GetOriginalResponse]:
+        self._gateway.see(request, context)
+        body = b"%PDF-1.7 page"
+        yield knowledge_pb2.GetOriginalResponse(header=knowledge_pb2.OriginalHeader(
+            filename="charte.pdf", size_bytes=len(body), length=len(body),
+            content_sha256=hashlib.sha256(body + self._gateway.damage).hexdigest(),
+        ))
+        for start in range(0, len(body), 5):
+            yield knowledge_pb2.GetOriginalResponse(data=body[start : start + 5])
+
+    async def GetPageImage(
+        self, request: knowledge_pb2.GetPageImageRequest, context: Context
+    ) -> AsyncIterator[knowledge_pb2.GetPageImageResponse]:
+        self._gateway.see(request, context)
+        marking = knowledge_pb2.MARKING_TEXT if request.chunk_index > 5 else knowledge_pb2.MARKING_PLACES
+        yield knowledge_pb2.GetPageImageResponse(header=knowledge_pb2.PageImageHeader(
+            page=request.page or 1, page_count=3, width=10, height=14, marking=marking, marked=6,
+        ))
+        for piece in (b"\x89PNG", b" and more"):
+            yield knowledge_pb2.GetPageImageResponse(data=piece)
+
+    async def LocatePassage(
+        self, request: knowledge_pb2.LocatePassageRequest, context: Context
+    ) -> knowledge_pb2.LocatePassageResponse:
+        self._gateway.see(request, context)
+        return knowledge_pb2.LocatePassageResponse(places=[place_pb2.Place(slide=place_pb2.SlidePlace(number=4))])
 
     async def ListDocuments(
         self, request: knowledge_pb2.ListDocumentsRequest, context: Context

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import grpc.aio
@@ -16,6 +17,7 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.grpc.limits import long_call
 from sourcier.services.chassis.grpc.serving import received, require, tenant_of
 from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.api.originals import Originals
 from sourcier.services.gateway.contract.knowledge import (
     collection_message,
     document_message,
@@ -44,6 +46,7 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     def __init__(self, database: Database, peers: Peers) -> None:
         self._database = database
         self._peers = peers
+        self._originals = Originals(database, peers)
 
     async def CreateCollection(
         self, request: knowledge_pb2.CreateCollectionRequest, context: Context
@@ -165,6 +168,28 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             if len(chunks) < texts.CHUNKS_MAX:
                 return
             after = chunks[-1].chunk_index
+
+    async def GetOriginal(
+        self, request: knowledge_pb2.GetOriginalRequest, context: Context
+    ) -> AsyncIterator[knowledge_pb2.GetOriginalResponse]:
+        """Stream the file that a document was read from."""
+        async with aclosing(self._originals.original(request, context)) as responses:
+            async for response in responses:
+                yield response
+
+    async def GetPageImage(
+        self, request: knowledge_pb2.GetPageImageRequest, context: Context
+    ) -> AsyncIterator[knowledge_pb2.GetPageImageResponse]:
+        """Draw a page, and mark on it where a chunk stands."""
+        async with aclosing(self._originals.page_image(request, context)) as responses:
+            async for response in responses:
+                yield response
+
+    async def LocatePassage(
+        self, request: knowledge_pb2.LocatePassageRequest, context: Context
+    ) -> knowledge_pb2.LocatePassageResponse:
+        """Tell where a chunk, or a part of its text, stands."""
+        return await self._originals.locate(request, context)
 
     async def ListDocuments(
         self, request: knowledge_pb2.ListDocumentsRequest, context: Context

@@ -12,6 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.services.gateway import events
 from sourcier.services.gateway.contract.knowledge import timestamp
+from sourcier.services.gateway.contract.places import cited_places, passage_places
 from sourcier.services.gateway.contract.units import unit_fields
 from sourcier.services.gateway.events import Event, Outcome, RankedPassage
 from sourcier.services.gateway.findings import Basis, Finding
@@ -117,16 +118,13 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
                 passages=passage_messages(passages), degraded=bool(reason), reason=reason
             ))
         case events.Citation():
-            message.citation.CopyFrom(_citation(event))
-        case events.Withheld(sentence, finding, reason, closest):
-            message.withheld.CopyFrom(answer_pb2.Withheld(
-                sentence=sentence, code=finding.name, reason=reason,
-                closest=_citation(closest),
-            ))
+            message.citation.CopyFrom(citation_message(event))
+        case events.Withheld():
+            message.withheld.CopyFrom(withheld_message(event))
         case events.Refused(text, reason, best_score):
             message.refused.CopyFrom(answer_pb2.Refused(text=text, reason=reason, best_score=best_score))
         case events.Quoted(text, citation):
-            message.quoted.CopyFrom(answer_pb2.Quoted(text=text, citation=_citation(citation)))
+            message.quoted.CopyFrom(answer_pb2.Quoted(text=text, citation=citation_message(citation)))
         case events.DirectAnswer():
             message.direct_answer.CopyFrom(_direct_answer(event))
         case events.Degradation(stage, reason):
@@ -165,7 +163,8 @@ def _direct_answer(direct: events.DirectAnswer) -> answer_pb2.DirectAnswer:
     return message
 
 
-def _citation(citation: events.Citation) -> answer_pb2.Citation:
+def citation_message(citation: events.Citation) -> answer_pb2.Citation:
+    """Return a resolved marker, with how the passage supports its sentence and where it stands."""
     passage = citation.passage
     return answer_pb2.Citation(
         marker=citation.marker, document_id=passage.document_id, version_id=passage.version_id, title=passage.title,
@@ -174,7 +173,16 @@ def _citation(citation: events.Citation) -> answer_pb2.Citation:
         support=_support(citation.finding, citation.basis), score=citation.score,
         sentence_start=citation.sentence_span[0], sentence_end=citation.sentence_span[1],
         passage_start=citation.passage_span[0], passage_end=citation.passage_span[1],
-        reason=citation.reason, absent=citation.absent, **_validated_fields(passage),
+        reason=citation.reason, absent=citation.absent, places=cited_places(passage, *citation.passage_span),
+        **_validated_fields(passage),
+    )
+
+
+def withheld_message(withheld: events.Withheld) -> answer_pb2.Withheld:
+    """Return a sentence that was not shown, and why."""
+    return answer_pb2.Withheld(
+        sentence=withheld.sentence, code=withheld.finding.name, reason=withheld.reason,
+        closest=citation_message(withheld.closest),
     )
 
 
@@ -222,10 +230,11 @@ def _passage(rank: int, ranked: RankedPassage) -> answer_pb2.Passage:
             answer_pb2.Neighbour(
                 chunk_id=each.chunk_id, chunk_index=each.chunk_index, page=each.page, text=each.text,
                 start_character=each.start_character, end_character=each.end_character, token_count=each.token_count,
+                places=passage_places(each),
             )
             for each in ranked.neighbours
         ],
-        **unit_fields(found.unit), **_validated_fields(passage),
+        places=passage_places(passage), **unit_fields(found.unit), **_validated_fields(passage),
     )
 
 

@@ -7,10 +7,13 @@ from typing import Literal
 
 from sourcier.gateway.v1 import answer_pb2, conversation_pb2
 from sourcier.services.chassis.grpc.serving import require
+from sourcier.services.gateway.contract.answers import citation_message, withheld_message
 from sourcier.services.gateway.contract.knowledge import timestamp
+from sourcier.services.gateway.contract.places import passage_places
 from sourcier.services.gateway.dialogue.conversations import Conversation, Preference
-from sourcier.services.gateway.dialogue.exchanges import Message, RatingName
+from sourcier.services.gateway.dialogue.exchanges import Message, RatingName, Source
 from sourcier.services.gateway.history import HistoryMessage
+from sourcier.services.index.search.passages import Passage
 
 HISTORY_MESSAGES_MAX = 50
 HISTORY_CHARACTERS_MAX = 20_000
@@ -81,19 +84,15 @@ def conversation_message(conversation: Conversation) -> conversation_pb2.Convers
 
 def exchange_message(message: Message) -> conversation_pb2.ConversationMessage:
     """Return a question or an answer."""
+    passages = message.evidence.passages
     return conversation_pb2.ConversationMessage(
         message_id=message.message_id, conversation_id=message.conversation_id, position=message.position,
         role=_ROLE_MESSAGES[message.role], content=message.content,
         state=conversation_pb2.MessageState.Value(f"MESSAGE_STATE_{message.state.upper()}"),
         outcome=_outcome(message.outcome), reason=message.reason, rewritten=message.rewritten,
-        sources=[
-            conversation_pb2.MessageSource(
-                marker=source.marker, document_id=source.document_id, version_id=source.version_id,
-                title=source.title, source=source.source, page=source.page, chunk_id=source.chunk_id,
-                chunk_index=source.chunk_index, faq_entry_id=source.faq_entry_id,
-                documents=[answer_pb2.SourceDocument(**document) for document in source.documents],
-            ) for source in message.sources
-        ],
+        sources=[_source(source, passages.get(source.chunk_id or source.faq_entry_id)) for source in message.sources],
+        citations=map(citation_message, message.evidence.citations),
+        withheld=map(withheld_message, message.evidence.withheld),
         model=message.model,
         usage=answer_pb2.Usage(
             prompt_tokens=message.usage.prompt_tokens, cached_tokens=message.usage.cached_tokens,
@@ -102,6 +101,22 @@ def exchange_message(message: Message) -> conversation_pb2.ConversationMessage:
         answer_id=message.answer_id, rating=_RATING_MESSAGES[message.rating], rating_comment=message.rating_comment,
         created_at=timestamp(message.created_at),
     )
+
+
+def _source(source: Source, passage: Passage | None) -> conversation_pb2.MessageSource:
+    """Return what a marker pointed to, with the passage as it was, where that was kept."""
+    told = conversation_pb2.MessageSource(
+        marker=source.marker, document_id=source.document_id, version_id=source.version_id, title=source.title,
+        source=source.source, page=source.page, chunk_id=source.chunk_id, chunk_index=source.chunk_index,
+        faq_entry_id=source.faq_entry_id,
+        documents=[answer_pb2.SourceDocument(**document) for document in source.documents],
+    )
+    if passage is not None:
+        told.MergeFrom(conversation_pb2.MessageSource(
+            text=passage.text, heading_path=passage.heading_path, start_character=passage.start_character,
+            end_character=passage.end_character, places=passage_places(passage),
+        ))
+    return told
 
 
 def _outcome(outcome: str) -> answer_pb2.AnswerOutcome.ValueType:

@@ -21,6 +21,7 @@ from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.gateway.answering.answerer import Answerer, AnswerOptions
 from sourcier.services.gateway.dialogue import conversations, exchanges
 from sourcier.services.gateway.dialogue.exchanges import Ending, Opened, Source, State, source_of, source_of_direct
+from sourcier.services.gateway.dialogue.kept_evidence import KeptEvidence
 from sourcier.services.gateway.dialogue.rewriting import Rewriter, Rewriting
 from sourcier.services.gateway.dialogue.small_talk import COMPLEXITY_MIN, KEYWORDS, Decision, decide
 from sourcier.services.gateway.events import (
@@ -36,6 +37,7 @@ from sourcier.services.gateway.events import (
     Started,
     Token,
     Usage,
+    Withheld,
 )
 from sourcier.services.gateway.history import History, HistoryMessage, language_of
 from sourcier.services.gateway.retrieval.retriever import Query
@@ -225,6 +227,8 @@ class Transcript:
     _reason: str = ""
     _rewritten: str = ""
     _sources: dict[int, Source] = field(default_factory=dict)
+    _citations: list[Citation] = field(default_factory=list)
+    _withheld: list[Withheld] = field(default_factory=list)
     _finished: Finished | None = None
 
     def add(self, event: Event) -> None:
@@ -235,18 +239,22 @@ class Transcript:
             case Token(text, _):
                 self._words.append(text)
             case Citation(marker=0):
-                pass  # it marks a sentence that nothing supports
+                self._citations.append(event)  # it marks a sentence that nothing supports, and is no source
             case Citation():
+                self._citations.append(event)
                 self._sources[event.marker] = source_of(event)
+            case Withheld():
+                self._withheld.append(event)
             case Refused(text, reason, _):
                 self._replacement, self._reason = text, reason
                 self._sources.clear()
+                self._citations.clear()
             case DirectAnswer():
                 self._replacement = event.text
-                self._sources = {0: source_of_direct(event)}
+                self._sources, self._citations = {0: source_of_direct(event)}, []
             case Quoted(text, citation):
                 self._replacement = text
-                self._sources = {citation.marker: source_of(citation)}
+                self._sources, self._citations = {citation.marker: source_of(citation)}, [citation]
             case Finished():
                 self._finished = event
 
@@ -259,6 +267,7 @@ class Transcript:
             state=state, content=text.replace("\x00", ""), reason=reason or self._reason, rewritten=self._rewritten,
             outcome=finished.outcome.value if finished is not None and state == "finished" else "",
             sources=tuple(source for _, source in sorted(self._sources.items())),
+            evidence=KeptEvidence(tuple(self._citations), tuple(self._withheld)),
             model="" if finished is None else finished.model, usage=Usage() if finished is None else finished.usage,
         )
 

@@ -12,7 +12,8 @@ from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument
 from sourcier.services.chassis.ids import is_id, new_id
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.chassis.storable import check_storable
-from sourcier.services.gateway.dialogue import conversations
+from sourcier.services.gateway.dialogue import conversations, kept_evidence
+from sourcier.services.gateway.dialogue.kept_evidence import KeptEvidence
 from sourcier.services.gateway.events import Citation, DirectAnswer, Usage
 from sourcier.services.gateway.history import HistoryMessage
 from sourcier.services.index import pagination
@@ -65,6 +66,7 @@ class Message:
     created_at: datetime
     rating: RatingName
     rating_comment: str
+    evidence: KeptEvidence = field(default_factory=KeptEvidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,7 @@ class Ending:
     sources: tuple[Source, ...] = ()
     model: str = ""
     usage: Usage = field(default_factory=Usage)
+    evidence: KeptEvidence = field(default_factory=KeptEvidence)
 
 
 def source_of(citation: Citation) -> Source:
@@ -157,6 +160,7 @@ async def end(connection: Connection, *, tenant: str, opened: Opened, ending: En
         "tenant": tenant, "message_id": opened.message_id, "content": ending.content, "state": ending.state,
         "outcome": ending.outcome, "reason": ending.reason, "model": ending.model,
         "sources": json.dumps([_kept(source) for source in ending.sources]), **asdict(ending.usage),
+        "evidence": kept_evidence.as_json(ending.evidence),
     })
     if cursor.rowcount == 1 and ending.rewritten:
         await connection.execute(REWRITE_QUESTION, {
@@ -209,13 +213,13 @@ async def _message(connection: Connection, values: Mapping[str, Any]) -> Message
 
 def _as_message(row: Sequence[Any]) -> Message:
     (message_id, conversation_id, position, role, content, state, outcome, reason, rewritten, sources, model,
-     prompt_tokens, cached_tokens, completion_tokens, answer_id, created_at, rating, comment) = row
+     prompt_tokens, cached_tokens, completion_tokens, answer_id, created_at, rating, comment, evidence) = row
     return Message(
         message_id=str(message_id), conversation_id=str(conversation_id), position=position, role=role,
         content=content, state=state, outcome=outcome, reason=reason, rewritten=rewritten,
         sources=tuple(map(_as_source, sources)), model=model,
         usage=Usage(prompt_tokens, cached_tokens, completion_tokens), answer_id=str(answer_id),
-        created_at=created_at, rating=rating, rating_comment=comment,
+        created_at=created_at, rating=rating, rating_comment=comment, evidence=kept_evidence.from_json(evidence),
     )
 
 
@@ -242,7 +246,7 @@ END_ANSWER = """
 update messages
 set content = %(content)s, state = %(state)s, outcome = %(outcome)s, reason = %(reason)s, model = %(model)s,
     sources = %(sources)s::jsonb, prompt_tokens = %(prompt_tokens)s, cached_tokens = %(cached_tokens)s,
-    completion_tokens = %(completion_tokens)s, finished_at = now()
+    completion_tokens = %(completion_tokens)s, evidence = %(evidence)s::jsonb, finished_at = now()
 where tenant = %(tenant)s and message_id = %(message_id)s and state = 'unfinished'
 """
 
@@ -255,7 +259,7 @@ _MESSAGES = """
 select message.message_id, message.conversation_id, message.position, message.role, message.content, message.state,
        message.outcome, message.reason, message.rewritten, message.sources, message.model, message.prompt_tokens,
        message.cached_tokens, message.completion_tokens, message.answer_id, message.created_at,
-       coalesce(rating.rating, ''), coalesce(rating.comment, '')
+       coalesce(rating.rating, ''), coalesce(rating.comment, ''), message.evidence
 from messages as message
 left join ratings as rating on rating.message_id = message.message_id and rating.tenant = message.tenant
 where message.tenant = %(tenant)s

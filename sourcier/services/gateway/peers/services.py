@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
-from sourcier.ingest.v1 import ingest_pb2_grpc, spaces_pb2_grpc
+from sourcier.ingest.v1 import ingest_pb2_grpc, originals_pb2_grpc, spaces_pb2_grpc
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc import channels
@@ -73,6 +73,7 @@ class Peers:
             channels.open_channel(self._urls[2]),
         )
         self.ingest = ingest_pb2_grpc.IngestServiceStub(ingest)
+        self.originals = originals_pb2_grpc.OriginalServiceStub(ingest)
         self.spaces = spaces_pb2_grpc.SpaceServiceStub(ingest)
         addresses = [url.strip() for url in self._embed_url.split(",") if url.strip()]
         self.embed = EmbedServices(addresses, seconds_max=self._limits.embed_seconds)

@@ -176,7 +176,8 @@ limit %(limit)s
 """
 
 SELECT_CHUNKS = """
-select chunk_id, chunk_index, text, start_character, end_character, token_count, page, heading_path, language
+select chunk_id, chunk_index, text, start_character, end_character, token_count, page, heading_path, language,
+       coalesce(place_map, '') as place_map
 from chunks
 where tenant = %(tenant)s and chunk_id = any(%(chunk_ids)s::uuid[])
 """

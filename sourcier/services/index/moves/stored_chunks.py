@@ -23,6 +23,7 @@ class StoredChunk:
     page: int
     heading_path: Sequence[str]
     language: str
+    place_map: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ where document.tenant = %(tenant)s and document.document_id = %(document_id)s
 """
 
 SELECT_CHUNKS = """
-select chunk_id, chunk_index, text, start_character, end_character, token_count, page, heading_path, language
+select chunk_id, chunk_index, text, start_character, end_character, token_count, page, heading_path, language,
+       coalesce(place_map, '') as place_map
 from chunks
 where tenant = %(tenant)s and document_id = %(document_id)s
 order by chunk_index

@@ -50,6 +50,8 @@ class IndexedChunk:
     heading_path: tuple[str, ...] = ()
     language: str = ""
     kind: str = "text"
+    place_map: bytes = b""
+    """Where its text stands in the file, encoded; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +353,7 @@ def _columns(prepared: PreparedBatch) -> dict[str, Any]:
         "token_counts": integer_array([chunk.token_count for chunk in chunks]),
         "heading_paths": text_array([json.dumps(chunk.heading_path, ensure_ascii=False) for chunk in chunks]),
         "texts": text_array([chunk.text for chunk in chunks]),
+        "place_maps": [chunk.place_map or None for chunk in chunks],
         "lexemes": [entry.lexemes for entry in prepared.entries],
         "terms": [entry.terms for entry in prepared.entries],
         "vectors": list(prepared.vectors),

@@ -59,10 +59,10 @@ DROP_STAGED = (
 
 _CHUNK_ARRAYS = """unnest(%(chunk_ids)s::uuid[], %(indexes)b::integer[], %(kinds)b::text[], %(languages)b::text[],
             %(pages)b::integer[], %(starts)b::integer[], %(ends)b::integer[], %(token_counts)b::integer[],
-            %(heading_paths)b::text[]::jsonb[], %(texts)b::text[]"""
+            %(heading_paths)b::text[]::jsonb[], %(texts)b::text[], %(place_maps)b::bytea[]"""
 
 _CHUNK_NAMES = """chunk_id, chunk_index, kind, language, page, start_character, end_character, token_count,
-                  heading_path, text"""
+                  heading_path, text, place_map"""
 
 _CHUNK_COLUMNS = f"""tenant, collection_id, document_id, version_id, method,
                     {_CHUNK_NAMES}"""

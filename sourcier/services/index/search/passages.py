@@ -56,6 +56,8 @@ class Passage:
     text: str
     category: str
     metadata: Mapping[str, Any]
+    place_map: bytes = b""
+    """Where its text stands in the file, encoded; empty where that is not known."""
     token_codes: bytes = b""
     """For late interaction; empty where not asked for."""
     question: str = ""
@@ -105,6 +107,14 @@ async def list_passages(connection: Connection, *, tenant: str, document_id: str
     return await get_passages(connection, tenant=tenant, chunk_ids=chunk_ids)
 
 
+async def chunk_at(connection: Connection, *, tenant: str, document_id: str, chunk_index: int) -> str | None:
+    """Return the id of the chunk at a place of a document, from 0; None where it has none there."""
+    values = {"tenant": tenant, "document_id": document_id, "chunk_index": chunk_index}
+    cursor = await connection.execute(SELECT_AT, values)
+    row = await cursor.fetchone()
+    return None if row is None else str(row[0])
+
+
 @lru_cache(maxsize=1024)
 def _select(vectors_table: str | None) -> bytes:
     """Return the statement for a space's table; put together once, since every search sends it."""
@@ -125,7 +135,7 @@ with chunk as materialized (
 select chunk.chunk_id, chunk.document_id, chunk.version_id, collection.name as collection, document.title,
        document.source, document.filename, chunk.chunk_index, chunk.kind, chunk.method, chunk.language, chunk.page,
        chunk.start_character, chunk.end_character, chunk.token_count, chunk.heading_path, chunk.text,
-       document.category, document.metadata, {codes}
+       coalesce(chunk.place_map, ''::bytea) as place_map, document.category, document.metadata, {codes}
 from chunk
 join documents as document using (document_id)
 join collections as collection on collection.collection_id = document.collection_id
@@ -134,6 +144,11 @@ join collections as collection on collection.collection_id = document.collection
 
 # Left: a passage that a word found may be on its way into a space that the collection was just switched to.
 JOIN_VECTORS = "left join {table} as vector on vector.tenant = %(tenant)s and vector.chunk_id = chunk.chunk_id"
+
+SELECT_AT = """
+select chunk_id from chunks
+where tenant = %(tenant)s and document_id = %(document_id)s and chunk_index = %(chunk_index)s::bigint
+"""
 
 SELECT_IDS = """
 select chunk_id from chunks

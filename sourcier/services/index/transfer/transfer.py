@@ -67,6 +67,7 @@ class _StoredChunk:
     kind: str
     embedding: bytes | None
     token_codes: bytes | None
+    place_map: bytes
 
 
 async def documents_after(
@@ -111,7 +112,7 @@ def _indexed(chunk: _StoredChunk, document: TransferredDocument) -> IndexedChunk
         chunk_id=chunk.chunk_id, index=chunk.chunk_index, text=chunk.text, start_character=chunk.start_character,
         end_character=chunk.end_character, token_count=chunk.token_count, vector=vector,
         token_codes=bytes(chunk.token_codes), page=chunk.page, heading_path=tuple(chunk.heading_path),
-        language=chunk.language, kind=chunk.kind,
+        language=chunk.language, kind=chunk.kind, place_map=bytes(chunk.place_map),
     )
 
 
@@ -269,7 +270,7 @@ limit %(limit)s
 # By the function that sends it: as text, a vector costs ten times as much to read.
 SELECT_CHUNKS = """
 select chunk_id, chunk_index, text, start_character, end_character, token_count, page, heading_path, language, kind,
-       halfvec_send(vector.embedding) as embedding, vector.token_codes
+       halfvec_send(vector.embedding) as embedding, vector.token_codes, coalesce(place_map, '') as place_map
 from chunks as chunk
 left join {table} as vector using (tenant, chunk_id)
 where chunk.tenant = %(tenant)s and chunk.document_id = %(document_id)s and chunk.version_id = %(version_id)s

@@ -27,6 +27,7 @@ from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.collections.collections import Chunking, Collection
 from sourcier.services.index.pipeline import batches
 from sourcier.services.index.pipeline.batches import Batch, IndexedChunk
+from sourcier.services.index.places import encoding
 from sourcier.services.index.transfer import transfer
 from sourcier.services.index.transfer import units as unit_transfer
 from sourcier.services.index.transfer.transfer import TransferredDocument
@@ -335,8 +336,17 @@ def _chunk(message: transfer_pb2.TransferChunk, passages: _Passages, dimension: 
         start_character=message.start_character, end_character=message.end_character,
         token_count=message.token_count, vector=vector.tobytes(),
         token_codes=message.token_codes, page=message.page, heading_path=tuple(message.heading_path),
-        language=message.language, kind=message.kind or "text",
+        language=message.language, kind=message.kind or "text", place_map=_place_map(message, name),
     )
+
+
+def _place_map(message: transfer_pb2.TransferChunk, name: str) -> bytes:
+    try:
+        return encoding.encode_bounded(encoding.decode(message.place_map[: encoding.CHUNK_BYTES_MAX + 1]))
+    except ValueError as error:
+        raise InvalidArgument(
+            f"{name} has a place_map that cannot be read: {error}; export the collection anew", field="place_map"
+        ) from error
 
 
 def _unit(chunk: transfer_pb2.TransferChunk, chunk_id: str) -> TransferredUnit:

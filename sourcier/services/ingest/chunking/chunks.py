@@ -26,6 +26,8 @@ class Chunk:
     """Tokens of `embedding_text` at most."""
     language: str
     """ISO 639-1, empty when unknown."""
+    place_map: bytes = b""
+    """Where its text stands in the file, encoded; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from sourcier.services.ingest.chunking.configuration import HYBRID, LINES, TOKEN
 from sourcier.services.ingest.chunking.hybrid import cut_hybrid
 from sourcier.services.ingest.chunking.lines import CHUNK_CHARACTERS_MIN, cut_lines, join_lines
 from sourcier.services.ingest.chunking.page import cut_pages
+from sourcier.services.ingest.chunking.placed_text import place_map
 from sourcier.services.ingest.chunking.rulers import CharacterRuler, TokenRuler
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.tokens import Tokens
@@ -79,6 +80,7 @@ def cut(
             embedding_text=embedding_text,
             embedding_token_count=embedding_token_count,
             language=detect_language(part.text) if detect_language else "",
+            place_map=place_map(document, part.passage, joined=configuration.method == LINES),
         ))
     return chunks
 

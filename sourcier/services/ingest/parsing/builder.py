@@ -9,6 +9,8 @@ from sourcier.services.chassis.cleaning import clean, clean_line
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooLarge
 from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.placing.collector import PlaceCollector, Standing
+from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord
 from sourcier.services.ingest.parsing.rejoining import squeeze_spaces
 from sourcier.services.ingest.parsing.unreadable import without_unreadable
 from sourcier.services.ingest.reading_warnings import PLACES_MAX, ReadingWarnings, WarningCode
@@ -30,14 +32,37 @@ class DocumentBuilder:
         self._unreadable = 0
         self._unreadable_characters = 0
         self._unreadable_pages: list[str] = []
+        self._places = PlaceCollector()
 
     @property
     def first_heading(self) -> str:
         """The first heading added, or nothing."""
         return next((block.heading_path[-1] for block in self._blocks if block.kind is BlockKind.HEADING), "")
 
-    def add(self, kind: BlockKind, text: str, *, page: int = 0, level: int = 0) -> None:
-        """Append a block; one without visible text is left out."""
+    def add_page(self, page: PageFrame) -> None:
+        """Make a page known before the blocks whose words stand on it."""
+        self._places.add_page(page)
+
+    def stand(self, standing: Standing) -> None:
+        """Let all blocks that follow stand in one place: a slide, a file without finer places."""
+        self._places.stand(standing)
+
+    def stand_in_lines(self, text: str) -> None:
+        """Let the blocks that follow be found by line in the text they are read from."""
+        self._places.stand_in_lines(text)
+
+    def count_paragraphs(self) -> None:
+        """Let the blocks that follow be counted as paragraphs."""
+        self._places.count_paragraphs()
+
+    def add(
+        self, kind: BlockKind, text: str, *, page: int = 0, level: int = 0, words: Sequence[PlacedWord] = (),
+        standing: Standing | None = None,
+    ) -> None:
+        """Append a block; one without visible text is left out.
+
+        Where it stands is told by its `words` on pages, or by its `standing`.
+        """
         text = self._readable(clean_line(text) if kind is BlockKind.HEADING else clean(text), page=page)
         if kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.CAPTION):
             text = squeeze_spaces(text)
@@ -52,6 +77,7 @@ class DocumentBuilder:
             separator += "  " * (min(level, _INDENTED_LEVELS_MAX) - 1)
         start = self._length + len(separator)
         self._grow(separator + text)
+        self._places.add_block(text, start, page=page, words=words, standing=standing)
         path = tuple(heading for _, heading in self._headings)
         self._blocks.append(Block(kind, start, self._length, page, level, path))
 
@@ -80,6 +106,7 @@ class DocumentBuilder:
             format=format,
             warnings=self.warnings.all(),
             titled=bool(own),
+            places=self._places.map(),
         )
 
     def _readable(self, text: str, *, page: int) -> str:

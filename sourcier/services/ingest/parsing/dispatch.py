@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
+from sourcier.services.chassis.errors import DocumentUnsupported
+from sourcier.services.index.places.place import Rectangle
 from sourcier.services.ingest.documents import ParsedDocument
-from sourcier.services.ingest.parsing.formats import Format, recognise
+from sourcier.services.ingest.parsing.formats import LABELS, Format, recognise
 from sourcier.services.ingest.parsing.markup.reader import parse_html, parse_markdown
+from sourcier.services.ingest.parsing.pdf.drawn_page import Drawing, draw_page
 from sourcier.services.ingest.parsing.pdf.reader import parse_pdf
 from sourcier.services.ingest.parsing.sheets.reader import parse_workbook
 from sourcier.services.ingest.parsing.slides.reader import parse_slides
@@ -47,6 +51,20 @@ def warm() -> None:
             path = Path(directory, filename)
             path.write_text(content)
             parse(Source(path, filename))
+
+
+def draw(source: Source, drawing: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
+    """Return a page as PNG and what it shows; raise a DocumentRejected that says why it cannot be drawn."""
+    recognition = recognise(source.path, filename=source.filename, content_type=source.content_type)
+    if recognition.format is not Format.PDF:
+        raise DocumentUnsupported(
+            f"“{source.filename}” is of the format {LABELS[recognition.format]}, which has no pages to draw; read its "
+            "text instead (`sourcier documents show --text`)."
+        )
+    rectangles = tuple(Rectangle(*edges) for edges in drawing["rectangles"])
+    drawn = draw_page(source, Drawing(drawing["page"], drawing["dpi"], rectangles, drawing["text"]))
+    told = asdict(drawn)
+    return told.pop("png"), told
 
 
 def parse(source: Source) -> ParsedDocument:

@@ -10,7 +10,8 @@ from sourcier.services.chassis.cleaning import clean_line
 from sourcier.services.chassis.errors import DocumentTooLarge
 from sourcier.services.ingest.documents import BlockKind
 
-_RULE = re.compile(r"\|(?:---\|)+")
+RULE = re.compile(r"\|(?:---\|)+")
+"""The line between a table's header and its rows."""
 HEADER_ROWS_MAX = 4
 _HEADER_JOINT = " – "
 
@@ -105,7 +106,7 @@ def render_table(rows: Sequence[Sequence[str]], *, header_rows: int = 1) -> tupl
 
 def header_lines(lines: Sequence[str]) -> int:
     """Return how many of a table's first lines name its columns, the rule included: what each part of it repeats."""
-    return next((count for count, line in enumerate(lines, 1) if _RULE.fullmatch(line)), min(len(lines), 1))
+    return next((count for count, line in enumerate(lines, 1) if RULE.fullmatch(line)), min(len(lines), 1))
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -4,10 +4,10 @@ Started by `sourcier.services.ingest.stages.sandbox` with `python -m`, so it sha
 service: no threads, no gRPC, no
 credentials, no environment. It stays single-threaded, which is what makes its own forks safe.
 
-One JSON object a line. In: `{"id", "directory", "source"}` to parse, `{"id", "kill": true}` to kill, `{"id",
-"give_way": niceness}` to let a long one run behind the others. Out: `{"ready"}` once, for each document `{"id",
-"status", "peak_bytes"}` with the wait status, and for each that gives way `{"id", "waited"}`, how many seconds it has
-been kept waiting for a processor. End of input ends everything.
+One JSON object a line. In: `{"id", "directory", "source"}` to parse, with a `drawing` to draw a page instead,
+`{"id", "kill": true}` to kill, `{"id", "give_way": niceness}` to let a long one run behind the others. Out: `{"ready"}`
+once, for each document `{"id", "status", "peak_bytes"}` with the wait status, and for each that gives way `{"id",
+"waited"}`, how many seconds it has been kept waiting for a processor. End of input ends everything.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from sourcier.services.ingest.parsing.limits import ParsingLimits
 
 ARTEFACT = "artefact"
 REJECTION = "rejection.json"
+DRAWN = "drawn.json"
 ERRORS = "errors.log"
 _READ_BYTES = 64 * 1024
 
@@ -117,7 +118,7 @@ def _kill(pid: int) -> None:
 
 
 def _run_child(command: dict[str, Any], limits: ParsingLimits, parent: int) -> None:
-    """Parse one document and end: this never returns."""
+    """Parse one document, or draw a page of it, and end: this never returns."""
     exit_code = 1
     try:
         os.setsid()
@@ -128,7 +129,7 @@ def _run_child(command: dict[str, Any], limits: ParsingLimits, parent: int) -> N
         os.chdir(directory)
         _redirect(directory / ERRORS)
         apply_limits(limits)
-        exit_code = _parse_into(directory, command["source"], limits)
+        exit_code = _work_into(directory, command["source"], limits, command.get("drawing"))
     finally:
         # No handlers, no flushing of what was inherited, and PDFium's own clean-up has crashed before.
         os._exit(exit_code)
@@ -144,16 +145,22 @@ def _redirect(errors: Path) -> None:
     faulthandler.enable()
 
 
-def _parse_into(directory: Path, source: dict[str, str], limits: ParsingLimits) -> int:
+def _work_into(
+    directory: Path, source: dict[str, str], limits: ParsingLimits, drawing: dict[str, Any] | None
+) -> int:
     from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly
-    from sourcier.services.ingest.parsing.dispatch import parse
+    from sourcier.services.ingest.parsing.dispatch import draw, parse
     from sourcier.services.ingest.parsing.source import Source
 
     rejection: DocumentRejected
     try:
-        document = parse(
-            Source(Path(source["path"]), source["filename"], source["content_type"], source["title"], limits)
-        )
+        opened = Source(Path(source["path"]), source["filename"], source["content_type"], source["title"], limits)
+        if drawing is not None:
+            picture, told = draw(opened, drawing)
+            (directory / ARTEFACT).write_bytes(picture)
+            (directory / DRAWN).write_text(json.dumps(told))
+            return 0
+        document = parse(opened)
         (directory / ARTEFACT).write_bytes(document.to_bytes())
         return 0
     except DocumentRejected as error:

@@ -179,7 +179,7 @@ def with_contexts(title: str, stored: Sequence[StoredChunk], tokens: Tokens) -> 
             index=chunk.chunk_index, text=chunk.text, start_character=chunk.start_character,
             end_character=chunk.end_character, token_count=token_count, page=chunk.page,
             heading_path=tuple(chunk.heading_path), language=chunk.language, embedding_text=embedding_text,
-            embedding_token_count=embedding_token_count,
+            embedding_token_count=embedding_token_count, place_map=chunk.place_map,
         ))
     return chunks
 
@@ -236,7 +236,7 @@ def embedded_bytes(chunk: Chunk, *, dimension: int) -> int:
     """Return an upper bound of the bytes a chunk takes once it is embedded."""
     texts = len(chunk.text.encode()) + len(chunk.embedding_text.encode()) + sum(map(len, chunk.heading_path)) * 4
     # A row of codes for each token that the model reads.
-    return texts + dimension * 2 + chunk.embedding_token_count * dimension // 8
+    return texts + len(chunk.place_map) + dimension * 2 + chunk.embedding_token_count * dimension // 8
 
 
 def _message(chunk: Chunk, parsed: events_pb2.DocumentParsed, configuration_digest: str) -> events_pb2.Chunk:
@@ -258,4 +258,5 @@ def _message(chunk: Chunk, parsed: events_pb2.DocumentParsed, configuration_dige
         heading_path=chunk.heading_path,
         embedding_text="" if chunk.embedding_text == chunk.text else chunk.embedding_text,
         language=chunk.language,
+        place_map=chunk.place_map,
     )

@@ -146,6 +146,7 @@ def _chunk(entry: events_pb2.EmbeddedChunk) -> IndexedChunk:
         vector=entry.vector,
         token_codes=entry.token_codes,
         page=chunk.page,
+        place_map=chunk.place_map,
         heading_path=tuple(chunk.heading_path),
         language=chunk.language,
     )

@@ -18,7 +18,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +28,7 @@ from sourcier.services.chassis import errors, telemetry
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly, Unavailable
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION
+from sourcier.services.ingest.parsing.zygote import ARTEFACT, DRAWN, ERRORS, REJECTION
 from sourcier.services.ingest.stages.slots import Place, Places
 from sourcier.services.ingest.stages.working_folder import WorkingFolder
 
@@ -43,6 +43,8 @@ KILLED_SECONDS = 5.0
 """How long the end of a killed child is waited for; it takes milliseconds. Then the zygote is ended, too."""
 WAITED_SHARE_MAX = 1.0
 """Of the time limit: what a document that gave way was kept waiting is added to it, up to as much again."""
+DRAWN_AT_ONCE = 2
+"""Pages: one takes 50 to 300 ms of a processor, and somebody waits for it."""
 _ZYGOTE = "sourcier.services.ingest.parsing.zygote"
 _LOG_TAIL_BYTES = 2000
 _log = logging.getLogger(__name__)
@@ -64,6 +66,14 @@ class ParsedArtefact:
         return ParsedDocument.from_bytes(self.content)
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnPicture:
+    """A page as PNG, and what its drawing tells: see `DrawnPage`."""
+
+    content: bytes
+    told: Mapping[str, Any]
+
+
 class ParserPool:
     """Parses documents, at most `concurrency` at a time; further calls wait their turn.
 
@@ -72,17 +82,21 @@ class ParserPool:
     """
 
     def __init__(
-        self, *, concurrency: int = 2, limits: ParsingLimits | None = None, parent_directory: Path | None = None
+        self, *, concurrency: int = 2, limits: ParsingLimits | None = None, parent_directory: Path | None = None,
+        started: bool = True,
     ) -> None:
         """Working files go below `parent_directory` (empty: the system's), in a folder that closing removes.
 
-        Where a process is killed before that, the next pool to open below the same parent removes it.
+        Where a process is killed before that, the next pool to open below the same parent removes it. One that is not
+        `started` costs nothing before its first document.
         """
         self.limits = limits or ParsingLimits()
         self.network_isolation = ""
         """`namespace` or `sockets`, once started: see `parsing.confinement`."""
         self._parent_directory = parent_directory
+        self._started = started
         self._places = Places(concurrency)
+        self._drawing = Places(DRAWN_AT_ONCE)
         self._identifiers = itertools.count(1)
         self._starting = asyncio.Lock()
         self._zygote: _ZygoteProcess | None = None
@@ -94,7 +108,8 @@ class ParserPool:
         self._folder = await asyncio.to_thread(WorkingFolder.make, self._parent_directory)
         self._directory = self._folder.path
         try:
-            await self._live_zygote()
+            if self._started:
+                await self._live_zygote()
         except BaseException:
             await self.__aexit__(None, None, None)
             raise
@@ -132,6 +147,20 @@ class ParserPool:
             command = {"directory": str(directory), "source": source}
             ended = await self._run(zygote, next(self._identifiers), command, place, min(attempt, len(GIVE_WAY)))
             return await asyncio.to_thread(self._outcome, directory, filename, ended)
+
+    async def draw(self, path: Path, *, filename: str, content_type: str, drawing: Mapping[str, Any]) -> DrawnPicture:
+        """Return a page of the document at an absolute path as PNG; pages do not wait for documents to be parsed.
+
+        Raise a DocumentRejected that says why it cannot be drawn, or Unavailable where another try may succeed.
+        """
+        source = {"path": str(path), "filename": filename, "content_type": content_type, "title": ""}
+        async with self._drawing.take() as place, self.working_folder() as directory:
+            zygote = await self._live_zygote()
+            command = {"directory": str(directory), "source": source, "drawing": dict(drawing)}
+            ended = await self._run(zygote, next(self._identifiers), command, place, 1)
+            artefact = await asyncio.to_thread(self._outcome, directory, filename, ended)
+            told = await asyncio.to_thread((directory / DRAWN).read_text)
+            return DrawnPicture(artefact.content, json.loads(told))
 
     @contextlib.asynccontextmanager
     async def working_folder(self) -> AsyncIterator[Path]:

@@ -84,6 +84,13 @@ async def test_questions_and_answers_are_kept_with_sources_model_and_tokens(hand
     assert question.answer_id == answer.answer_id == events[0].answer_id
     (citation,) = [event.citation for event in events if event.HasField("citation")]
     (source,) = answer.sources
+    # What a reader hovers over after a reload: the passage as it was, and each citation as it was streamed.
+    streamed = [event.citation for event in events if event.WhichOneof("event") == "citation"]
+    assert list(answer.citations) == streamed
+    passages = {each.chunk_id: each for event in events for each in event.reranked.passages}
+    passage = passages[source.chunk_id]
+    assert (source.text, source.end_character) == (passage.text, passage.end_character)
+    assert list(source.places) == list(passage.places)
     for name in ("marker", "document_id", "version_id", "title", "source", "page", "chunk_id", "chunk_index"):
         assert getattr(source, name) == getattr(citation, name), name
     assert (kept.title, kept.message_count) == (QUESTION, 2)

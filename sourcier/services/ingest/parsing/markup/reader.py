@@ -36,6 +36,7 @@ def parse_html(source: Source) -> ParsedDocument:
     root = _tree(clean(decoded.text), source.filename)
     title = root.findtext(".//title") or ""
     builder = DocumentBuilder(source.limits)
+    builder.count_paragraphs()
     decoded.warn(builder.warnings)
     _append(root, source, builder)
     return builder.build(format=Format.HTML, filename=source.filename, titles=(source.title, title))
@@ -48,6 +49,7 @@ def parse_markdown(source: Source) -> ParsedDocument:
     front_matter, text = split_front_matter(text)
     builder = DocumentBuilder(source.limits)
     decoded.warn(builder.warnings)
+    builder.stand_in_lines(decoded.text)
     builder.add(BlockKind.PARAGRAPH, front_matter.text)
     page = html_of(text)
     if page.strip():

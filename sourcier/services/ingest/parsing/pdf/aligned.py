@@ -9,7 +9,7 @@ from statistics import median
 
 from sourcier.services.ingest.parsing.pdf.content.elements import Box
 from sourcier.services.ingest.parsing.pdf.lines import Line, Segment
-from sourcier.services.ingest.parsing.pdf.tables import Table
+from sourcier.services.ingest.parsing.pdf.tables import Cell, Table, cell_of_segments
 
 _ROWS_MIN = 2
 _GAP_MAX = 3.2
@@ -247,26 +247,30 @@ def _is_spanning(texts: Sequence[Sequence[str]], first: Line) -> bool:
     )
 
 
-def _spanning_header(line: Line, candidate: _Candidate) -> list[str]:
+def _spanning_header(line: Line, candidate: _Candidate) -> list[Cell]:
     """Return for each column the segment that stands above it."""
     middles = [(segment.left + segment.right) / 2 for segment in line.segments]
     reach = min(right - left for left, right in pairwise(middles)) / 2
-    header: list[str] = []
+    header: list[Cell] = []
     for band in candidate.bands:
         middle = (band.left + band.right) / 2
         away, nearest = min((abs(middle - other), index) for index, other in enumerate(middles))
-        header.append(line.segments[nearest].text if away <= reach else "")
+        header.append(cell_of_segments([line.segments[nearest]]) if away <= reach else Cell())
     return header
 
 
-def _titled(rows: list[list[str]], edges: list[float]) -> tuple[list[list[str]], list[float]]:
+def _titled(rows: list[list[Cell]], edges: list[float]) -> tuple[list[list[Cell]], list[float]]:
     """Join a column that is a header alone with the one beside it that lacks one: its values are set to the right."""
     column = 0
     while column + 1 < len(rows[0]):
         for named, valued in ((column, column + 1), (column + 1, column)):
-            alone = rows[0][named] and not rows[0][valued] and not any(row[named] for row in rows[1:])
+            header = rows[0]
+            alone = header[named].text and not header[valued].text and not any(row[named].text for row in rows[1:])
             if alone and len(rows) > 1:
-                rows = [[*row[:column], row[column] or row[column + 1], *row[column + 2 :]] for row in rows]
+                rows = [
+                    [*row[:column], row[column] if row[column].text else row[column + 1], *row[column + 2 :]]
+                    for row in rows
+                ]
                 edges = [*edges[: column + 1], *edges[column + 2 :]]
                 break
         else:
@@ -282,10 +286,10 @@ def _table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate, p
         max(line.right for line in lines),
         max(line.bottom for line in lines),
     )
-    texts = [
-        ["\n".join(s.text for s in sorted(cell, key=lambda s: (s.baseline, s.left))) for cell in row] for row in rows
+    cells = [
+        [cell_of_segments(sorted(cell, key=lambda s: (s.baseline, s.left))) for cell in row] for row in rows
     ]
-    if _is_spanning(texts, lines[0]):
-        texts[0] = _spanning_header(lines[0], candidate)
-    texts, edges = _titled(texts, [*(band.left for band in candidate.bands), candidate.bands[-1].right])
-    return Table(page, box, texts, tuple(edges))
+    if _is_spanning([[cell.text for cell in row] for row in cells[:3]], lines[0]):
+        cells[0] = _spanning_header(lines[0], candidate)
+    cells, edges = _titled(cells, [*(band.left for band in candidate.bands), candidate.bands[-1].right])
+    return Table(page, box, cells, tuple(edges))

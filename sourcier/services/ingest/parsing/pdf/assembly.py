@@ -18,7 +18,8 @@ from sourcier.services.ingest.parsing.pdf.marks import attach_drop_caps, attach_
 from sourcier.services.ingest.parsing.pdf.notes import place_notes
 from sourcier.services.ingest.parsing.pdf.ruled import ruled_tables
 from sourcier.services.ingest.parsing.pdf.running import running_lines
-from sourcier.services.ingest.parsing.pdf.tables import Table
+from sourcier.services.ingest.parsing.pdf.tables import Cell, Table
+from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord
 from sourcier.services.ingest.parsing.rejoining import join_hyphenation
 from sourcier.services.ingest.parsing.tables import render_table
 from sourcier.services.ingest.reading_warnings import WarningCode
@@ -32,6 +33,8 @@ Part = Paragraph | Table
 
 def append_pages(pages: Sequence[Page], builder: DocumentBuilder) -> None:
     """Lay the pages out and add their blocks."""
+    for page in pages:
+        builder.add_page(PageFrame(page.number, page.width, page.height, page.turned, page.label))
     vocabulary = frozenset(word for page in pages for word in _vocabulary(page.words))
     tables: list[list[Table]] = []
     lines: list[list[Line]] = []
@@ -116,11 +119,16 @@ def _carry_header(above: Table, below: Table) -> None:
     header = above.rows[0]
     if below.rows and _alike(below.rows[0], header):
         return
-    below.rows.insert(0, header)
+    below.rows.insert(0, [Cell(cell.text, _of_page(cell.words, above.page)) for cell in header])
 
 
-def _alike(one: Sequence[str], other: Sequence[str]) -> bool:
-    return [" ".join(cell.split()) for cell in one] == [" ".join(cell.split()) for cell in other]
+def _alike(one: Sequence[Cell], other: Sequence[Cell]) -> bool:
+    return [" ".join(cell.text.split()) for cell in one] == [" ".join(cell.text.split()) for cell in other]
+
+
+def _of_page(words: Iterable[Word], page: int) -> tuple[Word, ...]:
+    """Return words that become part of what stands on another page."""
+    return tuple(word._replace(page=word.page or page) for word in words)
 
 
 def _move_broken_word(above: list[Part], below: list[Part]) -> None:
@@ -135,22 +143,40 @@ def _move_broken_word(above: list[Part], below: list[Part]) -> None:
     head, _, tail = first.text.partition(" ")
     if "\n" in head:
         head, _, tail = first.text.partition("\n")
-    above[-1] = replace(last, text=f"{last.text}\n{head}")
+    # The head is the first word, or the first two where a mark is glued to it.
+    length, count = 0, 0
+    while count < len(first.words) and length < len(head):
+        length += len(first.words[count].text)
+        count += 1
+    above[-1] = replace(
+        last, text=f"{last.text}\n{head}", words=(*last.words, *_of_page(first.words[:count], first.page))
+    )
     if tail:
-        below[0] = replace(first, text=tail)
+        below[0] = replace(first, text=tail, words=first.words[count:])
     else:
         del below[0]
 
 
 def _append(part: Part, vocabulary: frozenset[str], builder: DocumentBuilder) -> None:
     if isinstance(part, Table):
-        rows = [[join_hyphenation(cell, vocabulary) for cell in row] for row in part.rows]
+        rows = [[join_hyphenation(cell.text, vocabulary) for cell in row] for row in part.rows]
         kind, text = render_table(rows)
-        builder.add(kind, text, page=part.page)
+        placed = _placed((word for row in part.rows for cell in row for word in cell.words), part.page)
+        builder.add(kind, text, page=part.page, words=placed)
         return
     text = join_hyphenation(part.text, vocabulary)
     kind = BlockKind.HEADING if part.level else BlockKind.LIST_ITEM if part.listed else BlockKind.PARAGRAPH
-    builder.add(kind, text, page=part.page, level=part.level or int(part.listed))
+    builder.add(
+        kind, text, page=part.page, level=part.level or int(part.listed), words=_placed(part.words, part.page)
+    )
+
+
+def _placed(words: Iterable[Word], page: int) -> list[PlacedWord]:
+    """Return words as the document keeps their places; `top` and `bottom` are those of `Word`, without a call."""
+    return [
+        PlacedWord(text, own or page, left, baseline - 0.75 * size, right, baseline + 0.22 * size)
+        for text, left, right, baseline, size, _, _, _, _, _, own in words
+    ]
 
 
 def _vocabulary(words: Iterable[Word]) -> Iterable[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
-from sourcier.services.ingest.parsing.pdf.content.elements import Box
+from sourcier.services.ingest.parsing.pdf.content.elements import Box, Word
 from sourcier.services.ingest.parsing.pdf.lines import Line
 
 _HEADING_CHARACTERS_MAX = 160
@@ -40,6 +40,8 @@ class Paragraph:
     size: float = 0.0
     closed: bool = True
     """It ends before the margin, or with a sentence: what comes next is not part of it."""
+    words: tuple[Word, ...] = ()
+    """What the text is made of, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ def _paragraph(group: Sequence[Line], layout: Layout, page: int) -> Paragraph:
     full = len(group) > 1 and (last.right - left) >= _FULL_LINE_SHARE * max(right - left, 1.0)
     closed = bool(level) or not (full or text.endswith(("-", "\u2010"))) or text.endswith((".", "!", "?", ":", "…"))
     return Paragraph(
-        text, page, level, not level and _bullet(first), Box(left, first.top, right, last.bottom), first.size, closed
+        text, page, level, not level and _bullet(first), Box(left, first.top, right, last.bottom), first.size, closed,
+        tuple(word for line in group for word in line.words),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
@@ -100,6 +100,13 @@ class Line:
             max(segment.bottom for segment in segments),
             "  ".join(segment.text for segment in (segments[::-1] if _is_leftward(longest.text) else segments)),
         )
+
+    @property
+    def words(self) -> Iterator[Word]:
+        """Its words in the order of its text."""
+        longest = max(self.segments, key=lambda segment: len(segment.text))
+        segments = self.segments[::-1] if _is_leftward(longest.text) else self.segments
+        return (word for segment in segments for word in segment.words)
 
     @property
     def bold(self) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sourcier.services.ingest.parsing.pdf.content.elements import Word
 from sourcier.services.ingest.parsing.pdf.layout import Paragraph
 from sourcier.services.ingest.parsing.pdf.tables import Table
 
@@ -47,13 +48,28 @@ def _pieces(part: Paragraph | Table, calls: Counter[str]) -> list[Paragraph | Ta
     if len(starts) < 2 or starts[0]:
         return [part]
     ends = [*starts[1:], len(part.text)]
-    return [replace(part, text=part.text[start:end].strip()) for start, end in zip(starts, ends, strict=True)]
+    words = _words_of_notes(part, calls)
+    return [
+        replace(part, text=part.text[start:end].strip(), words=words[index] if index < len(words) else ())
+        for index, (start, end) in enumerate(zip(starts, ends, strict=True))
+    ]
+
+
+def _words_of_notes(part: Paragraph, calls: Counter[str]) -> list[tuple[Word, ...]]:
+    """Return the words of notes that stand on one line, cut before each note's mark."""
+    cut: list[list[Word]] = []
+    for word in part.words:
+        mark = _CALL.match(word.text)
+        if not cut or (mark and mark.group(1) in calls):
+            cut.append([])
+        cut[-1].append(word)
+    return [tuple(words) for words in cut]
 
 
 def _calls(part: Paragraph | Table) -> list[str]:
     if isinstance(part, Paragraph) and _CALL.match(part.text):
         return []  # a note: what it begins with is its own mark
-    texts = [part.text] if isinstance(part, Paragraph) else [cell for row in part.rows for cell in row]
+    texts = [part.text] if isinstance(part, Paragraph) else [cell.text for row in part.rows for cell in row]
     return [match.group(1) for text in texts for match in _CALL.finditer(text)]
 
 
@@ -73,4 +89,4 @@ def _mark(part: Paragraph | Table, calls: Counter[str], body_size: float) -> str
 def _as_note(note: Paragraph, mark: str) -> Paragraph:
     raised = _CALL.match(note.text)
     text = note.text if raised else f"[note {mark}] {_PLAIN_MARK.sub('', note.text, count=1)}"
-    return Paragraph(text, note.page, 0, False, note.box, note.size)
+    return Paragraph(text, note.page, 0, False, note.box, note.size, words=note.words)

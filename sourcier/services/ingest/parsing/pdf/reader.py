@@ -10,6 +10,7 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from sourcier.services.chassis.cleaning import clean_line
 from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed, DocumentTooLarge
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
@@ -21,10 +22,12 @@ from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.titles import usable_title
 from sourcier.services.ingest.reading_warnings import WarningCode
 
+LABEL_CHARACTERS_MAX = 40
+
 
 def parse_pdf(source: Source) -> ParsedDocument:
     """Read a PDF with a text layer; pages are counted from 1."""
-    document = _open(source)
+    document = open_pdf(source)
     try:
         page_count = len(document)
         if page_count > source.limits.pages:
@@ -49,7 +52,8 @@ def parse_pdf(source: Source) -> ParsedDocument:
     )
 
 
-def _open(source: Source) -> pypdfium2.PdfDocument:
+def open_pdf(source: Source) -> pypdfium2.PdfDocument:
+    """Open a file; raise a DocumentRejected that says why it cannot be."""
     try:
         return pypdfium2.PdfDocument(source.path)
     except pypdfium2.PdfiumError as error:
@@ -65,11 +69,12 @@ def _open(source: Source) -> pypdfium2.PdfDocument:
 def _read_pages(document: pypdfium2.PdfDocument, builder: DocumentBuilder) -> list[Page]:
     pages: list[Page] = []
     damaged: list[str] = []
-    form = _form(document)
+    form = form_of(document)
     for index in range(len(document)):
         try:
             page = document[index]
             pages.append(read_page(page, index + 1, form=form))
+            pages[-1].label = _label(document, index)
             page.close()
         except pypdfium2.PdfiumError:
             damaged.append(str(index + 1))
@@ -78,7 +83,13 @@ def _read_pages(document: pypdfium2.PdfDocument, builder: DocumentBuilder) -> li
     return pages
 
 
-def _form(document: pypdfium2.PdfDocument) -> Any:
+def _label(document: pypdfium2.PdfDocument, index: int) -> str:
+    """Return what the file calls a page, where that is another name than its number."""
+    label = clean_line(document.get_page_label(index))[:LABEL_CHARACTERS_MAX]
+    return "" if label == str(index + 1) else label
+
+
+def form_of(document: pypdfium2.PdfDocument) -> Any:
     """Return what PDFium needs to tell a form's values, None where the document has no form."""
     try:
         document.init_forms()

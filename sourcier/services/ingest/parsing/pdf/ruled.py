@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page, Rule, Word
-from sourcier.services.ingest.parsing.pdf.tables import Table, cell_text
+from sourcier.services.ingest.parsing.pdf.tables import Cell, Table, cell_of
 
 _RULES_MAX = 1_500
 """Of one direction on a page: a page with more of them is a drawing."""
@@ -105,8 +105,8 @@ def _table(number: int, grid: _Grid, words: Sequence[Word]) -> Table | None:
         column = min(max(bisect_right(grid.xs, (word.left + word.right) / 2) - 1, 0), columns - 1)
         row = min(max(bisect_right(grid.ys, word.baseline - 0.3 * word.size) - 1, 0), rows - 1)
         contents[owners[row * columns + column]].append(word)
-    texts = {owner: cell_text(cell) for owner, cell in contents.items()}
-    if max(map(len, texts.values()), default=0) > _CELL_CHARACTERS_MAX:
+    texts = {owner: cell_of(cell) for owner, cell in contents.items()}
+    if max((len(cell.text) for cell in texts.values()), default=0) > _CELL_CHARACTERS_MAX:
         return None
     named, said = {owner % columns for owner in texts}, {owner // columns for owner in texts}
     # Bars and boxes of a drawing cross, too; most of their stripes hold nothing.
@@ -115,20 +115,21 @@ def _table(number: int, grid: _Grid, words: Sequence[Word]) -> Table | None:
     return Table(number, grid.box, _filled(texts, owners, rows, columns), grid.xs, ruled=True)
 
 
-def _filled(texts: dict[int, str], owners: Sequence[int], rows: int, columns: int) -> list[list[str]]:
-    """Return the cells' texts: one over several columns of the header or over several rows is said in each."""
-    table: list[list[str]] = []
+def _filled(texts: dict[int, Cell], owners: Sequence[int], rows: int, columns: int) -> list[list[Cell]]:
+    """Return the cells: one over several columns of the header or over several rows is said in each."""
+    table: list[list[Cell]] = []
     for row in range(rows):
-        cells: list[str] = []
+        cells: list[Cell] = []
         for column in range(columns):
             owner = owners[row * columns + column]
             own = owner == row * columns + column
             spans_rows_only = owner % columns == column
-            short = len(texts.get(owner, "")) <= _REPEATED_CHARACTERS_MAX
+            cell = texts.get(owner, Cell())
+            short = len(cell.text) <= _REPEATED_CHARACTERS_MAX
             repeated = short and (spans_rows_only or row == 0 or owner // columns == 0)
-            cells.append(texts.get(owner, "") if own or repeated else "")
+            cells.append(cell if own or repeated else Cell())
         table.append(cells)
-    return [row for row in table if any(row)]
+    return [row for row in table if any(cell.text for cell in row)]
 
 
 def _merged(grid: _Grid) -> list[int]:

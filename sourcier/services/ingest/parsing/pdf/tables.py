@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Word
-from sourcier.services.ingest.parsing.pdf.lines import lines_of
+from sourcier.services.ingest.parsing.pdf.lines import Segment, lines_of
+
+
+class Cell(NamedTuple):
+    """A cell's text, and the words that it is made of."""
+
+    text: str = ""
+    words: tuple[Word, ...] = ()
 
 
 @dataclass(slots=True)
@@ -15,7 +23,7 @@ class Table:
 
     page: int
     box: Box
-    rows: list[list[str]]
+    rows: list[list[Cell]]
     edges: tuple[float, ...] = ()
     header_rows: int = 1
     ruled: bool = False
@@ -29,6 +37,13 @@ class Table:
         return max(map(len, self.rows), default=0)
 
 
-def cell_text(words: Sequence[Word]) -> str:
-    """Return a cell's lines, each on a line of its own, so that broken words can be joined."""
-    return "\n".join("  ".join(s.text for s in line.segments) for line in lines_of(words))
+def cell_of(words: Sequence[Word]) -> Cell:
+    """Return a cell with its lines, each on a line of its own, so that broken words can be joined."""
+    lines = lines_of(words)
+    text = "\n".join("  ".join(s.text for s in line.segments) for line in lines)
+    return Cell(text, tuple(word for line in lines for segment in line.segments for word in segment.words))
+
+
+def cell_of_segments(segments: Sequence[Segment]) -> Cell:
+    """Return a cell of pieces of lines that are in their order."""
+    return Cell("\n".join(s.text for s in segments), tuple(word for s in segments for word in s.words))

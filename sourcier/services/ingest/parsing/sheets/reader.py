@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentTooLarge
+from sourcier.services.index.places.place_map import Frame, Kind
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import LABELS, Format
@@ -13,6 +14,7 @@ from sourcier.services.ingest.parsing.office.charts import chart_table
 from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, children, descendants
 from sourcier.services.ingest.parsing.office.properties import core_title
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText, append
+from sourcier.services.ingest.parsing.placing.collector import Standing
 from sourcier.services.ingest.parsing.sheets.cells import SheetReader, Span, parse_span
 from sourcier.services.ingest.parsing.sheets.regions import Region, regions
 from sourcier.services.ingest.parsing.sheets.workbook import SheetEntry, Workbook
@@ -71,7 +73,7 @@ class _SheetsReader:
         if _CHART_SHEETS not in entry.part:
             reader = SheetReader(self._workbook, self._warnings, self._budget, sheet_name=entry.name)
             for region in regions(reader.read(content), self._tables(entry), self._budget):
-                yield from _shown(region)
+                yield from _shown(region, entry.name)
         yield from self._drawings(entry)
         comments = [self._package.xml(part) for part in self._package.related(entry.part, "comments")]
         count = sum(1 for root in comments if root is not None for _ in descendants(root, "x:comment"))
@@ -104,14 +106,22 @@ def _body_text(body: Element) -> str:
     return "\n".join("".join(text.text or "" for text in descendants(line, "a:t")) for line in children(body, "a:p"))
 
 
-def _shown(region: Region) -> Iterator[Shown]:
+def _shown(region: Region, sheet: str) -> Iterator[Shown]:
     """Yield what stands above a table, the table, and the numbers that it shows otherwise than they are stored.
 
     A search for `0.075` finds the sheet that shows `7,5 %`; the row itself says only what people see.
     """
-    if region.above:
-        yield ShownText(BlockKind.PARAGRAPH, "\n".join(region.above))
-    yield ShownTable(region.rows, region.header_rows)
+    frame = Frame(Kind.CELLS, name=sheet)
+    left, right = region.columns[0], region.columns[-1]
+    above = [(line, number) for line, number in zip(region.above, region.above_numbers, strict=True) if line.strip()]
+    if above:
+        edges = [(number, left, number, right) for _, number in above]
+        yield ShownText(BlockKind.PARAGRAPH, "\n".join(line for line, _ in above), standing=Standing(frame, edges))
+    rows = [(number, left, number, right) for number in region.numbers]
+    yield ShownTable(region.rows, region.header_rows, standing=Standing(frame, rows))
+    whole = [(region.numbers[0], left, region.numbers[-1], right)]
     for name, values in region.raw:
         lead = f"{RAW_LEAD}, {name}" if name else RAW_LEAD
-        yield ShownText(BlockKind.CAPTION, f"{lead} : {' ; '.join(values[:RAW_VALUES_MAX])}")
+        yield ShownText(
+            BlockKind.CAPTION, f"{lead} : {' ; '.join(values[:RAW_VALUES_MAX])}", standing=Standing(frame, whole)
+        )

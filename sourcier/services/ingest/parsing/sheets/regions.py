@@ -28,6 +28,12 @@ class Region:
     header_rows: int
     raw: list[tuple[str, list[str]]]
     """For each column with numbers that are shown otherwise than stored: its name and the stored ones."""
+    above_numbers: list[int]
+    """The row of each line above, from 1."""
+    numbers: list[int]
+    """The row of each of `rows`."""
+    columns: list[int]
+    """The columns that the region reaches over, from 1."""
 
 
 def regions(sheet: Sheet, tables: list[Span], budget: CellBudget) -> list[Region]:
@@ -96,7 +102,8 @@ def _region(sheet: Sheet, numbers: list[int], columns: list[int], tables: list[S
     while height < min(len(shown) - 1, HEADER_ROWS_MAX) and _is_units(sheet.rows[shown[height]]):
         height += 1
     height = min(height, max(len(shown) - 1, 1))
-    return Region(above, rows, height, _raw_values(sheet, shown, columns, rows, height))
+    raw = _raw_values(sheet, shown, columns, rows, height)
+    return Region(above, rows, height, raw, numbers[:start], shown, columns)
 
 
 def _header_index(sheet: Sheet, numbers: list[int], columns: list[int], tables: list[Span]) -> int:

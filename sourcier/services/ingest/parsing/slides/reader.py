@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentTooLarge
+from sourcier.services.index.places.place_map import Frame, Kind
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import LABELS, Format
@@ -12,6 +13,7 @@ from sourcier.services.ingest.parsing.office.archives import check_archive
 from sourcier.services.ingest.parsing.office.packages import Package, attribute, child, children
 from sourcier.services.ingest.parsing.office.properties import core_title
 from sourcier.services.ingest.parsing.office.shown import append
+from sourcier.services.ingest.parsing.placing.collector import Standing
 from sourcier.services.ingest.parsing.slides.shapes import ShapeReader, placeholder
 from sourcier.services.ingest.parsing.slides.texts import line_text
 from sourcier.services.ingest.parsing.source import Source
@@ -34,6 +36,7 @@ def parse_slides(source: Source) -> ParsedDocument:
         budget = CellBudget(source.limits.table_cells)
         for page, part in enumerate(parts, start=1):
             builder.leave_headings()
+            builder.stand(Standing(Frame(Kind.SLIDE, page)))
             _read_slide(package, part, builder, budget, page=page)
         title = core_title(package)
     return builder.build(

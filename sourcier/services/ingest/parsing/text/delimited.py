@@ -22,6 +22,7 @@ def parse_csv(source: Source) -> ParsedDocument:
     text = decoded.text.replace("\x00", "")
     builder = DocumentBuilder(source.limits)
     decoded.warn(builder.warnings)
+    builder.stand_in_lines(text)
     try:
         rows = _bounded_rows(text, source.limits.table_cells)
     except csv.Error as error:

@@ -69,11 +69,13 @@ def _light_table(text: str, builder: DocumentBuilder, *, filename: str) -> Parse
     except csv.Error:
         # The parsing process says what is wrong.
         return None
+    builder.stand_in_lines(text)
     return table_document(rows, builder, filename=filename)
 
 
 def text_document(text: str, builder: DocumentBuilder, *, filename: str, title: str = "") -> ParsedDocument:
     """Return a text as a document: paragraphs are what blank lines set apart, and items what begins with their sign."""
+    builder.stand_in_lines(text)
     # Controls go first: they would end a line where the writer's text has none.
     cleaned = clean(text)
     listed = sum(1 for line in cleaned.split("\n") if _ITEM.match(line)) > 1

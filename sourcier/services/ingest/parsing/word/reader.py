@@ -44,6 +44,7 @@ def parse_word(source: Source) -> ParsedDocument:
             what = f"“{source.filename}” cannot be read as {LABELS[Format.DOCX]}"
             raise DocumentMalformed(f"{what}: it has no text part.")
         word = _WordParts(package, main, builder, CellBudget(source.limits.table_cells))
+        builder.count_paragraphs()
         for lead, text in word.running_texts(document):
             builder.add(BlockKind.PARAGRAPH, f"{lead} {text}")
         append(word.body(body), builder)

@@ -82,6 +82,7 @@ def read_page(page: pypdfium2.PdfPage, number: int, *, form: Any = None) -> Page
         frame = frame_of(page, turns=_turns(runs, page))
         drawing = read_drawing(page, frame)
         found = _assemble(number, loaded, runs, frame, drawing)
+        found.turned = (_own_turns(page) - frame.turns) % 4
         add_annotations(page, form, frame, found)
         return found
     finally:
@@ -89,7 +90,8 @@ def read_page(page: pypdfium2.PdfPage, number: int, *, form: Any = None) -> Page
 
 
 def _assemble(number: int, loaded: _TextPage, runs: list[_Run], frame: Frame, drawing: Drawing) -> Page:
-    found = Page(number, frame.width, frame.height, horizontal=drawing.horizontal, vertical=drawing.vertical)
+    found = Page(number, width=frame.width, height=frame.height, horizontal=drawing.horizontal,
+                 vertical=drawing.vertical)
     area = max(frame.width * frame.height, 1.0)
     found.pictured = any(item.box.width * item.box.height > _PICTURED_SHARE * area for item in drawing.pictures)
     asides: dict[tuple[int, float], list[str]] = {}
@@ -212,10 +214,15 @@ def _turns(runs: list[_Run], page: pypdfium2.PdfPage) -> int:
     characters: Counter[int] = Counter()
     for run in runs:
         characters[_quarter(run.angle)] += run.end - run.start
-    own = int(pdfium.FPDFPage_GetRotation(page.raw)) % 4
+    own = _own_turns(page)
     if not characters:
-        return max(own, 0)
+        return own
     return max(characters, key=lambda turns: (characters[turns], turns == own))
+
+
+def _own_turns(page: pypdfium2.PdfPage) -> int:
+    """Return the quarter turns clockwise by which a viewer shows the page."""
+    return max(int(pdfium.FPDFPage_GetRotation(page.raw)), 0) % 4
 
 
 def _quarter(angle: float) -> int:

@@ -22,6 +22,8 @@ class Word(NamedTuple):
     """No space before it, whatever the gap says: it was part of a longer word."""
     foreign: bool = False
     """It comes from an annotation."""
+    page: int = 0
+    """The page it stands on where that is another than that of what it became part of."""
 
     @property
     def top(self) -> float:
@@ -70,6 +72,10 @@ class Page:
     """A page as read: its words in the order of the content, and what is drawn."""
 
     number: int
+    label: str = ""
+    """What the file calls it, where that is another name than its number."""
+    turned: int = 0
+    """By how many quarter turns clockwise a viewer shows it turned, seen from where its text is upright."""
     width: float = 0.0
     height: float = 0.0
     words: list[Word] = field(default_factory=list)
