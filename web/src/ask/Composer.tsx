@@ -40,7 +40,7 @@ export function Composer() {
           }} />
         <div class="composer-row">
           <CollectionChoice />
-          <button type="button" class="quiet-button" aria-expanded={more.value} aria-controls={settings} onClick={() => (more.value = !more.value)}>
+          <button type="button" class="quiet-button" aria-label={words.options} aria-expanded={more.value} aria-controls={settings} onClick={() => (more.value = !more.value)}>
             <Icon name="settings" /><span>{words.options}</span>
           </button>
           <span class="spring" />

@@ -67,7 +67,7 @@ export function DocumentList({ collection }: { collection: string }) {
         )}
       </header>
       {!rows.length && <p class="quiet empty">{reading.value ? t().common.loading : words.empty}</p>}
-      <ul class="rows documents">
+      {rows.length > 0 && <ul class="rows documents">
         {rows.map((document) => (
           <li key={document.documentId}>
             <button type="button" class="name link" title={document.source} onClick={(event) => openSource(ofDocument(document), event.currentTarget)}>{nameOf(document)}</button>
@@ -80,7 +80,7 @@ export function DocumentList({ collection }: { collection: string }) {
             {document.warnings.length > 0 && <Warnings warnings={document.warnings} />}
           </li>
         ))}
-      </ul>
+      </ul>}
       {next.value && <button type="button" class="more" disabled={reading.value} onClick={() => void read(next.value)}>{t().common.more}</button>}
       {deleting.value && (
         <Confirm title={t().common.delete} question={words.deleteAsk(nameOf(deleting.value))} action={t().common.delete}
