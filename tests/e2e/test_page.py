@@ -85,6 +85,11 @@ def test_from_files_to_a_rated_answer(scripted_stack: RunningStack, browser: Bro
         chip.click()
         source = page.get_by_role("complementary", name="Source")
         expect(source.get_by_role("heading", name="Charte du télétravail").first).to_be_focused()
+        picture = source.get_by_role("img", name="Page 1 de « Charte du télétravail »")
+        expect(picture).to_be_visible()
+        # It says so where nothing is marked.
+        expect(source.locator(".hint")).to_have_count(0)
+        source.get_by_role("tab", name="Texte").click()
         expect(source.locator("mark").first).to_be_visible()
         answer = page.locator(".answer").inner_text()
         marked = "".join(source.locator("mark").all_inner_texts())
@@ -98,6 +103,10 @@ def test_from_files_to_a_rated_answer(scripted_stack: RunningStack, browser: Bro
         assert seen.barriers() == []
         page.reload()
         expect(page.get_by_role("button", name="Bonne réponse").first).to_have_attribute("aria-pressed", "true")
+        # What the answer rested on was kept with it.
+        page.locator(".answer .chip").first.click()
+        source.get_by_role("tab", name="Texte").click()
+        expect(source.locator("mark").first).to_be_visible()
     kept = scripted_stack.run("conversations", "list", "--json").stdout
     assert QUESTION in kept
 

@@ -1,6 +1,7 @@
 /** The sentences of an answer, its markers, and what the service found out about each. */
 import { type Citation, type Passage, Support } from "../gen/sourcier/gateway/v1/answer_pb";
 import type { MessageSource } from "../gen/sourcier/gateway/v1/conversation_pb";
+import type { Place } from "../gen/sourcier/gateway/v1/place_pb";
 import type { Words } from "../i18n/words";
 import { chipMark, type Chip, withoutMarks } from "./markdown";
 import { shown, type Turn } from "./turn";
@@ -23,6 +24,8 @@ export interface Reference {
   start: number;
   end: number;
   headingPath: string[];
+  /** Where the file says it. */
+  places: Place[];
   support: Support;
   reason: string;
   sentence: string;
@@ -120,7 +123,8 @@ export function ofCitation(citation: Citation, turn: Turn): Reference {
   return {
     marker: citation.marker, tone: toneOf(citation.support), documentId: citation.documentId, versionId: citation.versionId,
     title: citation.title, source: citation.source, page: citation.page, chunkId: citation.chunkId, passage: passage?.text ?? "",
-    start: citation.passageStart, end: citation.passageEnd, headingPath: passage?.headingPath ?? [], support: citation.support,
+    start: citation.passageStart, end: citation.passageEnd, headingPath: passage?.headingPath ?? [],
+    places: citation.places, support: citation.support,
     reason: citation.reason, faqEntryId: citation.faqEntryId,
     sentence: turn.replacement ? "" : points.slice(citation.sentenceStart, citation.sentenceEnd).join("").replace(MARKER, "").trim(),
   };
@@ -133,13 +137,14 @@ function passageOf(citation: Citation, turn: Turn): { text: string; headingPath:
     const neighbour = passage.neighbours.find((other) => other.chunkId === citation.chunkId);
     if (neighbour && citation.chunkId) return { text: neighbour.text, headingPath: passage.headingPath };
   }
-  return undefined;
+  // An answer that was kept has its passages in its sources.
+  return turn.kept.find((source) => citation.chunkId && source.chunkId === citation.chunkId && source.text);
 }
 
 function ofKept(source: MessageSource): Reference {
   return {
     marker: source.marker, tone: "plain", documentId: source.documentId, versionId: source.versionId, title: source.title,
-    source: source.source, page: source.page, chunkId: source.chunkId, passage: "", start: 0, end: 0, headingPath: [],
+    source: source.source, page: source.page, chunkId: source.chunkId, passage: source.text, start: 0, end: 0, headingPath: source.headingPath, places: source.places,
     support: Support.UNSPECIFIED, reason: "", sentence: "", faqEntryId: source.faqEntryId,
   };
 }
@@ -148,7 +153,7 @@ export function ofPassage(passage: Passage): Reference {
   return {
     marker: passage.rank, tone: "plain", documentId: passage.documentId, versionId: passage.versionId, title: passage.title,
     source: passage.source, page: passage.page, chunkId: passage.chunkId, passage: passage.text, start: 0, end: 0,
-    headingPath: passage.headingPath, support: Support.UNSPECIFIED, reason: "", sentence: "", faqEntryId: passage.faqEntryId,
+    headingPath: passage.headingPath, places: passage.places, support: Support.UNSPECIFIED, reason: "", sentence: "", faqEntryId: passage.faqEntryId,
   };
 }
 

@@ -138,6 +138,9 @@ export function apply(turn: Turn, event: AskEvent): Turn {
   return next;
 }
 
+/** The answers that the service words itself: citations do not count in them. */
+const REPLACED = new Set([AnswerOutcome.REFUSED, AnswerOutcome.QUOTED, AnswerOutcome.DIRECT]);
+
 /** Returns the turns of a conversation that was kept. */
 export function turnsOf(messages: ConversationMessage[]): Turn[] {
   const turns: Turn[] = [];
@@ -150,7 +153,8 @@ export function turnsOf(messages: ConversationMessage[]): Turn[] {
     const mine = turns.find((turn) => turn.answerId === message.answerId) ?? turns.at(-1);
     if (!mine) continue;
     Object.assign(mine, {
-      text: message.content, outcome: message.outcome, messageId: message.messageId, rating: message.rating,
+      ...(REPLACED.has(message.outcome) ? { replacement: message.content } : { text: message.content }),
+      citations: message.citations, withheld: message.withheld, outcome: message.outcome, messageId: message.messageId, rating: message.rating,
       ratingComment: message.ratingComment, model: message.model, kept: message.sources,
       refusal: message.outcome === AnswerOutcome.REFUSED ? message.reason : "",
       failure: message.state === MessageState.FAILED ? message.reason : "",

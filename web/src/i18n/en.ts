@@ -89,8 +89,10 @@ export const english: Words = {
     [Support.UNDECIDED]: "No passage decides it",
   },
   source: {
-    title: "Source", page: (page) => `page ${page}`, passage: "Passage", document: "Document", picture: "Page",
+    title: "Source", page: (page) => `page ${page}`, slide: (slide) => `slide ${slide}`,
+    lines: (first, last) => first === last ? `line ${first}` : `lines ${first} to ${last}`, passage: "Passage", document: "Document", picture: "Page", text: "Text",
     cited: "Cited words", notMarked: "The cited words were not found in this text: nothing is marked.",
+    notMarkedPicture: "The cited words were not found on this page: nothing is marked.",
     newer: "The document has changed since this answer. This is the passage as it was read; the text below is today’s.",
     gone: "This document does not exist any more. The passage is as it was read.",
     unknownPassage: "The passage of this old answer is not kept any more; the document opens at its page.",

@@ -88,8 +88,10 @@ export const french = {
     [Support.UNDECIDED]: "Aucun passage ne tranche",
   },
   source: {
-    title: "Source", page: (page: number) => `page ${page}`, passage: "Passage", document: "Document", picture: "Page",
+    title: "Source", page: (page: number | string) => `page ${page}`, slide: (slide: number) => `diapositive ${slide}`,
+    lines: (first: number, last: number) => first === last ? `ligne ${first}` : `lignes ${first} à ${last}`, passage: "Passage", document: "Document", picture: "Page", text: "Texte",
     cited: "Mots cités", notMarked: "Les mots cités n’ont pas été retrouvés dans ce texte : rien n’est surligné.",
+    notMarkedPicture: "Les mots cités n’ont pas été retrouvés sur cette page : rien n’est surligné.",
     newer: "Le document a changé depuis cette réponse. Voici le passage tel qu’il a été lu ; le texte ci-dessous est celui d’aujourd’hui.",
     gone: "Ce document n’existe plus. Le passage reste tel qu’il a été lu.",
     unknownPassage: "Le passage de cette ancienne réponse n’est plus gardé ; le document s’ouvre à sa page.",

@@ -10,6 +10,8 @@ import { IconButton } from "../ui/IconButton";
 import { notifyError } from "../ui/notices";
 import { type DocumentText, MORE, pagesOf, readText, widened, type Window, windowAround } from "./documentText";
 import { mark } from "./marking";
+import { PagePicture } from "./PagePicture";
+import { placesNamed } from "./places";
 import { closeSource, type Opened } from "./state";
 
 type Change = "same" | "newer" | "gone";
@@ -20,6 +22,9 @@ export function SourcePanel({ opened }: { opened: Opened }) {
   const words = t();
   const heading = useRef<HTMLHeadingElement>(null);
   const change = useSignal<Change>("same");
+  // The page as it looks, where the source has pages; a format without a picture of them shows its text.
+  const tab = useSignal<"picture" | "text">(reference.page > 0 && reference.documentId ? "picture" : "text");
+  const pictured = useSignal(tab.value === "picture");
   useEffect(() => {
     heading.current?.focus({ preventScroll: true });
     const key = (event: KeyboardEvent) => event.key === "Escape" && closeSource();
@@ -37,7 +42,7 @@ export function SourcePanel({ opened }: { opened: Opened }) {
       <header>
         <div>
           <h2 ref={heading} tabIndex={-1}>{reference.title || reference.source}</h2>
-          <p class="where">{[reference.page ? words.source.page(reference.page) : "", ...reference.headingPath].filter(Boolean).join(" › ")}</p>
+          <p class="where">{[placesNamed(reference.places, words) || (reference.page ? words.source.page(reference.page) : ""), ...reference.headingPath].filter(Boolean).join(" › ")}</p>
         </div>
         <IconButton icon="close" label={words.common.close} onClick={closeSource} />
       </header>
@@ -50,7 +55,23 @@ export function SourcePanel({ opened }: { opened: Opened }) {
         {!reference.passage && reference.chunkId && <p class="hint">{words.source.unknownPassage}</p>}
         {reference.faqEntryId && <p class="hint">{words.source.faq}</p>}
         {reference.passage && (change.value !== "same" || !reference.documentId) && <AsRead reference={reference} />}
-        {reference.documentId && change.value !== "gone" && <Text reference={reference} />}
+        {pictured.value && (
+          <div class="tabs" role="tablist" aria-label={words.source.document}>
+            {(["picture", "text"] as const).map((each) => (
+              <button key={each} type="button" role="tab" id={`tab-${each}`} aria-selected={tab.value === each} aria-controls="source-view" onClick={() => (tab.value = each)}>
+                {words.source[each]}
+              </button>
+            ))}
+          </div>
+        )}
+        {reference.documentId && change.value !== "gone" && (
+          <div id="source-view" {...(pictured.value ? { role: "tabpanel", "aria-labelledby": `tab-${tab.value}` } : {})}>
+            {tab.value === "picture" ? <PagePicture reference={reference} onNone={() => {
+              pictured.value = false;
+              tab.value = "text";
+            }} /> : <Text reference={reference} />}
+          </div>
+        )}
       </div>
     </aside>
   );
