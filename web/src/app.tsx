@@ -1,17 +1,21 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { asked, enter, key } from "./api/credentials";
 import { AskView } from "./ask/AskView";
 import { ConversationList } from "./conversations/ConversationList";
-import { CurationView } from "./curation/CurationView";
 import { refreshCollections } from "./documents/collections";
 import { DocumentsView } from "./documents/DocumentsView";
 import { type Language, language, speak, t } from "./i18n";
-import { OperationsView } from "./operations/OperationsView";
 import { address, route, type View } from "./route";
 import { Icon, type IconName } from "./ui/icons";
 import { IconButton } from "./ui/IconButton";
+import { later } from "./ui/Later";
 import { Notices } from "./ui/notices";
+import { SignIn } from "./ui/SignIn";
 import { type Theme, theme } from "./ui/theme";
+
+const CurationView = later(() => import("./curation/CurationView").then((module) => module.CurationView));
+const OperationsView = later(() => import("./operations/OperationsView").then((module) => module.OperationsView));
 
 const VIEWS: readonly { view: View; icon: IconName }[] = [
   { view: "ask", icon: "ask" }, { view: "documents", icon: "documents" }, { view: "curation", icon: "curation" }, { view: "operations", icon: "operations" },
@@ -29,6 +33,8 @@ export function App() {
     document.documentElement.lang = language.value;
     document.title = view === "ask" ? "Sourcier" : `${words.nav[view]} · Sourcier`;
   }, [language.value, view]);
+  // What was read before is read again by who came in.
+  if (asked.value) return <main id="main"><SignIn onIn={() => location.reload()} /></main>;
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>{words.skip}</a>
@@ -89,6 +95,7 @@ function Preferences() {
           <option value="dark">{words.dark}</option>
         </select>
       </label>
+      {key.value && <button type="button" class="link" onClick={() => (enter(""), location.reload())}>{t().signIn.leave}</button>}
     </div>
   );
 }

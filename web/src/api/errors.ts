@@ -1,5 +1,6 @@
 /** Errors as a person reads them. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { asked } from "./credentials";
 import { t } from "../i18n";
 
 /** Says what happened and what to do: the service's own words where it gave some. */
@@ -18,6 +19,7 @@ export function explained(error: unknown): string {
     case Code.PermissionDenied:
       return t().errors.forbidden;
     case Code.Unauthenticated:
+      asked.value = true;
       return t().errors.signedOut;
     default:
       return found.rawMessage || t().errors.unreachable;

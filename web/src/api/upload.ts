@@ -1,5 +1,6 @@
 /** Sends a file with its progress, which `fetch` does not tell. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { headers } from "./credentials";
 
 export interface Accepted {
   jobId: string;
@@ -27,6 +28,7 @@ export function upload(file: File, { collection, source, onProgress }: {
     const request = new XMLHttpRequest();
     request.open("POST", "/api/documents/upload");
     request.responseType = "json";
+    for (const [name, value] of Object.entries(headers())) request.setRequestHeader(name, value);
     request.upload.addEventListener("progress", (event) => event.lengthComputable && onProgress(event.loaded / event.total));
     request.addEventListener("load", () => {
       const answer = (request.response ?? {}) as Answer;

@@ -47,7 +47,7 @@ export function useHover(element: RefObject<HTMLDivElement | null>) {
     };
     const out = (event: Event) => {
       const to = (event as PointerEvent | FocusEvent).relatedTarget as Element | null;
-      if (!to?.closest?.("[data-chip]")) leave();
+      if (!inside.contains(to) || !to?.closest("[data-chip]")) leave();
     };
     const key = (event: KeyboardEvent) => event.key === "Escape" && leave();
     inside.addEventListener("pointerover", enter);

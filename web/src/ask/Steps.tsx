@@ -30,10 +30,10 @@ export function Steps({ turn }: { turn: Turn }) {
   );
   if (open) return list;
   const total = turn.durations.find((duration) => duration.stage === "total")?.duration;
-  const seconds = total ? (Number(total.seconds) + total.nanos / 1e9).toFixed(1) : "";
+  const seconds = total && Number(total.seconds) + total.nanos / 1e9;
   return (
     <details class="steps-done">
-      <summary>{seconds ? words.ask.steps.done(seconds) : words.ask.steps.show}{turn.model ? ` · ${turn.model}` : ""}</summary>
+      <summary>{seconds !== undefined ? words.ask.steps.done(seconds) : words.ask.steps.show}{turn.model ? ` · ${turn.model}` : ""}</summary>
       {list}
     </details>
   );

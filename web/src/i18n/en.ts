@@ -22,6 +22,10 @@ export const english: Words = {
     signedOut: "Your session has ended: sign in again.",
     title: "Something went wrong",
   },
+  signIn: {
+    title: "Sign in", lead: "This service is reserved. Enter the access key that you were given; it is forgotten when you close the window.",
+    key: "Access key", enter: "Enter", leave: "Sign out", wrong: "This key is not known, or it has expired.",
+  },
   ask: {
     title: "Ask your documents a question",
     lead: "The answer comes from your documents, and from nothing else. Each sentence is compared with its source before you see it.",
@@ -46,7 +50,7 @@ export const english: Words = {
       retrieved: (count) => `${many(count, "passage", "passages")} found`,
       reading: (count) => `Reading ${many(count, "passage", "passages")}`,
       writing: "Writing, sentence by sentence",
-      done: (seconds) => `Answered in ${seconds} s`,
+      done: (seconds) => `Answered in ${new Intl.NumberFormat("en", { maximumFractionDigits: 1 }).format(seconds)} s`,
       show: "Steps",
     },
     extract: "The closest passage, until the answer is there",

@@ -21,6 +21,10 @@ export const french = {
     signedOut: "Votre session est terminée : identifiez-vous de nouveau.",
     title: "Quelque chose n’a pas marché",
   },
+  signIn: {
+    title: "Identifiez-vous", lead: "Ce service est réservé. Entrez la clé d’accès que l’on vous a donnée ; elle est oubliée quand vous fermez la fenêtre.",
+    key: "Clé d’accès", enter: "Entrer", leave: "Sortir", wrong: "Cette clé n’est pas reconnue, ou elle a expiré.",
+  },
   ask: {
     title: "Posez une question à vos documents",
     lead: "La réponse vient de vos documents, et d’eux seuls. Chaque phrase est comparée à sa source avant de s’afficher.",
@@ -45,7 +49,7 @@ export const french = {
       retrieved: (count: number) => `${many(count, "passage trouvé", "passages trouvés")}`,
       reading: (count: number) => `Lecture de ${many(count, "passage", "passages")}`,
       writing: "Rédaction, phrase par phrase",
-      done: (seconds: string) => `Répondu en ${seconds} s`,
+      done: (seconds: number) => `Répondu en ${new Intl.NumberFormat("fr", { maximumFractionDigits: 1 }).format(seconds)} s`,
       show: "Étapes",
     },
     extract: "Le passage le plus proche, en attendant la réponse",
