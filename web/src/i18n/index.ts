@@ -1,0 +1,51 @@
+/** The language of the page: the browser's, unless the reader chose one. */
+import { signal } from "@preact/signals";
+import { stored, store } from "../ui/stored";
+import { english } from "./en";
+import { french } from "./fr";
+import type { Words } from "./words";
+
+export type Language = "fr" | "en";
+
+const dictionaries: Record<Language, Words> = { fr: french, en: english };
+
+function chosen(): Language {
+  const kept = stored("language");
+  if (kept === "fr" || kept === "en") return kept;
+  const wanted = navigator.languages.find((language) => /^(fr|en)\b/i.test(language)) ?? "";
+  return wanted.toLowerCase().startsWith("fr") ? "fr" : "en";
+}
+
+export const language = signal<Language>(chosen());
+
+export function speak(wanted: Language): void {
+  store("language", wanted);
+  language.value = wanted;
+}
+
+/** The words of the page; a component that calls it is drawn again when the language changes. */
+export function t(): Words {
+  return dictionaries[language.value];
+}
+
+export function number(value: number | bigint): string {
+  return new Intl.NumberFormat(language.value).format(value);
+}
+
+export function dateTime(seconds: bigint | undefined): string {
+  if (seconds === undefined) return "";
+  return new Intl.DateTimeFormat(language.value, { dateStyle: "medium", timeStyle: "short" }).format(Number(seconds) * 1000);
+}
+
+export function bytes(count: bigint): string {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
+  let value = Number(count);
+  let at = 0;
+  while (value >= 1000 && at < units.length - 1) {
+    value /= 1000;
+    at += 1;
+  }
+  return new Intl.NumberFormat(language.value, {
+    style: "unit", unit: units[at], unitDisplay: at ? "short" : "long", maximumFractionDigits: value < 10 && at ? 1 : 0,
+  }).format(value);
+}

@@ -1,0 +1,72 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { knowledge } from "../api/clients";
+import type { Reference } from "../ask/segments";
+import { Marking, type PageImageHeader } from "../gen/sourcier/gateway/v1/knowledge_pb";
+import { t } from "../i18n";
+
+const DPI = 130;
+
+interface Picture {
+  header: PageImageHeader;
+  url: string;
+}
+
+/** Draws a page of the version that was read; null where the format has no pages to draw, or the version is gone. */
+async function draw(reference: Reference, page: number, signal: AbortSignal): Promise<Picture | null> {
+  const rectangles = reference.places.flatMap(({ where }) => (where.case === "page" && where.value.number === page ? where.value.rectangles : []));
+  let header: PageImageHeader | null = null;
+  const pieces: BlobPart[] = [];
+  const request = {
+    documentId: reference.documentId, versionId: reference.versionId, page, dpi: DPI, rectangles,
+    // Without places that were kept the service looks for the text.
+    ...(rectangles.length || !reference.chunkId ? {} : { chunkId: reference.chunkId, start: reference.start, end: reference.end }),
+  };
+  for await (const { part } of knowledge.getPageImage(request, { signal })) {
+    if (part.case === "header") header = part.value;
+    else if (part.case === "data") pieces.push(new Uint8Array(part.value));
+  }
+  return header && { header, url: URL.createObjectURL(new Blob(pieces, { type: "image/png" })) };
+}
+
+/** The page as it looks, its cited words marked. Calls `onNone` where there is no picture to be had. */
+export function PagePicture({ reference, onNone }: { reference: Reference; onNone: () => void }) {
+  const words = t().source;
+  const page = useSignal(reference.page || 1);
+  const picture = useSignal<Picture | null>(null);
+  const large = useSignal(false);
+  useEffect(() => {
+    const leaving = new AbortController();
+    let url = "";
+    draw(reference, page.value, leaving.signal).then((found) => {
+      if (!found) return onNone();
+      url = found.url;
+      if (leaving.signal.aborted) URL.revokeObjectURL(url);
+      else picture.value = found;
+    }, () => leaving.signal.aborted || onNone());
+    return () => {
+      leaving.abort();
+      if (url) URL.revokeObjectURL(url);
+    };
+  }, [reference, page.value]);
+  if (!picture.value) return <p class="quiet">{t().common.loading}</p>;
+  const { header, url } = picture.value;
+  const cited = header.page === (reference.page || 1);
+  return (
+    <section class={large.value ? "picture large" : "picture"}>
+      {cited && reference.chunkId && header.marking === Marking.UNSPECIFIED && <p class="hint">{words.notMarkedPicture}</p>}
+      {header.marking === Marking.TEXT && <p class="quiet">{words.markedByText}</p>}
+      <div class="bar">
+        <span class="bar">
+          <button type="button" disabled={page.value <= 1} onClick={() => (page.value -= 1)} aria-label={words.previousPage}>‹</button>
+          <span>{words.pageOf(header.page, header.pageCount)}</span>
+          <button type="button" disabled={page.value >= header.pageCount} onClick={() => (page.value += 1)} aria-label={words.nextPage}>›</button>
+        </span>
+        <button type="button" aria-pressed={large.value} onClick={() => (large.value = !large.value)}>{large.value ? words.zoomOut : words.zoomIn}</button>
+      </div>
+      <div class="sheet" tabIndex={0} role="group" aria-label={words.picture}>
+        <img src={url} width={header.width} height={header.height} alt={words.picturedAs(header.page, reference.title || reference.source)} />
+      </div>
+    </section>
+  );
+}

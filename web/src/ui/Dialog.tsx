@@ -1,0 +1,38 @@
+/** A window over the page: the browser's own, which keeps the focus inside and gives it back. */
+import { type ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { t } from "../i18n";
+import { IconButton } from "./IconButton";
+
+export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren }) {
+  const element = useRef<HTMLDialogElement>(null);
+  const name = useId();
+  useEffect(() => element.current?.showModal(), []);
+  return (
+    <dialog ref={element} class="dialog" aria-labelledby={name} onClose={onClose}
+      onClick={(event) => event.target === element.current && element.current?.close()}>
+      <div class="dialog-inside">
+        <header>
+          <h2 id={name}>{title}</h2>
+          <IconButton icon="close" label={t().common.close} onClick={() => element.current?.close()} />
+        </header>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+/** Asks before something that cannot be undone. */
+export function Confirm({ title, question, action, onYes, onClose }: {
+  title: string; question: string; action: string; onYes: () => void; onClose: () => void;
+}) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p>{question}</p>
+      <div class="actions">
+        <button type="button" onClick={onClose}>{t().common.cancel}</button>
+        <button type="button" class="danger" onClick={() => (onYes(), onClose())}>{action}</button>
+      </div>
+    </Dialog>
+  );
+}
