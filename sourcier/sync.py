@@ -88,12 +88,14 @@ class Client:
     """A connection to a gateway; use it with `with`, or close it. Its calls are those of `sourcier.Client`."""
 
     def __init__(
-        self, target: str, *, tenant: str = "default", credentials: grpc.ChannelCredentials | None = None,
-        timeout_seconds: float = 30.0,
+        self, target: str, *, tenant: str = "default",
+        credentials: str | Callable[[], str] | grpc.ChannelCredentials | None = None,
+        channel_credentials: grpc.ChannelCredentials | None = None, timeout_seconds: float = 30.0,
     ) -> None:
         """Connect; the arguments are those of `sourcier.Client`."""
         self._opened = asynchronous.Client(
-            target, tenant=tenant, credentials=credentials, timeout_seconds=timeout_seconds
+            target, tenant=tenant, credentials=credentials, channel_credentials=channel_credentials,
+            timeout_seconds=timeout_seconds,
         )
         _wait(self._opened.__aenter__())
 
@@ -186,3 +188,20 @@ class Client:
     rollback_space = _call(asynchronous.Client.rollback_space)
     drop_space = _call(asynchronous.Client.drop_space)
     build_manifest = _call(asynchronous.Client.build_manifest)
+
+    locate = _call(asynchronous.Client.locate)
+    original = _stream(asynchronous.Client.original)
+    download = _call(asynchronous.Client.download)
+    page_image = _call(asynchronous.Client.page_image)
+
+    sign_in = _call(asynchronous.Client.sign_in)
+    who_am_i = _call(asynchronous.Client.who_am_i)
+    create_key = _call(asynchronous.Client.create_key)
+    api_keys = _stream(asynchronous.Client.api_keys)
+    revoke_key = _call(asynchronous.Client.revoke_key)
+    add_grant = _call(asynchronous.Client.add_grant)
+    grants = _stream(asynchronous.Client.grants)
+    remove_grant = _call(asynchronous.Client.remove_grant)
+
+    diagnose = _call(asynchronous.Client.diagnose)
+    statistics = _call(asynchronous.Client.statistics)

@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 def test_a_second_set_up_waits_for_the_first(tmp_path: Path) -> None:
     (tmp_path / "requirements").mkdir()
-    for name in ("install.py", "checkout.py"):
+    for name in ("install.py", "checkout.py", "page.py"):
         shutil.copy(REPOSITORY / "requirements" / name, tmp_path / "requirements")
     (tmp_path / ".venv").mkdir()
     command = [sys.executable, str(tmp_path / "requirements" / "install.py"), "report"]

@@ -313,7 +313,7 @@ def test_settings_name_what_is_external(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("SOURCIER_GENERATE_URL", "gpu.example:50054")
     composition = compose(StackSettings())
     assert [server.name for server in composition.servers] == ["postgres", "s3"]
-    assert [service.name for service in composition.services] == ["ingest", "embed", "rerank", "gateway"]
+    assert [service.name for service in composition.services] == ["ingest", "embed", "rerank", "gateway", "web"]
     assert composition.external == {"nats": "broker.example:4222", "generate": "gpu.example:50054"}
     assert composition.environment()["SOURCIER_GENERATE_URL"] == "gpu.example:50054"
 

@@ -61,6 +61,7 @@ _BY_RULE: tuple[tuple[str, Rule, tuple[str, ...]], ...] = (
     ("CurationService", Rule(role=Role.MANAGER, right=MANAGE, others_conversations=True), ("ApproveAnswer",)),
     ("KnowledgeService", _READS, (
         "ListCollections", "GetDocument", "GetDocumentText", "ListDocuments", "GetJob", "ListJobs", "WatchJob",
+        "GetOriginal", "GetPageImage", "LocatePassage",
     )),
     ("KnowledgeService", _WRITES, ("UploadDocument", "IngestText", "DeleteDocument")),
     ("KnowledgeService", _MANAGES, ("DeleteCollection", "UpdateCollection")),
@@ -69,6 +70,8 @@ _BY_RULE: tuple[tuple[str, Rule, tuple[str, ...]], ...] = (
     ("OperationsService", _WRITES, ("ReplayFailures", "DiscardFailures")),
     ("OperationsService", _MANAGES, ("Reprocess",)),
     ("OperationsService", _OPERATES, ("Reconcile",)),
+    ("OperationsService", _LOOKS_AFTER, ("Diagnose", "GetStatistics")),
+    ("ModelService", _READS, ("EmbedTexts", "RankTexts")),
     ("SpaceService", _READS, ("GetBuildManifest",)),
     ("SpaceService", Rule(role=Role.MANAGER, right=MANAGE, changes=False),
      ("ListSpaces", "GetSpaceBuild", "WatchSpaceBuild", "CompareSpaces")),
