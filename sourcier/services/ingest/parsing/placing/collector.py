@@ -35,6 +35,8 @@ class PlaceCollector:
     _frames: dict[Frame, int] = field(default_factory=dict)
     _stretches: list[Stretch] = field(default_factory=list)
     _pages: dict[int, PageFrame] = field(default_factory=dict)
+    _numbers: dict[int, int] = field(default_factory=dict)
+    """Of the frames of pages, by page."""
     _current: Standing | None = None
     _lines: SourceLines | None = None
     _paragraphs: int = -1
@@ -69,9 +71,9 @@ class PlaceCollector:
         elif self._paragraphs >= 0:
             self._add_paragraphs(text, start)
         elif words:
-            self._stretches.extend(stretches_of(text, start, words, self._pages, self._frame))
+            self._stretches.extend(stretches_of(text, start, words, self._pages, self._page_frame))
         elif known is not None:
-            self._stretches.append(Stretch(start, start + len(text), self._frame(known.frame())))
+            self._stretches.append(Stretch(start, start + len(text), self._page_frame(known)))
 
     def _add_lines(self, text: str, start: int, standing: Standing) -> None:
         """Give each line of a block its edges, or all of it the same ones."""
@@ -109,6 +111,12 @@ class PlaceCollector:
     def map(self) -> PlaceMap:
         """Return what was collected."""
         return PlaceMap(tuple(self._frames), tuple(self._stretches))
+
+    def _page_frame(self, page: PageFrame) -> int:
+        number = self._numbers.get(page.number)
+        if number is None:
+            number = self._numbers[page.number] = self._frame(page.frame())
+        return number
 
     def _frame(self, frame: Frame) -> int:
         return self._frames.setdefault(frame, len(self._frames))

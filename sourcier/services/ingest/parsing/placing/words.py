@@ -35,6 +35,7 @@ _GAP = 1.2
 
 _SAME_LINE = 0.35
 _POINTS_MAX = 1e6
+_UNITS_MAX = 10**9
 _LOOKED_FOR_CHARACTERS_MIN = 3
 
 
@@ -75,16 +76,16 @@ class PageFrame:
 
 def stretches_of(
     text: str, offset: int, words: Sequence[PlacedWord], pages: Mapping[int, PageFrame],
-    number_of: Callable[[Frame], int],
+    number_of: Callable[[PageFrame], int],
 ) -> Iterator[Stretch]:
     """Yield where the words of a block stand, line by line; its text begins at `offset` of the document's.
 
-    `number_of` gives a frame its number in the document.
+    `number_of` gives a page's frame its number in the document.
     """
     for line in _lines(_aligned(text, words)):
-        page = pages.get(line[0][2].page)
+        page = pages.get(line[0][2][1])
         if page is not None:
-            yield from _stretches(line, offset, page, number_of(page.frame()))
+            yield from _stretches(line, offset, page, number_of(page))
 
 
 def rectangles_on(page: PageFrame, words: Sequence[PlacedWord]) -> tuple[Rectangle, ...]:
@@ -94,15 +95,18 @@ def rectangles_on(page: PageFrame, words: Sequence[PlacedWord]) -> tuple[Rectang
     return rectangles_of(stretches, turned=page.frame().kind is Kind.TURNED_PAGE)
 
 
-def _aligned(text: str, words: Iterable[PlacedWord]) -> Iterator[_Found]:
-    """Yield the words that the text has, in its order."""
+def _aligned(text: str, words: Iterable[PlacedWord]) -> list[_Found]:
+    """Return the words that the text has, in its order."""
     at, lost = 0, 0
+    found: list[_Found] = []
+    starts = text.startswith
     for word in words:
         token = word[0]
-        if text.startswith(token, at):
-            start, end = at, at + len(token)
-        elif text.startswith(token, at + 1):
+        # Nearly all words follow the one before them, behind a space.
+        if starts(token, at + 1) and (at or not starts(token)):
             start, end = at + 1, at + 1 + len(token)
+        elif starts(token, at):
+            start, end = at, at + len(token)
         else:
             start, end = _searched(text, token, at, far=lost >= _LOST_WORDS)
             if start < 0:
@@ -110,7 +114,8 @@ def _aligned(text: str, words: Iterable[PlacedWord]) -> Iterator[_Found]:
                 continue
         lost = 0
         at = end
-        yield start, end, word
+        found.append((start, end, word))
+    return found
 
 
 def _searched(text: str, token: str, at: int, *, far: bool) -> tuple[int, int]:
@@ -136,15 +141,19 @@ def _searched(text: str, token: str, at: int, *, far: bool) -> tuple[int, int]:
 def _lines(found: Iterable[_Found]) -> Iterator[list[_Found]]:
     """Yield words of one line together, up to a wide gap."""
     line: list[_Found] = []
+    last_page, last_left, last_right, last_bottom, height = 0, 0.0, 0.0, 0.0, 0.0
     for item in found:
-        if line:
-            word, last = item[2], line[-1][2]
-            height = last.bottom - last.top
-            gap = max(word.left - last.right, last.left - word.right)
-            if word.page != last.page or abs(word.bottom - last.bottom) > _SAME_LINE * height or gap > _GAP * height:
-                yield line
-                line = []
+        _, page, left, top, right, bottom = item[2]
+        if line and (
+            page != last_page
+            or left - last_right > _GAP * height
+            or last_left - right > _GAP * height
+            or abs(bottom - last_bottom) > _SAME_LINE * height
+        ):
+            yield line
+            line = []
         line.append(item)
+        last_page, last_left, last_right, last_bottom, height = page, left, right, bottom, bottom - top
     if line:
         yield line
 
@@ -153,18 +162,20 @@ def _stretches(line: Sequence[_Found], offset: int, page: PageFrame, frame: int)
     if page.turns:
         # Edges tell of lines from left to right: of others each word is a stretch.
         for start, end, word in line:
-            edges = edges_on(page, left=word.left, top=word.top, right=word.right, bottom=word.bottom)
+            edges = edges_on(page, left=word[2], top=word[3], right=word[4], bottom=word[5])
             yield Stretch(start + offset, end + offset, frame, *edges)
         return
-    words = tuple(
-        Edges(start + offset, end + offset, _units(word.left), max(_units(word.right), _units(word.left)))
-        for start, end, word in line
-    )
+    words: list[Edges] = []
+    a, c, top, bottom = _UNITS_MAX, -_UNITS_MAX, line[0][2][3], line[0][2][5]
+    for start, end, (_, _, left, upper, right, lower) in line:
+        # As `_units`, without a call: the reader bounds what lies left and right.
+        first, last = int(left * UNITS_PER_POINT + 0.5), int(right * UNITS_PER_POINT + 0.5)
+        last = last if last > first else first
+        words.append(Edges(start + offset, end + offset, first, last))
+        a, c = (first if first < a else a), (last if last > c else c)
+        top, bottom = (upper if upper < top else top), (lower if lower > bottom else bottom)
     yield Stretch(
-        words[0].start, words[-1].end, frame,
-        min(word.left for word in words), _units(min(found[2].top for found in line)),
-        max(word.right for word in words), _units(max(found[2].bottom for found in line)),
-        words if len(words) > 1 else (),
+        words[0].start, words[-1].end, frame, a, _units(top), c, _units(bottom), tuple(words) if len(words) > 1 else ()
     )
 
 
