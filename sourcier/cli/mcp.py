@@ -8,15 +8,15 @@ from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.handover import hand_over
 
+TOKEN_VARIABLE = "SOURCIER_TOKEN"  # noqa: S105 - a name
 
-@click.command()
+
+@click.command(epilog=f"The variable {TOKEN_VARIABLE} holds a token or an API key that is shown to the gateway.")
 @connects
 def mcp(connection: Connection) -> None:
     """Serve MCP over standard input and output: what a desktop assistant starts for itself.
 
-    \b
-    Its tools search, ask and read, and change nothing. The variable SOURCIER_TOKEN holds a token or a key that is shown
-    to the gateway.
+    Its tools search, ask and read, and change nothing.
     """
     target = connection.target()
     if target.encrypted:

@@ -106,8 +106,8 @@ class Guard:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if origin is not None and origin.lower() in self._origins:
             return True
-        if site is not None and site not in {"same-origin", "none"}:
-            return False
+        if site is not None:  # no page can set it; over plain HTTP browsers send none
+            return site in {"same-origin", "none"}
         return origin is None or _authority(urlsplit(origin.lower()).netloc) == _authority(host.lower())
 
 

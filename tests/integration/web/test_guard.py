@@ -36,7 +36,9 @@ async def test_names_that_lead_here(site: Web, host: str, known: bool) -> None:
 
 @pytest.mark.parametrize(("headers", "allowed"), [
     ({}, True),
-    ({"sec-fetch-site": "same-origin"}, True), ({"sec-fetch-site": "none"}, True),
+    ({"sec-fetch-site": "same-origin"}, True),
+    # A proxy that names this service otherwise.
+    ({"sec-fetch-site": "same-origin", "origin": "https://rag.example.org"}, True), ({"sec-fetch-site": "none"}, True),
     ({"sec-fetch-site": "cross-site"}, False), ({"sec-fetch-site": "same-site"}, False),
     ({"origin": "http://localhost:8080"}, True), ({"origin": "http://evil.example"}, False),
     ({"origin": "null"}, False), ({"origin": "http://localhost:9999"}, False), ({"origin": ""}, False),
