@@ -1,7 +1,7 @@
 import { Support } from "../gen/sourcier/gateway/v1/answer_pb";
 import { t } from "../i18n";
 import { openSource } from "../source/state";
-import { ofCitation, toneOf } from "./segments";
+import { ofCitation, toneOf, unmarked } from "./segments";
 import type { Turn } from "./turn";
 
 /** Each sentence of the answer with what the check found, and those that were withheld, with the reason. */
@@ -36,7 +36,7 @@ export function Checks({ turn }: { turn: Turn }) {
           const reference = withheld.closest && ofCitation(withheld.closest, turn);
           return (
             <li key={`withheld-${place}`} class="bad">
-              <p class="struck"><span class="unseen">{words.ask.withheldWhy} : </span><s>{withheld.sentence}</s></p>
+              <p class="struck"><span class="unseen">{words.ask.withheldWhy} : </span><s>{unmarked(withheld.sentence)}</s></p>
               <p class="verdict">
                 {withheld.reason || words.support[Support.OFF_TOPIC]}{" "}
                 {reference && (

@@ -59,6 +59,11 @@ export interface Rendered {
 
 const MARKER = /\[(\d{1,3})\]/g;
 
+/** A sentence without its markers, and without the gap that they leave before a full stop. */
+export function unmarked(sentence: string): string {
+  return sentence.replace(MARKER, "").replace(/ ([.,])/g, "$1").trim();
+}
+
 /** Puts a mark in the place of each marker that is known, and one behind each sentence that no passage supports. */
 export function rendered(turn: Turn, words: Words): Rendered {
   const text = withoutMarks(shown(turn));
@@ -126,7 +131,7 @@ export function ofCitation(citation: Citation, turn: Turn): Reference {
     start: citation.passageStart, end: citation.passageEnd, headingPath: passage?.headingPath ?? [],
     places: citation.places, support: citation.support,
     reason: citation.reason, faqEntryId: citation.faqEntryId,
-    sentence: turn.replacement ? "" : points.slice(citation.sentenceStart, citation.sentenceEnd).join("").replace(MARKER, "").trim(),
+    sentence: turn.replacement ? "" : unmarked(points.slice(citation.sentenceStart, citation.sentenceEnd).join("")),
   };
 }
 

@@ -14,14 +14,14 @@ import { PagePicture } from "./PagePicture";
 import { placesNamed } from "./places";
 import { closeSource, type Opened } from "./state";
 
-type Change = "same" | "newer" | "gone";
+type Change = "unknown" | "same" | "newer" | "gone";
 
 /** A source: the passage as it was read, its words marked, and the document around it. */
 export function SourcePanel({ opened }: { opened: Opened }) {
   const { reference } = opened;
   const words = t();
   const heading = useRef<HTMLHeadingElement>(null);
-  const change = useSignal<Change>("same");
+  const change = useSignal<Change>(reference.documentId ? "unknown" : "same");
   // The page as it looks, where the source has pages; a format without a picture of them shows its text.
   const tab = useSignal<"picture" | "text">(reference.page > 0 && reference.documentId ? "picture" : "text");
   const pictured = useSignal(tab.value === "picture");
@@ -35,8 +35,12 @@ export function SourcePanel({ opened }: { opened: Opened }) {
     if (!reference.documentId) return;
     knowledge.getDocument({ documentId: reference.documentId }).then(({ document }) => {
       change.value = !reference.versionId || document?.versionId === reference.versionId ? "same" : "newer";
-    }, (error: unknown) => (isNotFound(error) ? (change.value = "gone") : notifyError(error)));
+    }, (error: unknown) => {
+      change.value = isNotFound(error) ? "gone" : "same";
+      if (change.value === "same") notifyError(error);
+    });
   }, [reference]);
+  const there = reference.documentId && (change.value === "same" || change.value === "newer");
   return (
     <aside class="source-panel" aria-label={words.source.title}>
       <header>
@@ -54,8 +58,8 @@ export function SourcePanel({ opened }: { opened: Opened }) {
         {change.value === "gone" && <p class="hint">{words.source.gone}</p>}
         {!reference.passage && reference.chunkId && <p class="hint">{words.source.unknownPassage}</p>}
         {reference.faqEntryId && <p class="hint">{words.source.faq}</p>}
-        {reference.passage && (change.value !== "same" || !reference.documentId) && <AsRead reference={reference} />}
-        {pictured.value && (
+        {reference.passage && (change.value === "newer" || change.value === "gone" || !reference.documentId) && <AsRead reference={reference} />}
+        {there && pictured.value && (
           <div class="tabs" role="tablist" aria-label={words.source.document}>
             {(["picture", "text"] as const).map((each) => (
               <button key={each} type="button" role="tab" id={`tab-${each}`} aria-selected={tab.value === each} aria-controls="source-view" onClick={() => (tab.value = each)}>
@@ -64,7 +68,7 @@ export function SourcePanel({ opened }: { opened: Opened }) {
             ))}
           </div>
         )}
-        {reference.documentId && change.value !== "gone" && (
+        {there && (
           <div id="source-view" {...(pictured.value ? { role: "tabpanel", "aria-labelledby": `tab-${tab.value}` } : {})}>
             {tab.value === "picture" ? <PagePicture reference={reference} onNone={() => {
               pictured.value = false;
