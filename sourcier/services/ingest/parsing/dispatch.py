@@ -13,6 +13,11 @@ from pathlib import Path
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.formats import Format, recognise
 from sourcier.services.ingest.parsing.markup.reader import parse_html, parse_markdown
+from sourcier.services.ingest.parsing.opendocument.reader import (
+    parse_opendocument_sheets,
+    parse_opendocument_slides,
+    parse_opendocument_text,
+)
 from sourcier.services.ingest.parsing.pdf.reader import parse_pdf
 from sourcier.services.ingest.parsing.sheets.reader import parse_workbook
 from sourcier.services.ingest.parsing.slides.reader import parse_slides
@@ -26,6 +31,9 @@ PARSERS: dict[Format, Callable[[Source], ParsedDocument]] = {
     Format.DOCX: parse_word,
     Format.PPTX: parse_slides,
     Format.XLSX: parse_workbook,
+    Format.ODT: parse_opendocument_text,
+    Format.ODS: parse_opendocument_sheets,
+    Format.ODP: parse_opendocument_slides,
     Format.HTML: parse_html,
     Format.MARKDOWN: parse_markdown,
     Format.TEXT: parse_text,

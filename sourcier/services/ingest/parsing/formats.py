@@ -15,6 +15,7 @@ from sourcier.services.ingest.parsing.text.light import TEXT_SUFFIXES, suffix_of
 from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCode
 
 HEAD_BYTES = 64 * 1024
+_DECLARED_BYTES = 8 * 1024
 
 
 class Format(StrEnum):
@@ -24,6 +25,9 @@ class Format(StrEnum):
     DOCX = "docx"
     PPTX = "pptx"
     XLSX = "xlsx"
+    ODT = "odt"
+    ODS = "ods"
+    ODP = "odp"
     HTML = "html"
     MARKDOWN = "markdown"
     TEXT = "text"
@@ -35,6 +39,9 @@ LABELS = {
     Format.DOCX: "Word (DOCX)",
     Format.PPTX: "PowerPoint (PPTX)",
     Format.XLSX: "Excel (XLSX)",
+    Format.ODT: "OpenDocument text (ODT)",
+    Format.ODS: "OpenDocument spreadsheet (ODS)",
+    Format.ODP: "OpenDocument presentation (ODP)",
     Format.HTML: "HTML",
     Format.MARKDOWN: "Markdown",
     Format.TEXT: "plain text",
@@ -47,6 +54,9 @@ _EXTENSIONS = {
     **dict.fromkeys(("docx", "docm", "dotx", "dotm"), Format.DOCX),
     **dict.fromkeys(("pptx", "pptm", "potx", "potm", "ppsx", "ppsm"), Format.PPTX),
     **dict.fromkeys(("xlsx", "xlsm", "xltx", "xltm"), Format.XLSX),
+    **dict.fromkeys(("odt", "ott", "odm", "fodt"), Format.ODT),
+    **dict.fromkeys(("ods", "ots", "fods"), Format.ODS),
+    **dict.fromkeys(("odp", "otp", "fodp"), Format.ODP),
     **dict.fromkeys(("html", "htm", "xhtml"), Format.HTML),
     **dict.fromkeys(("md", "markdown", "mdx", "qmd", "rmd"), Format.MARKDOWN),
     **dict.fromkeys(CSV_SUFFIXES, Format.CSV),
@@ -89,8 +99,13 @@ _MAGIC = (
 _RIFF = {b"WAVE": "WAV audio", b"WEBP": "a WebP image", b"AVI ": "AVI video"}
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OFFICE_FOLDERS = {"word/": Format.DOCX, "ppt/": Format.PPTX, "xl/": Format.XLSX}
+_OPENDOCUMENT = "application/vnd.oasis.opendocument."
+_OPENDOCUMENTS = {"text": Format.ODT, "spreadsheet": Format.ODS, "presentation": Format.ODP}
+_OPENDOCUMENT_TYPE = re.compile(re.escape(_OPENDOCUMENT) + r"(\w{1,20})")
+_FLAT_START = re.compile(r"<office:document\s[^>]{0,20000}")
 _ZIP_MEDIA_TYPES = {
-    "application/vnd.oasis.opendocument": "an OpenDocument file",
+    _OPENDOCUMENT: "an OpenDocument drawing or database",
+    "application/vnd.sun.xml.": "a document of OpenOffice 1",
     "application/epub+zip": "an EPUB book",
 }
 _MAIL_HEADER = re.compile(r"(?:^|\n)(?:From|To|Subject|Date|MIME-Version|Received|Message-ID|Return-Path):[ \t]", re.I)
@@ -157,9 +172,11 @@ def _archive_format(path: Path, filename: str) -> Format:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            media_type = archive.read("mimetype")[:100].decode("latin-1") if "mimetype" in names[:5] else ""
+            media_type = _media_type(archive, names)
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError) as error:
         raise DocumentMalformed(f"“{filename}” begins as a ZIP or Office file but is damaged or cut short.") from error
+    if found := _opendocument(media_type):
+        return found
     for prefix, kind in _ZIP_MEDIA_TYPES.items():
         if media_type.startswith(prefix):
             raise _unsupported(filename, kind)
@@ -168,6 +185,28 @@ def _archive_format(path: Path, filename: str) -> Format:
             if any(name.startswith(folder) for name in names):
                 return office_format
     raise _unsupported(filename, "a ZIP archive")
+
+
+def _media_type(archive: zipfile.ZipFile, names: list[str]) -> str:
+    """Return the media type that an archive gives itself: the first member's, or the manifest's."""
+    for member in ("mimetype", "META-INF/manifest.xml"):
+        if member in names:
+            with archive.open(member) as stream:
+                text = stream.read(_DECLARED_BYTES).decode("latin-1")
+            found = text.strip() if member == "mimetype" else _first(_OPENDOCUMENT_TYPE, text)
+            if found:
+                return found
+    return ""
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found.group() if found else ""
+
+
+def _opendocument(media_type: str) -> Format | None:
+    found = _OPENDOCUMENT_TYPE.match(media_type)
+    return _OPENDOCUMENTS.get(found.group(1)) if found else None
 
 
 def _ole_error(path: Path, filename: str) -> Exception:
@@ -197,6 +236,9 @@ def _text_format(head: bytes, filename: str, content_type: str) -> Format:
         raise _unsupported(filename, _UNSUPPORTED_TEXT[extension])
     if named is None and len(_MAIL_HEADER.findall(text[:4000])) >= 3:
         raise _unsupported(filename, "an e-mail message (EML)")
+    flat = _opendocument(_first(_OPENDOCUMENT_TYPE, _first(_FLAT_START, text)))
+    if flat:
+        return flat
     if _XML_START.match(text) and named is not Format.HTML:
         raise _unsupported(filename, "an XML document")
     if named in (Format.HTML, Format.MARKDOWN, Format.CSV, Format.TEXT):

@@ -14,16 +14,17 @@ _PROLOGUE_BYTES = 4096
 _RATIO_FROM_BYTES = 32 * MEBIBYTE
 
 
-def check_archive(path: Path, limits: ParsingLimits) -> None:
+def check_archive(path: Path, limits: ParsingLimits, *, unread: frozenset[str] = frozenset()) -> None:
     """Refuse an archive that would unpack to too much, is encrypted, or whose XML declares entities.
 
-    Declared sizes can be trusted as bounds: `zipfile` stops reading a member at the size its directory declares.
+    Declared sizes can be trusted as bounds: `zipfile` stops reading a member at the size its directory declares. What
+    is `unread` is not read as XML, and may declare what it likes.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(archive, path.stat().st_size, limits)
             for member in archive.infolist():
-                if member.filename.lower().endswith((".xml", ".rels")):
+                if member.filename.lower().endswith((".xml", ".rels")) and member.filename not in unread:
                     _check_prologue(archive, member)
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as error:
         raise DocumentMalformed("The file is a damaged Office archive: it was cut short or changed.") from error
