@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePath
@@ -20,6 +21,8 @@ from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCod
 ARTEFACT_VERSION = 3
 """Version 2 had sentences for warnings, and is read."""
 TITLE_CHARACTERS_MAX = 250
+DESCRIBED_KEYS_MAX, DESCRIBED_KEY_CHARACTERS_MAX, DESCRIBED_VALUE_CHARACTERS_MAX = 32, 64, 500
+"""What a document says of itself beside its text, at most; a sender's own metadata has limits of its own."""
 
 
 class BlockKind(StrEnum):
@@ -51,6 +54,14 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A document that came inside another one: its name in there, folders included, and its media type."""
+
+    name: str
+    content_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedDocument:
     """What parsing hands on: a title, the cleaned text and its structure."""
 
@@ -63,6 +74,10 @@ class ParsedDocument:
     warnings: tuple[ReadingWarning, ...] = field(default=())
     titled: bool = True
     """Whether the title is the document's own; otherwise it is its file's name, and not that of a copy's."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """What the document says of itself: a mail's sender, the front matter of a text."""
+    members: tuple[Member, ...] = ()
+    """The documents inside it, in the order of the files that they were unpacked to."""
 
     def named(self, *, title: str, filename: str) -> ParsedDocument:
         """Return the document with the title its sender gave it, its own, or its file's name, in this order."""
@@ -77,7 +92,7 @@ class ParsedDocument:
 
     def to_bytes(self) -> bytes:
         """Serialise as gzip JSON; the same document gives the same bytes."""
-        body = {
+        body: dict[str, object] = {
             "version": ARTEFACT_VERSION,
             "title": self.title,
             "titled": self.titled,
@@ -87,6 +102,10 @@ class ParsedDocument:
             "warnings": [[w.code, w.count, w.places, w.detail] for w in self.warnings],
             "blocks": [[b.kind, b.start, b.end, b.page, b.level, b.heading_path] for b in self.blocks],
         }
+        if self.metadata:
+            body["metadata"] = dict(self.metadata)
+        if self.members:
+            body["members"] = [[member.name, member.content_type] for member in self.members]
         encoded = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         # Level 6 costs a third of level 9 for 1 % more bytes; mtime 0 keeps the artefact's hash stable.
         return gzip.compress(encoded, compresslevel=6, mtime=0)
@@ -113,9 +132,21 @@ class ParsedDocument:
                 page_count=body["page_count"],
                 format=body["format"],
                 warnings=tuple(_warning(item) for item in body["warnings"]),
+                metadata=dict(body.get("metadata", {})),
+                members=tuple(Member(name, content_type) for name, content_type in body.get("members", ())),
             )
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
             raise DocumentMalformed("The parsed artefact cannot be read: parse the document again.") from error
+
+
+def described(found: Mapping[str, str]) -> dict[str, str]:
+    """Return what a document says of itself, within the limits and fit to be stored."""
+    pairs = ((clean_line(name), clean_line(value)) for name, value in found.items())
+    kept = [
+        (name, value[:DESCRIBED_VALUE_CHARACTERS_MAX]) for name, value in pairs
+        if value and 0 < len(name) <= DESCRIBED_KEY_CHARACTERS_MAX
+    ]
+    return dict(kept[:DESCRIBED_KEYS_MAX])
 
 
 def _warning(item: str | list[object]) -> ReadingWarning:

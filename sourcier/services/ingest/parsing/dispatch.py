@@ -11,7 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.books.reader import parse_book
+from sourcier.services.ingest.parsing.containers.archive import parse_archive
 from sourcier.services.ingest.parsing.formats import Format, recognise
+from sourcier.services.ingest.parsing.mail.message import parse_message
+from sourcier.services.ingest.parsing.mail.outlook import parse_outlook
 from sourcier.services.ingest.parsing.markup.reader import parse_html, parse_markdown
 from sourcier.services.ingest.parsing.opendocument.reader import (
     parse_opendocument_sheets,
@@ -19,6 +23,7 @@ from sourcier.services.ingest.parsing.opendocument.reader import (
     parse_opendocument_text,
 )
 from sourcier.services.ingest.parsing.pdf.reader import parse_pdf
+from sourcier.services.ingest.parsing.rich_text.reader import parse_rich_text
 from sourcier.services.ingest.parsing.sheets.reader import parse_workbook
 from sourcier.services.ingest.parsing.slides.reader import parse_slides
 from sourcier.services.ingest.parsing.source import Source
@@ -38,6 +43,11 @@ PARSERS: dict[Format, Callable[[Source], ParsedDocument]] = {
     Format.MARKDOWN: parse_markdown,
     Format.TEXT: parse_text,
     Format.CSV: parse_csv,
+    Format.RTF: parse_rich_text,
+    Format.EPUB: parse_book,
+    Format.EML: parse_message,
+    Format.MSG: parse_outlook,
+    Format.ZIP: parse_archive,
 }
 
 

@@ -27,3 +27,7 @@ class ParsingLimits:
     archive_ratio: int = 500
     """Unpacked bytes for each packed one, over the whole archive; office XML of real sheets reaches about 60."""
     table_cells: int = 1_000_000
+    members: int = 1_000
+    """Documents inside a mail or an archive."""
+    member_bytes: int = 100 * MEBIBYTE
+    """Of one of them."""

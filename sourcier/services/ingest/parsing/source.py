@@ -17,6 +17,8 @@ class Source:
     content_type: str = ""
     title: str = ""
     limits: ParsingLimits = field(default_factory=ParsingLimits)
+    unpacked: Path | None = None
+    """The folder that documents inside this one are written to; None: they are named alone."""
 
     def read(self) -> bytes:
         """Return the whole content."""

@@ -38,6 +38,10 @@ from sourcier.services.ingest.parsing.limits import ParsingLimits
 ARTEFACT = "artefact"
 REJECTION = "rejection.json"
 ERRORS = "errors.log"
+ABOUT = "about.json"
+"""What the document says of itself and which documents are inside it, where there is any of it."""
+MEMBERS = "members"
+"""The folder of the documents inside one, each under its number from 0."""
 _READ_BYTES = 64 * 1024
 
 
@@ -151,9 +155,13 @@ def _parse_into(directory: Path, source: dict[str, str], limits: ParsingLimits) 
 
     rejection: DocumentRejected
     try:
-        document = parse(
-            Source(Path(source["path"]), source["filename"], source["content_type"], source["title"], limits)
-        )
+        document = parse(Source(
+            Path(source["path"]), source["filename"], source["content_type"], source["title"], limits,
+            unpacked=directory / MEMBERS,
+        ))
+        if document.metadata or document.members:
+            members = [[member.name, member.content_type] for member in document.members]
+            (directory / ABOUT).write_text(json.dumps({"metadata": dict(document.metadata), "members": members}))
         (directory / ARTEFACT).write_bytes(document.to_bytes())
         return 0
     except DocumentRejected as error:
