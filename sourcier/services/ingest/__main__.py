@@ -60,6 +60,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
             limits = ParsingLimits(
                 wall_seconds=settings.parse_seconds_max, cpu_seconds=int(settings.parse_seconds_max) + 1,
                 memory_bytes=settings.parse_memory_bytes_max, pages=settings.parse_pages_max,
+                member_bytes=settings.document_bytes_max,
             )
             parsers = await opened.enter_async_context(ParserPool(concurrency=settings.parse_slots, limits=limits))
         server = await opened.enter_async_context(Server(

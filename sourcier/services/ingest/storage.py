@@ -15,7 +15,7 @@ ORIGINALS, ARTEFACTS = "documents/", "artefacts/"
 OWN_PREFIXES = (ORIGINALS, ARTEFACTS)
 """What the keys of all files of the service begin with."""
 ORIGINAL_NAME = "original"
-PARSER_VERSION = 2
+PARSER_VERSION = 3
 """Raised when a parser reads the same file otherwise: artefacts of before are then not used for new versions."""
 PARSER_AND_ARTEFACT_VERSION = f"{PARSER_VERSION}.{ARTEFACT_VERSION}"
 

@@ -43,7 +43,8 @@ def pipeline(parts: Parts) -> list[Worker]:
         workers.append(chunk.consumer(slots=settings.chunk_slots))
     if parts.parsers is not None:
         stage = ParseStage(
-            jetstream, parts.objects, parts.parsers, parts.progress, recent=parts.recent, chunk=chunk
+            jetstream, parts.objects, parts.parsers, parts.progress, recent=parts.recent, members=parts.members,
+            chunk=chunk,
         )
         workers.append(stage.consumer(slots=settings.parse_slots))
     if chunk is not None or parts.parsers is not None or "index" in stages:

@@ -18,17 +18,17 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from sourcier.services.chassis import errors, telemetry
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly, Unavailable
-from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.documents import Member, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.zygote import ARTEFACT, ERRORS, REJECTION
+from sourcier.services.ingest.parsing.zygote import ABOUT, ARTEFACT, ERRORS, MEMBERS, REJECTION
 from sourcier.services.ingest.stages.slots import Place, Places
 from sourcier.services.ingest.stages.working_folder import WorkingFolder
 
@@ -58,6 +58,9 @@ class ParsedArtefact:
     content: bytes
     peak_bytes: int
     """Most memory the child held, the inherited libraries included."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    members: tuple[Member, ...] = ()
+    """As the document has them: known without deserialising it."""
 
     def document(self) -> ParsedDocument:
         """Deserialise."""
@@ -120,9 +123,12 @@ class ParserPool:
         return await asyncio.to_thread(artefact.document)
 
     async def parse_artefact(
-        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1
+        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1,
+        unpack_to: Path | None = None,
     ) -> ParsedArtefact:
         """Like `parse`, without deserialising: for a stage that only stores the artefact. `path` is absolute.
+
+        Documents inside this one are moved to the folder `unpack_to`, which is not there yet, under their numbers.
 
         The `attempt` counts from 1; at the last of `GIVE_WAY` what takes too long is refused, whoever kept it waiting.
         """
@@ -131,7 +137,10 @@ class ParserPool:
             zygote = await self._live_zygote()
             command = {"directory": str(directory), "source": source}
             ended = await self._run(zygote, next(self._identifiers), command, place, min(attempt, len(GIVE_WAY)))
-            return await asyncio.to_thread(self._outcome, directory, filename, ended)
+            artefact = await asyncio.to_thread(self._outcome, directory, filename, ended)
+            if unpack_to is not None:
+                await asyncio.to_thread(_move_members, directory / MEMBERS, unpack_to)
+            return artefact
 
     @contextlib.asynccontextmanager
     async def working_folder(self) -> AsyncIterator[Path]:
@@ -221,7 +230,8 @@ class ParserPool:
         if os.WEXITSTATUS(status) != 0 or not artefact.exists():
             _log_child(directory, filename)
             raise DocumentMalformed(f"“{filename}” made the parser end with status {os.WEXITSTATUS(status)}.")
-        return ParsedArtefact(artefact.read_bytes(), ended["peak_bytes"])
+        metadata, members = _about(directory / ABOUT)
+        return ParsedArtefact(artefact.read_bytes(), ended["peak_bytes"], metadata, members)
 
     def _raise_for_signal(self, number: int, filename: str, directory: Path) -> None:
         name = signal.Signals(number).name
@@ -356,6 +366,23 @@ class _ZygoteProcess:
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(Unavailable("The parsing process ended; the document will be tried again."))
+
+
+def _about(path: Path) -> tuple[dict[str, str], tuple[Member, ...]]:
+    if not path.exists():
+        return {}, ()
+    found = json.loads(path.read_text())
+    return found["metadata"], tuple(Member(name, content_type) for name, content_type in found["members"])
+
+
+def _move_members(written: Path, folder: Path) -> None:
+    """Move the files of members out of a folder that goes; nothing else that may lie there."""
+    folder.mkdir()
+    if not written.is_dir():
+        return
+    for path in written.iterdir():
+        if path.name.isdigit() and path.is_file() and not path.is_symlink():
+            path.rename(folder / path.name)
 
 
 def _rejection(path: Path) -> DocumentRejected:

@@ -13,36 +13,20 @@ from sourcier.services.ingest.parsing.office.symbols import box
 from sourcier.services.ingest.parsing.rich_text.characters import DOCUMENT_SETS, Characters, Font, codec_of_page
 from sourcier.services.ingest.parsing.rich_text.story import CellShape, Paragraph, Story
 from sourcier.services.ingest.parsing.rich_text.tokens import Kind, Token
+from sourcier.services.ingest.parsing.rich_text.vocabulary import (
+    CHARACTERS,
+    DESTINATIONS,
+    RUNNING,
+    SIGNS,
+    SILENT,
+    STARRED,
+    STORIES,
+    UNREAD,
+)
 from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
 
 DEPTH_MAX = 5_000
-_UNREAD = frozenset({
-    b"colortbl", b"pict", b"objdata", b"bkmkstart", b"bkmkend", b"themedata", b"datastore", b"generator",
-    b"listtable", b"listoverridetable", b"rsidtbl", b"xmlnstbl", b"mmathPr", b"nonshppict", b"revtbl", b"filetbl",
-    b"latentstyles", b"private", b"comment", b"xe", b"tc", b"template", b"operator", b"datafield", b"objclass", b"do",
-    b"atnid", b"atnauthor", b"atrfstart", b"atrfend", b"atntime", b"atndate", b"atnref", b"panose", b"falt", b"sp",
-    b"pgdsctbl", b"ftnsep", b"ftnsepc", b"ftncn", b"aftnsep", b"aftnsepc", b"aftncn", b"userprops", b"wgrffmtfilter",
-    b"keywords", b"subject", b"author", b"doccomm", b"company", b"manager", b"category", b"hlinkbase", b"creatim",
-    b"revtim", b"printim", b"buptim", b"fontemb", b"background", b"pnseclvl", b"ud",
-})  # fmt: skip
-_STARRED = frozenset({b"shpinst", b"shptxt", b"shppict", b"pntext", b"pn", b"formfield", b"htmltag", b"fldinst", b"ud"})
-_DESTINATIONS = frozenset({
-    b"fonttbl", b"stylesheet", b"info", b"title", b"listtext", b"pntext", b"pn", b"formfield", b"htmltag", b"shpinst",
-    b"fldinst",
-})  # fmt: skip
-_SILENT = frozenset({b"info", b"pn", b"formfield", b"annotation", b"shpinst", b"fldinst"})
-_STORIES = frozenset({b"footnote", b"annotation", b"shptxt"})
-_RUNNING = {
-    b"header": "En-tête :", b"headerl": "En-tête :", b"headerr": "En-tête :", b"headerf": "En-tête :",
-    b"footer": "Pied de page :", b"footerl": "Pied de page :", b"footerr": "Pied de page :",
-    b"footerf": "Pied de page :",
-}  # fmt: skip
-_CHARACTERS = {
-    b"emdash": "—", b"endash": "–", b"lquote": "‘", b"rquote": "’", b"ldblquote": "“", b"rdblquote": "”",
-    b"bullet": "•", b"tab": " ", b"emspace": " ", b"enspace": " ", b"qmspace": " ", b"line": "\n", b"lbr": "\n",
-}  # fmt: skip
-_SIGNS = {b"~": "\N{NO-BREAK SPACE}", b"_": "-", b"{": "{", b"}": "}", b"\\": "\\", b"-": "", b"|": "", b":": ""}
 _HEADING_NAME = re.compile(r"(?:heading|titre|überschrift|título|titolo) ?([1-9])", re.I)
 _TITLE_NAMES = frozenset({"title", "titre"})
 _RAISED_HALF_POINTS = 4
@@ -166,7 +150,7 @@ class Interpreter:
                 self.page.append(text)
         elif destination in (b"listtext", b"pntext"):
             self._stories[-1].label += text
-        elif destination not in _SILENT:
+        elif destination not in SILENT:
             self._shown(group, text)
 
     def _shown(self, group: _Group, text: str) -> None:
@@ -203,8 +187,8 @@ class Interpreter:
     def _end_story(self, group: _Group, story: Story) -> None:
         shown = story.end()
         text = flat_text(shown)
-        if group.destination in _RUNNING:
-            found = (_RUNNING[group.destination], text)
+        if group.destination in RUNNING:
+            found = (RUNNING[group.destination], text)
             if any(map(str.isalnum, text)) and found not in self.running:
                 self.running.append(found)
         elif group.destination == b"footnote" and text:
@@ -229,27 +213,27 @@ class Interpreter:
         elif sign in b"\r\n":
             self._flush()
             self._end_paragraph(None)
-        elif sign in _SIGNS:
+        elif sign in SIGNS:
             if self._to_skip:
                 self._to_skip -= 1
                 return
             self._flush()
-            self._text(_SIGNS[sign])
+            self._text(SIGNS[sign])
 
     def _word(self, token: Token) -> None:
         word, group = token.text, self._groups[-1]
         starred, self._starred = self._starred, False
         self._to_skip = 0
-        if word in _UNREAD or (starred and word not in _STARRED):
+        if word in UNREAD or (starred and word not in STARRED):
             self._leave(word)
         elif group.unread:
             return
-        elif word in _STORIES or word in _RUNNING:
+        elif word in STORIES or word in RUNNING:
             self._begin_story(word)
-        elif word in _DESTINATIONS:
+        elif word in DESTINATIONS:
             group.destination = word
-        elif word in _CHARACTERS:
-            self._text(_CHARACTERS[word])
+        elif word in CHARACTERS:
+            self._text(CHARACTERS[word])
         elif word in DOCUMENT_SETS:
             self._characters.document_set = DOCUMENT_SETS[word]
         elif word in self._words:
