@@ -26,7 +26,7 @@ class Opened:
     """How many documents it stands in; 0 for one that was sent itself."""
     document_count: int
     """How many documents came inside the outermost one so far, and their bytes."""
-    bytes: int
+    size_bytes: int
     recorded: bool
     """Whether its members, or those of a newer version, are there."""
     ended: bool

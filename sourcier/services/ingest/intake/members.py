@@ -143,7 +143,7 @@ class Members:
                 f"“{received.filename}” lies inside {opened.depth} other documents, and holds {count} more: at most "
                 f"{DEPTH_MAX} are opened; send it by itself."
             )
-        if opened.document_count + count > WITHIN_MAX or opened.bytes > BYTES_WITHIN_MAX:
+        if opened.document_count + count > WITHIN_MAX or opened.size_bytes > BYTES_WITHIN_MAX:
             raise DocumentTooLarge(
                 f"What “{received.filename}” came in holds more than {WITHIN_MAX:,} documents or "
                 f"{BYTES_WITHIN_MAX // 2**30} GiB: send it in parts."

@@ -14,7 +14,7 @@ from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.mail.packed_rtf import unpacked_rtf
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import WarningCode
-from tests.unit.ingest.fix_outlook import binary, properties, text, write_container
+from tests.unit.ingest.fix_outlook import Storage, binary, properties, text, write_container
 from tests.unit.ingest.fix_parsing import parse
 
 HEADERS = (
@@ -152,7 +152,7 @@ def test_odd_headers_end_clearly(tmp_path: Path) -> None:
     assert len(document.metadata["to"]) <= 500
 
 
-def message_streams(**more: bytes) -> dict[str, object]:
+def message_streams(**more: bytes) -> dict[str, bytes]:
     sent = (2026 - 1601) * 365 * 86_400 * 10_000_000
     return {
         **text(0x0037, "Budget"), **text(0x0C1A, "Zoé Martin"), **text(0x5D01, "zoe@exemple.fr"),
@@ -161,7 +161,7 @@ def message_streams(**more: bytes) -> dict[str, object]:
 
 
 def test_an_outlook_message(tmp_path: Path) -> None:
-    attached = {
+    attached: Storage = {
         "__attach_version1.0_#00000000": {
             **text(0x3707, "Barème.pdf"), **binary(0x3701, b"%PDF-1.7"), **properties(8, method=(3, 0x3705, 1)),
         },
@@ -174,7 +174,7 @@ def test_an_outlook_message(tmp_path: Path) -> None:
             **binary(0x3701, b"\x89PNG"), **properties(8, method=(3, 0x3705, 1)),
         },
     }  # fmt: skip
-    path = write_container(tmp_path / "m.msg", {**message_streams(), **attached})  # type: ignore[dict-item]
+    path = write_container(tmp_path / "m.msg", {**message_streams(), **attached})
     document = parse(Source(path, "m.msg", unpacked=tmp_path / "unpacked"))
     assert document.format == "msg"
     lines = document.text.split("\n")
@@ -189,7 +189,7 @@ def test_an_outlook_message(tmp_path: Path) -> None:
 
 
 def test_an_outlook_message_cut_short(tmp_path: Path) -> None:
-    path = write_container(tmp_path / "m.msg", message_streams())  # type: ignore[arg-type]
+    path = write_container(tmp_path / "m.msg", message_streams())
     for size in (700, 1500, path.stat().st_size - 600):
         (tmp_path / "court.msg").write_bytes(path.read_bytes()[:size])
         with pytest.raises(DocumentRejected):

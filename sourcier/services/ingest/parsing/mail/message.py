@@ -171,16 +171,17 @@ def _unfolded(part: Message, text: str) -> str:
     """Return a text whose lines were broken for travelling (RFC 3676) as it was written."""
     if (_parameter(part, "format") or "").lower() != "flowed":
         return text
-    lines: list[str] = []
+    lines: list[list[str]] = []
     flowing = False
     for line in text.replace("\r\n", "\n").split("\n"):
-        line = line.removeprefix(" ") if not line.startswith(">") else line
-        if flowing and line and line != "-- " and line.startswith(">") == lines[-1].startswith(">"):
-            lines[-1] += line.lstrip("> ") if line.startswith(">") else line
+        quoted = line.startswith(">")
+        line = line if quoted else line.removeprefix(" ")
+        if flowing and line and line != "-- " and quoted == lines[-1][0].startswith(">"):
+            lines[-1].append(line.lstrip("> ") if quoted else line)
         else:
-            lines.append(line)
+            lines.append([line])
         flowing = line.endswith(" ") and line != "-- "
-    return "\n".join(lines)
+    return "\n".join(map("".join, lines))
 
 
 def _report_text(part: Message) -> str:

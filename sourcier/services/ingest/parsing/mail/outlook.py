@@ -63,16 +63,16 @@ class _Storage:
         with self.container.openstream(path) as stream:
             return bytes(stream.read())
 
-    def bytes(self, identifier: int, kind: int = _BYTES) -> bytes | None:
+    def binary(self, identifier: int, kind: int = _BYTES) -> bytes | None:
         """Return a property of any length."""
         return self.stream(f"__substg1.0_{identifier:04X}{kind:04X}")
 
     def text(self, identifier: int) -> str:
         """Return a property that is a text, in whichever form it is stored."""
-        wide = self.bytes(identifier, _UNICODE)
+        wide = self.binary(identifier, _UNICODE)
         if wide is not None:
             return wide.decode("utf-16-le", "replace").rstrip("\x00")
-        narrow = self.bytes(identifier, _STRING8)
+        narrow = self.binary(identifier, _STRING8)
         return _narrow(narrow, self.number(_CODE_PAGE)).rstrip("\x00") if narrow else ""
 
     def fixed(self, identifier: int, kind: int) -> bytes | None:
@@ -124,11 +124,11 @@ def _letter(message: _Storage, limits: ParsingLimits, *, depth: int) -> Letter:
 
 
 def _body(message: _Storage, limits: ParsingLimits) -> Body:
-    page = message.bytes(_PAGE)
+    page = message.binary(_PAGE)
     html = decoded_text(page).text if page else message.text(_PAGE)
     plain = message.text(_BODY)
     if not html:
-        packed = message.bytes(_PACKED_RTF)
+        packed = message.binary(_PACKED_RTF)
         rtf = unpacked_rtf(packed) if packed else b""
         if rtf:
             html, written = rtf_texts(rtf, limits)
@@ -142,7 +142,7 @@ def _attach(storage: _Storage, letter: Letter, limits: ParsingLimits, depth: int
     if method == _EMBEDDED:
         _embedded(storage, letter, name, limits, depth)
         return
-    content = storage.bytes(_DATA)
+    content = storage.binary(_DATA)
     kind = storage.text(_MEDIA_TYPE)
     hidden = storage.fixed(_HIDDEN, _BOOLEAN)
     if method == _OLE_OBJECT or (content is not None and _is_inline(storage, kind, hidden)):

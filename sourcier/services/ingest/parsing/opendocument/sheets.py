@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from sourcier.services.ingest.parsing.office.lines import STRUCK
@@ -47,8 +48,9 @@ class SheetReader:
         self._runs = RunReader(styles, warnings, Controls())
         self._hidden_columns: set[int] = set()
         self._columns_with_hidden_cells: set[int] = set()
-        self._columns: list[tuple[int, str]] = []
-        """The last column and the style of cells of each run of columns."""
+        self._columns: tuple[list[int], list[str]] = ([], [])
+        """The last column of each run of columns, and the style of its cells."""
+        self._struck: dict[str, bool] = {}
 
     def read(self, table: Element) -> Sheet:
         """Return the sheet."""
@@ -81,7 +83,8 @@ class SheetReader:
             last = min(number + repeated - 1, COLUMNS_MAX)
             if attribute(column, "table:visibility") in _UNSEEN:
                 self._hidden_columns.update(range(number, last + 1))
-            self._columns.append((last, attribute(column, "table:default-cell-style-name")))
+            self._columns[0].append(last)
+            self._columns[1].append(attribute(column, "table:default-cell-style-name"))
             number = last + 1
 
     def _row(self, row: Element, number: int, sheet: Sheet) -> dict[int, Cell]:
@@ -125,14 +128,21 @@ class SheetReader:
         if not text:
             text = stored or attribute(entry, f"office:{kind}-value") or attribute(entry, "office:string-value")
         style = attribute(entry, "table:style-name") or self._column_style(column)
-        if text and self._styles.look("table-cell", style, TextLook()).look.struck:
+        if text and self._is_struck(style):
             text = f"{STRUCK}{text.strip(STRUCK)}{STRUCK}"
         if kind in _NUMBERS:
             return Cell(text, is_number=True, raw=_raw(stored, text))
         return Cell(text, is_number=kind in _DATED)
 
     def _column_style(self, column: int) -> str:
-        return next((style for last, style in self._columns if column <= last), "")
+        lasts, styles = self._columns
+        place = bisect_left(lasts, column)
+        return styles[place] if place < len(styles) else ""
+
+    def _is_struck(self, style: str) -> bool:
+        if style not in self._struck:
+            self._struck[style] = self._styles.look("table-cell", style, TextLook()).look.struck
+        return self._struck[style]
 
     def _formula_without_value(self, entry: Element, row: int, column: int) -> Cell:
         place = f"{self._name}!{column_letters(column)}{row}"

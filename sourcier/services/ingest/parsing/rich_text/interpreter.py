@@ -31,6 +31,7 @@ _HEADING_NAME = re.compile(r"(?:heading|titre|überschrift|título|titolo) ?([1-
 _TITLE_NAMES = frozenset({"title", "titre"})
 _RAISED_HALF_POINTS = 4
 _UNSEEN_HALF_POINTS = 4
+_NAME_CHARACTERS_MAX = 1_000
 _CHECKBOX, _CHECKED_BY_DEFAULT = 1, 25
 
 
@@ -140,11 +141,11 @@ class Interpreter:
         destination = group.destination
         if destination == b"fonttbl":
             font = self._characters.fonts.setdefault(self._defined, Font())
-            font.name = (font.name + text).rstrip(";").strip()
+            font.name = (font.name + text)[:_NAME_CHARACTERS_MAX].rstrip(";").strip()
         elif destination == b"stylesheet":
             self._name_style(text)
         elif destination == b"title":
-            self.title += text
+            self.title = (self.title + text)[:_NAME_CHARACTERS_MAX]
         elif destination == b"htmltag":
             if self.page is not None:
                 self.page.append(text)
@@ -327,7 +328,7 @@ class Interpreter:
 
     def _name_style(self, text: str) -> None:
         style = self._styles.setdefault(self._defined, _Style())
-        style.name = (style.name + text).strip()
+        style.name = (style.name + text)[:_NAME_CHARACTERS_MAX].strip()
         plain = style.name.rstrip(";").partition(",")[0].strip().lower()
         numbered = _HEADING_NAME.fullmatch(plain)
         if numbered:
