@@ -15,6 +15,7 @@ from sourcier.services.ingest.buckets.sources import SourceBuckets, check_watche
 from sourcier.services.ingest.counted_spaces import CountedSpace, CountedSpaces
 from sourcier.services.ingest.enriching.peers import EnrichingPeers
 from sourcier.services.ingest.intake.intake import Intake
+from sourcier.services.ingest.intake.members import Members
 from sourcier.services.ingest.intake.recent import RecentOriginals
 from sourcier.services.ingest.intake.removal import Removal
 from sourcier.services.ingest.parsing.limits import ParsingLimits
@@ -50,6 +51,7 @@ class Parts:
     recent: RecentOriginals
     intake: Intake
     removal: Removal
+    members: Members
     progress: Progress
     buckets: SourceBuckets
     collector: Collector
@@ -101,7 +103,7 @@ def assemble(
         settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
         drawers=drawers or parsers or ParserPool(started=False), recognisers=recognisers, tokens=tokens,
         space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
-        removal=removal,
+        removal=removal, members=Members(database, objects, intake, removal, relay),
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,
         reconciler=Reconciler(database, buckets, collector, relay, every_seconds=settings.reconcile_seconds),
         index_building=index_building, space_builder=SpaceBuilder(database, jetstream, spaces, index_building),

@@ -10,6 +10,7 @@ import base64
 import gzip
 import json
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePath
@@ -24,6 +25,8 @@ ARTEFACT_VERSION = 4
 """Version 2 had sentences for warnings, version 3 no places; both are read."""
 _READ_VERSIONS = (2, 3, ARTEFACT_VERSION)
 TITLE_CHARACTERS_MAX = 250
+DESCRIBED_KEYS_MAX, DESCRIBED_KEY_CHARACTERS_MAX, DESCRIBED_VALUE_CHARACTERS_MAX = 32, 64, 500
+"""What a document says of itself beside its text, at most; a sender's own metadata has limits of its own."""
 
 
 class BlockKind(StrEnum):
@@ -57,6 +60,14 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A document that came inside another one: its name in there, folders included, and its media type."""
+
+    name: str
+    content_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedDocument:
     """What parsing hands on: a title, the cleaned text and its structure."""
 
@@ -74,6 +85,10 @@ class ParsedDocument:
 
     places: PlaceMap = field(default_factory=PlaceMap)
     """Where each character of the text stands in the file; empty for what an earlier release read."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """What the document says of itself: a mail's sender, the front matter of a text."""
+    members: tuple[Member, ...] = ()
+    """The documents inside it, in the order of the files that they were unpacked to."""
 
     def named(self, *, title: str, filename: str) -> ParsedDocument:
         """Return the document with the title its sender gave it, its own, or its file's name, in this order."""
@@ -91,7 +106,7 @@ class ParsedDocument:
 
         One content may be read under two names at once: whichever is stored last has to be what both said it is.
         """
-        body = {
+        body: dict[str, object] = {
             "version": ARTEFACT_VERSION,
             "title": self.title if self.titled else "",
             "titled": self.titled,
@@ -102,6 +117,10 @@ class ParsedDocument:
             "blocks": [[b.kind, b.start, b.end, b.page, b.level, b.heading_path] for b in self.blocks],
             "places": base64.b64encode(encoding.encode(self.places)).decode(),
         }
+        if self.metadata:
+            body["metadata"] = dict(self.metadata)
+        if self.members:
+            body["members"] = [[member.name, member.content_type] for member in self.members]
         encoded = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         # Level 6 costs a third of level 9 for 1 % more bytes; mtime 0 keeps the artefact's hash stable.
         return gzip.compress(encoded, compresslevel=6, mtime=0)
@@ -129,9 +148,21 @@ class ParsedDocument:
                 format=body["format"],
                 warnings=tuple(_warning(item) for item in body["warnings"]),
                 places=encoding.decode(base64.b64decode(body.get("places", ""))),
+                metadata=dict(body.get("metadata", {})),
+                members=tuple(Member(name, content_type) for name, content_type in body.get("members", ())),
             )
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
             raise DocumentMalformed("The parsed artefact cannot be read: parse the document again.") from error
+
+
+def described(found: Mapping[str, str]) -> dict[str, str]:
+    """Return what a document says of itself, within the limits and fit to be stored."""
+    pairs = ((clean_line(name), clean_line(value)) for name, value in found.items())
+    kept = [
+        (name, value[:DESCRIBED_VALUE_CHARACTERS_MAX]) for name, value in pairs
+        if value and 0 < len(name) <= DESCRIBED_KEY_CHARACTERS_MAX
+    ]
+    return dict(kept[:DESCRIBED_KEYS_MAX])
 
 
 def _warning(item: str | list[object]) -> ReadingWarning:

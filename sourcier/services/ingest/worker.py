@@ -45,8 +45,8 @@ def pipeline(parts: Parts) -> list[Worker]:
         workers.append(chunk.consumer(slots=settings.chunk_slots))
     if parts.parsers is not None:
         stage = ParseStage(
-            jetstream, parts.objects, parts.parsers, parts.progress, recent=parts.recent, chunk=chunk,
-            ocr=settings.ocr, ocr_pages_max=settings.ocr_pages_max,
+            jetstream, parts.objects, parts.parsers, parts.progress, recent=parts.recent, members=parts.members,
+            chunk=chunk, ocr=settings.ocr, ocr_pages_max=settings.ocr_pages_max,
         )
         workers.append(stage.consumer(slots=settings.parse_slots))
     if parts.recognisers is not None:

@@ -36,6 +36,7 @@ from sourcier.services.ingest.counted_spaces import CountedSpace
 from sourcier.services.ingest.enriching.peers import EnrichingPeers
 from sourcier.services.ingest.intake.intake import Header, Intake
 from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCode
 from sourcier.services.ingest.relay import Relay
 from sourcier.services.ingest.settings import IngestSettings
@@ -44,6 +45,7 @@ from sourcier.services.ingest.tokens import Tokens
 from sourcier.services.ingest.worker import pipeline
 from tests.fix_servers import S3Bucket
 from tests.integration.index.writer import SPACE, text_vector
+from tests.unit.ingest.fix_parsing import parse
 from tests.unit.ingest.fix_words import WordCounter, document_of
 
 TENANT = "acme"
@@ -76,10 +78,16 @@ class PlainParsers:
             yield Path(folder)
 
     async def parse_artefact(
-        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1, ocr: bool = False
+        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1,
+        ocr: bool = False, unpack_to: Path | None = None,
     ) -> ParsedArtefact:
-        """Read a text; `!scanned 20` has so many scanned pages."""
+        """Read a text; `!scanned 20` has so many scanned pages; mails and archives are read by their own parsers."""
         self.read.append(filename)
+        if filename.endswith((".zip", ".eml")):
+            document = await asyncio.to_thread(
+                parse, Source(path, filename, content_type, title, self.limits, unpacked=unpack_to)
+            )
+            return ParsedArtefact(document.to_bytes(), 0, (), document.metadata, document.members)
         text = await asyncio.to_thread(path.read_text, "utf-8")
         if text.startswith("!scanned") and ocr:
             return ParsedArtefact(b"", 0, tuple(range(1, int(text.split()[1]) + 1)))

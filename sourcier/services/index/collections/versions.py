@@ -58,6 +58,8 @@ class NewVersion:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     category: str = ""
     request_id: str = ""
+    part_of: str | None = None
+    """The document that it came inside; None for one that was sent itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,7 @@ def _values(new: NewVersion) -> dict[str, Any]:
         "metadata": Jsonb(dict(new.metadata)),
         "category": new.category,
         "request_id": new.request_id,
+        "part_of": new.part_of,
         "document_id": new_id(),
         "version_id": new_id(),
         "job_id": new_id(),
@@ -157,13 +160,14 @@ SHARE_CONTENT = """
 select pg_advisory_xact_lock_shared(hashtextextended(%(tenant)s || encode(%(content_sha256)b, 'hex'), 0))
 """
 
-# The update changes nothing: it locks a row that is there, and waits for whoever is inserting or deleting it.
+# The update locks a row that is there, and waits for whoever is inserting or deleting it. What came inside another
+# document and is sent by itself is nobody's part any more.
 LOCK_DOCUMENT = """
 insert into documents (document_id, tenant, collection_id, source, title, filename, content_type, size_bytes,
-                       content_sha256, metadata, category)
+                       content_sha256, metadata, category, part_of)
 values (%(document_id)s, %(tenant)s, %(collection_id)s, %(source)s, %(title)s, %(filename)s, %(content_type)s,
-        %(size_bytes)s, %(content_sha256)b, %(metadata)s, %(category)s)
-on conflict (tenant, collection_id, source) do update set source = excluded.source
+        %(size_bytes)s, %(content_sha256)b, %(metadata)s, %(category)s, %(part_of)s)
+on conflict (tenant, collection_id, source) do update set part_of = excluded.part_of
 returning document_id, last_generation
 """
 
@@ -189,13 +193,13 @@ UPDATE_DESCRIPTION = """
 with version as (
     update document_versions set metadata = %(metadata)s, category = %(category)s
     where version_id = %(version_id)s
-    returning version_id, document_id
+    returning version_id, document_id, coalesce(found_metadata, '{}') || metadata as metadata
 )
-update documents set metadata = %(metadata)s, category = %(category)s, updated_at = now()
+update documents set metadata = version.metadata, category = %(category)s, updated_at = now()
 from version
 where documents.document_id = version.document_id
   and current_version = version.version_id
-  and (metadata, category) is distinct from (%(metadata)s, %(category)s)
+  and (documents.metadata, category) is distinct from (version.metadata, %(category)s)
 """
 
 SUPERSEDE_WAITING = """

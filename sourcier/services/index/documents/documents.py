@@ -16,7 +16,7 @@ from sourcier.services.chassis.ids import is_id
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index import pagination
 from sourcier.services.index.curation.learned_responses import FORGET_OVERTAKEN, OVERTAKE_DELETED
-from sourcier.services.index.documents import file_removals
+from sourcier.services.index.documents import file_removals, members
 from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES
 from sourcier.services.index.pagination import Page
 from sourcier.services.index.pipeline import commit_statements as statements
@@ -58,6 +58,8 @@ class Deletion:
     collection_id: str = ""
     file_removals: tuple[int, ...] = ()
     """Notes of the files that it leaves in the object store."""
+    members: tuple[str, ...] = ()
+    """The documents that came inside it, deleted with it."""
 
 
 async def get_document(connection: Connection, *, tenant: str, document_id: str) -> Document:
@@ -84,9 +86,10 @@ async def list_documents(
 
 
 async def delete_document(connection: Connection, *, tenant: str, document_id: str) -> Deletion:
-    """Delete a document with its versions, chunks and vectors; deleting what is not there succeeds.
+    """Delete a document with its versions, chunks and vectors, and with what came inside it.
 
-    Work under way on it will find it gone. The caller puts the message of the deletion into the outbox.
+    Deleting what is not there succeeds. Work under way on it will find it gone. The caller puts the messages of the
+    deletion into the outbox.
     """
     if not is_id(document_id):
         return Deletion(existed=False)
@@ -98,11 +101,12 @@ async def delete_document(connection: Connection, *, tenant: str, document_id: s
     # As long as a commit that removes the version before: it is the same work.
     await connection.execute(statements.TAKE_TIME)
     collection_id = str(row[0])
+    within = await members.lock_within(connection, tenant=tenant, document_id=document_id)
     removals = await delete_locked(
-        connection, tenant=tenant, collection_id=collection_id, document_ids=[document_id],
+        connection, tenant=tenant, collection_id=collection_id, document_ids=[document_id, *within],
         reason="The document was deleted.",
     )
-    return Deletion(existed=True, collection_id=collection_id, file_removals=removals)
+    return Deletion(existed=True, collection_id=collection_id, file_removals=removals, members=tuple(within))
 
 
 async def delete_locked(

@@ -126,12 +126,13 @@ where dead_letter_id in (
 )
 """
 
-# A version under way is what somebody sent of late, whatever the age of the one that answers.
+# A version under way is what somebody sent of late, whatever the age of the one that answers. What came inside another
+# document goes with that.
 _OF_EXPIRED = """
 from collections as collection
 join documents as document on document.tenant = collection.tenant
                           and document.collection_id = collection.collection_id
-where collection.retention_days > 0
+where collection.retention_days > 0 and document.part_of is null
   and document.updated_at < now() - make_interval(days => collection.retention_days)
   and not exists (
       select from document_versions as version

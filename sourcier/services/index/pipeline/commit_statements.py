@@ -203,7 +203,8 @@ with document as (
     set current_version = version.version_id, current_generation = version.generation,
         title = coalesce(nullif(%(title)s, ''), nullif(version.title, ''), version.filename),
         filename = version.filename, content_type = version.content_type, size_bytes = version.size_bytes,
-        content_sha256 = version.content_sha256, metadata = version.metadata, category = version.category,
+        content_sha256 = version.content_sha256,
+        metadata = coalesce(version.found_metadata, '{}') || version.metadata, category = version.category,
         chunk_count = (select count(*) from chunks where chunks.document_id = %(document_id)s), updated_at = now()
     from document_versions as version
     where documents.document_id = %(document_id)s and version.version_id = %(version_id)s

@@ -161,9 +161,12 @@ class Intake:
 
     async def record(
         self, connection: Connection, header: Header, collection: Collection, *, key: str, sha256: bytes,
-        size_bytes: int,
+        size_bytes: int, part_of: str | None = None,
     ) -> Acceptance:
-        """Record a stored document as its next version, in the caller's transaction; wake the relay after it."""
+        """Record a stored document as its next version, in the caller's transaction; wake the relay after it.
+
+        It is `part_of` the document that it came inside.
+        """
         chunking = collection.chunking
         configuration = ChunkingConfiguration(
             method=chunking.method, unit=chunking.unit, target=chunking.target, overlap=chunking.overlap,
@@ -174,7 +177,7 @@ class Intake:
             original_key=key, content_sha256=sha256, configuration_digest=configuration.digest(),
             space_id=collection.space_id, lane=header.lane, filename=header.filename, size_bytes=size_bytes,
             content_type=header.content_type, title=header.title, metadata=dict(header.metadata),
-            category=header.category, request_id=telemetry.current_request_id(),
+            category=header.category, request_id=telemetry.current_request_id(), part_of=part_of,
         )
         return await versions.accept(connection, new)
 

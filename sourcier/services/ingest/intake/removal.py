@@ -60,14 +60,14 @@ class Removal:
     async def remove_rows(self, connection: Connection, *, tenant: str, document_id: str) -> Deletion:
         """Delete a document's rows and put the message of it into the outbox; the files follow after the commit."""
         deletion = await documents.delete_document(connection, tenant=tenant, document_id=document_id)
-        if deletion.existed:
+        for gone in (document_id, *deletion.members) if deletion.existed else ():
             deleted = events_pb2.DocumentDeleted(
-                tenant=tenant, collection_id=deletion.collection_id, document_id=document_id
+                tenant=tenant, collection_id=deletion.collection_id, document_id=gone
             )
             deleted.deleted_at.GetCurrentTime()
             await outbox.put(connection, OutboxMessage(
                 tenant=tenant, subject=subjects.DOCUMENT_DELETED.address(self._subject_prefix, tenant=tenant),
-                payload=deleted.SerializeToString(), message_id=f"{document_id}-deleted",
+                payload=deleted.SerializeToString(), message_id=f"{gone}-deleted",
             ))
         return deletion
 

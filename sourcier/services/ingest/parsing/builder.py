@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from sourcier.services.chassis.cleaning import clean, clean_line
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooLarge
-from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, ParsedDocument
+from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, Member, ParsedDocument, described
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.placing.collector import PlaceCollector, Standing
 from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord
@@ -29,10 +29,17 @@ class DocumentBuilder:
         self._length = 0
         self._headings: list[tuple[int, str]] = []
         self.warnings = ReadingWarnings()
+        self.metadata: dict[str, str] = {}
+        self.members: list[Member] = []
         self._unreadable = 0
         self._unreadable_characters = 0
         self._unreadable_pages: list[str] = []
         self._places = PlaceCollector()
+
+    @property
+    def length(self) -> int:
+        """How many characters there are so far."""
+        return self._length
 
     @property
     def first_heading(self) -> str:
@@ -85,6 +92,14 @@ class DocumentBuilder:
         """Forget the headings: a new slide or sheet stands under none of them."""
         self._headings.clear()
 
+    def take(self, other: DocumentBuilder) -> None:
+        """Append all that another builder has."""
+        text = "".join(other._pieces)
+        for block in other._blocks:
+            self.add(block.kind, text[block.start : block.end], page=block.page, level=block.level)
+        for warning in other.warnings.all():
+            self.warnings.add(warning.code, count=warning.count, places=warning.places, detail=warning.detail)
+
     def build(
         self, *, format: str, filename: str, page_count: int = 0, titles: Sequence[str] = (), empty_reason: str = "",
         scanned: Sequence[int] = (),
@@ -112,6 +127,8 @@ class DocumentBuilder:
             titled=bool(own),
             places=self._places.map(),
             scanned=tuple(scanned),
+            metadata=described(self.metadata),
+            members=tuple(self.members),
         )
 
     def _readable(self, text: str, *, page: int) -> str:

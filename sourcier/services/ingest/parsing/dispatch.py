@@ -14,10 +14,20 @@ from typing import Any
 from sourcier.services.chassis.errors import DocumentUnsupported
 from sourcier.services.index.places.place import Rectangle
 from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.parsing.books.reader import parse_book
+from sourcier.services.ingest.parsing.containers.archive import parse_archive
 from sourcier.services.ingest.parsing.formats import LABELS, Format, recognise
+from sourcier.services.ingest.parsing.mail.message import parse_message
+from sourcier.services.ingest.parsing.mail.outlook import parse_outlook
 from sourcier.services.ingest.parsing.markup.reader import parse_html, parse_markdown
+from sourcier.services.ingest.parsing.opendocument.reader import (
+    parse_opendocument_sheets,
+    parse_opendocument_slides,
+    parse_opendocument_text,
+)
 from sourcier.services.ingest.parsing.pdf.drawn_page import Drawing, draw_page
 from sourcier.services.ingest.parsing.pdf.reader import parse_pdf
+from sourcier.services.ingest.parsing.rich_text.reader import parse_rich_text
 from sourcier.services.ingest.parsing.scans.reader import parse_picture
 from sourcier.services.ingest.parsing.sheets.reader import parse_workbook
 from sourcier.services.ingest.parsing.slides.reader import parse_slides
@@ -31,11 +41,19 @@ PARSERS: dict[Format, Callable[[Source], ParsedDocument]] = {
     Format.DOCX: parse_word,
     Format.PPTX: parse_slides,
     Format.XLSX: parse_workbook,
+    Format.ODT: parse_opendocument_text,
+    Format.ODS: parse_opendocument_sheets,
+    Format.ODP: parse_opendocument_slides,
     Format.HTML: parse_html,
     Format.MARKDOWN: parse_markdown,
     Format.TEXT: parse_text,
     Format.CSV: parse_csv,
     Format.PICTURE: parse_picture,
+    Format.RTF: parse_rich_text,
+    Format.EPUB: parse_book,
+    Format.EML: parse_message,
+    Format.MSG: parse_outlook,
+    Format.ZIP: parse_archive,
 }
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentEncrypted, DocumentMalformed, DocumentUnsupported
+from sourcier.services.ingest.parsing import ole
 from sourcier.services.ingest.parsing.text.delimited_rows import CSV_SUFFIXES
 from sourcier.services.ingest.parsing.text.encodings import decode, looks_binary
 from sourcier.services.ingest.parsing.text.light import TEXT_SUFFIXES, suffix_of
@@ -16,6 +17,7 @@ from sourcier.services.ingest.reading_warnings import ReadingWarning, WarningCod
 
 HEAD_BYTES = 64 * 1024
 PICTURE_SUFFIXES = ("png", "jpg", "jpeg", "jpe", "tif", "tiff", "webp", "bmp", "gif", "jp2")
+_DECLARED_BYTES = 8 * 1024
 
 
 class Format(StrEnum):
@@ -25,11 +27,19 @@ class Format(StrEnum):
     DOCX = "docx"
     PPTX = "pptx"
     XLSX = "xlsx"
+    ODT = "odt"
+    ODS = "ods"
+    ODP = "odp"
     HTML = "html"
     MARKDOWN = "markdown"
     TEXT = "text"
     CSV = "csv"
     PICTURE = "picture"
+    RTF = "rtf"
+    EPUB = "epub"
+    EML = "eml"
+    MSG = "msg"
+    ZIP = "zip"
 
 
 LABELS = {
@@ -37,11 +47,19 @@ LABELS = {
     Format.DOCX: "Word (DOCX)",
     Format.PPTX: "PowerPoint (PPTX)",
     Format.XLSX: "Excel (XLSX)",
+    Format.ODT: "OpenDocument text (ODT)",
+    Format.ODS: "OpenDocument spreadsheet (ODS)",
+    Format.ODP: "OpenDocument presentation (ODP)",
     Format.HTML: "HTML",
     Format.MARKDOWN: "Markdown",
     Format.TEXT: "plain text",
     Format.CSV: "CSV",
     Format.PICTURE: "pictures (PNG, JPEG, TIFF, WebP, BMP, GIF)",
+    Format.RTF: "Rich Text (RTF)",
+    Format.EPUB: "EPUB",
+    Format.EML: "e-mail (EML)",
+    Format.MSG: "Outlook message (MSG)",
+    Format.ZIP: "ZIP archive",
 }
 SUPPORTED = ", ".join(LABELS.values())
 
@@ -50,8 +68,16 @@ _EXTENSIONS = {
     **dict.fromkeys(("docx", "docm", "dotx", "dotm"), Format.DOCX),
     **dict.fromkeys(("pptx", "pptm", "potx", "potm", "ppsx", "ppsm"), Format.PPTX),
     **dict.fromkeys(("xlsx", "xlsm", "xltx", "xltm"), Format.XLSX),
+    **dict.fromkeys(("odt", "ott", "odm", "fodt"), Format.ODT),
+    **dict.fromkeys(("ods", "ots", "fods"), Format.ODS),
+    **dict.fromkeys(("odp", "otp", "fodp"), Format.ODP),
     **dict.fromkeys(("html", "htm", "xhtml"), Format.HTML),
     **dict.fromkeys(("md", "markdown", "mdx", "qmd", "rmd"), Format.MARKDOWN),
+    **dict.fromkeys(("rtf",), Format.RTF),
+    **dict.fromkeys(("epub",), Format.EPUB),
+    **dict.fromkeys(("eml", "emlx", "mht", "mhtml"), Format.EML),
+    **dict.fromkeys(("msg",), Format.MSG),
+    **dict.fromkeys(("zip",), Format.ZIP),
     **dict.fromkeys(CSV_SUFFIXES, Format.CSV),
     **dict.fromkeys(TEXT_SUFFIXES, Format.TEXT),
     **dict.fromkeys(PICTURE_SUFFIXES, Format.PICTURE),
@@ -66,6 +92,7 @@ _MEDIA_TYPES = {
     "text/x-markdown": Format.MARKDOWN,
     "text/csv": Format.CSV,
     "text/tab-separated-values": Format.CSV,
+    "message/rfc822": Format.EML,
 }
 _MAGIC = (
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -90,7 +117,6 @@ _MAGIC = (
     (b"Rar!\x1a\x07", "a RAR archive"),
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ\x00", "an xz archive"),
-    (b"{\\rtf", "a Rich Text (RTF) document"),
     (b"%!PS", "a PostScript document"),
     (b"\x7fELF", "a program"),
     (b"MZ\x90", "a program"),
@@ -99,19 +125,29 @@ _MAGIC = (
 _RIFF = {b"WAVE": "WAV audio", b"WEBP": "a WebP image", b"AVI ": "AVI video"}
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OFFICE_FOLDERS = {"word/": Format.DOCX, "ppt/": Format.PPTX, "xl/": Format.XLSX}
+_OPENDOCUMENT = "application/vnd.oasis.opendocument."
+_OPENDOCUMENTS = {"text": Format.ODT, "spreadsheet": Format.ODS, "presentation": Format.ODP}
+_OPENDOCUMENT_TYPE = re.compile(r"application/vnd\.oasis\.opendocument\.(\w{1,20})")
+_FLAT_START = re.compile(r"<office:document\s[^>]{0,20000}")
+_BOOK = "application/epub+zip"
+_OTHER_ARCHIVES = (
+    ("visio/", "a Visio drawing", "Save it as PDF. "),
+    ("Index/Document.iwa", "a document of Apple’s Pages, Numbers or Keynote", "Export it as PDF, DOCX or XLSX. "),
+    ("Index.zip", "a document of Apple’s Pages, Numbers or Keynote", "Export it as PDF, DOCX or XLSX. "),
+    ("META-INF/MANIFEST.MF", "a Java archive", ""),
+    ("AndroidManifest.xml", "an Android program", ""),
+)
 _ZIP_MEDIA_TYPES = {
-    "application/vnd.oasis.opendocument": "an OpenDocument file",
-    "application/epub+zip": "an EPUB book",
+    _OPENDOCUMENT: "an OpenDocument drawing or database",
+    "application/vnd.sun.xml.": "a document of OpenOffice 1",
 }
+_MAIL_CHARACTERS = 4_000
 _MAIL_HEADER = re.compile(r"(?:^|\n)(?:From|To|Subject|Date|MIME-Version|Received|Message-ID|Return-Path):[ \t]", re.I)
 # Atomic groups: of many comments in a row, each would be tried with each of the ends that follow it.
 _COMMENTS = r"(?>\s*(?:(?><!--.*?-->)\s*)*)"
 _HTML_START = re.compile(rf"{_COMMENTS}(?:<\?xml[^>]*\?>)?{_COMMENTS}<(?:!doctype\s+html|html\b)", re.I | re.S)
 _XML_START = re.compile(r"\s*<(?:\?xml|!doctype(?!\s+html))", re.I)
 _UNSUPPORTED_TEXT = {
-    "eml": "an e-mail message (EML)",
-    "msg": "an Outlook message",
-    "rtf": "a Rich Text (RTF) document",
     "xml": "an XML document",
     "nxml": "an XML document",
     "svg": "an SVG image",
@@ -142,10 +178,12 @@ def _binary_format(path: Path, head: bytes, filename: str) -> Format | None:
     # Some writers put a few bytes before the header; the standard's readers accept it in the first 1,024.
     if b"%PDF-" in head[:1024]:
         return Format.PDF
-    if head.startswith(b"PK\x03\x04"):
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _archive_format(path, filename)
     if head.startswith(_OLE):
-        raise _ole_error(path, filename)
+        return _ole_format(path, filename)
+    if head.lstrip()[:5] == b"{\\rtf":
+        return Format.RTF
     kind = _riff_kind(head) or next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
     # A picture of one colour may be bytes that are letters, too; but its header has zeros.
     if kind in _PICTURES and (looks_binary(head) or b"\x00" in head[:16]):
@@ -172,9 +210,13 @@ def _archive_format(path: Path, filename: str) -> Format:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            media_type = archive.read("mimetype")[:100].decode("latin-1") if "mimetype" in names[:5] else ""
+            media_type = _media_type(archive, names)
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError) as error:
         raise DocumentMalformed(f"“{filename}” begins as a ZIP or Office file but is damaged or cut short.") from error
+    if found := _opendocument(media_type):
+        return found
+    if media_type.startswith(_BOOK) or "META-INF/container.xml" in names:
+        return Format.EPUB
     for prefix, kind in _ZIP_MEDIA_TYPES.items():
         if media_type.startswith(prefix):
             raise _unsupported(filename, kind)
@@ -182,24 +224,40 @@ def _archive_format(path: Path, filename: str) -> Format:
         for folder, office_format in _OFFICE_FOLDERS.items():
             if any(name.startswith(folder) for name in names):
                 return office_format
-    raise _unsupported(filename, "a ZIP archive")
+    for member, kind, way_out in _OTHER_ARCHIVES:
+        if any(name.startswith(member) for name in names):
+            raise _unsupported(filename, kind, way_out)
+    return Format.ZIP
 
 
-def _ole_error(path: Path, filename: str) -> Exception:
-    """Name what an OLE container is: encrypted Office files and the formats before 2007 share it."""
-    content = path.read_bytes()
-    if "EncryptedPackage".encode("utf-16-le") in content:
-        return DocumentEncrypted(f"“{filename}” is protected by a password: save it without one and send it again.")
-    for stream, kind, way_out in (
-        ("WordDocument", "a Word 97–2003 document (DOC)", "Open it in Word or LibreOffice and save it as DOCX. "),
-        ("Workbook", "an Excel 97–2003 workbook (XLS)", "Open it in Excel or LibreOffice and save it as XLSX. "),
-        ("PowerPoint Document", "a PowerPoint 97–2003 presentation (PPT)",
-         "Open it in PowerPoint or LibreOffice and save it as PPTX. "),
-        ("__properties_version1.0", "an Outlook message (MSG)", "Save what it says as text or PDF. "),
-    ):  # fmt: skip
-        if stream.encode("utf-16-le") in content:
-            return _unsupported(filename, kind, way_out)
-    return _unsupported(filename, "an OLE container")
+def _media_type(archive: zipfile.ZipFile, names: list[str]) -> str:
+    """Return the media type that an archive gives itself: the first member's, or the manifest's."""
+    for member in ("mimetype", "META-INF/manifest.xml"):
+        if member in names:
+            with archive.open(member) as stream:
+                text = stream.read(_DECLARED_BYTES).decode("latin-1")
+            found = text.strip() if member == "mimetype" else _first(_OPENDOCUMENT_TYPE, text)
+            if found:
+                return found
+    return ""
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found.group() if found else ""
+
+
+def _opendocument(media_type: str) -> Format | None:
+    found = _OPENDOCUMENT_TYPE.match(media_type)
+    return _OPENDOCUMENTS.get(found.group(1)) if found else None
+
+
+def _ole_format(path: Path, filename: str) -> Format:
+    if ole.is_encrypted(path):
+        raise DocumentEncrypted(f"“{filename}” is protected by a password: save it without one and send it again.")
+    if ole.is_message(path):
+        return Format.MSG
+    raise _unsupported(filename, *ole.described(path))
 
 
 def _text_format(head: bytes, filename: str, content_type: str) -> Format:
@@ -210,13 +268,23 @@ def _text_format(head: bytes, filename: str, content_type: str) -> Format:
     named = _EXTENSIONS.get(extension)
     if extension in _UNSUPPORTED_TEXT:
         raise _unsupported(filename, _UNSUPPORTED_TEXT[extension])
-    if named is None and len(_MAIL_HEADER.findall(text[:4000])) >= 3:
-        raise _unsupported(filename, "an e-mail message (EML)")
+    if _is_mail(text, named, content_type):
+        return Format.EML
+    flat = _opendocument(_first(_OPENDOCUMENT_TYPE, _first(_FLAT_START, text)))
+    if flat:
+        return flat
     if _XML_START.match(text) and named is not Format.HTML:
         raise _unsupported(filename, "an XML document")
     if named in (Format.HTML, Format.MARKDOWN, Format.CSV, Format.TEXT):
         return named
     return _MEDIA_TYPES.get(content_type.partition(";")[0].strip().lower(), Format.TEXT)
+
+
+def _is_mail(text: str, named: Format | None, content_type: str) -> bool:
+    """Tell a mail by its header lines: one is enough where the name or the sender says so."""
+    headers = len(_MAIL_HEADER.findall(text[:_MAIL_CHARACTERS]))
+    said = named is Format.EML or (named is None and content_type.startswith("message/rfc822"))
+    return headers >= 1 if said else named is None and headers >= 3
 
 
 def _warnings(found: Format, filename: str) -> tuple[ReadingWarning, ...]:

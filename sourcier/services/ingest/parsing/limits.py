@@ -27,6 +27,10 @@ class ParsingLimits:
     archive_ratio: int = 500
     """Unpacked bytes for each packed one, over the whole archive; office XML of real sheets reaches about 60."""
     table_cells: int = 1_000_000
+    members: int = 1_000
+    """Documents inside a mail or an archive."""
+    member_bytes: int = 100 * MEBIBYTE
+    """Of one of them."""
     pictures: bool = True
     """Whether text is looked for in the pictures of pages that have a text layer."""
     picture_width_min: int = 200

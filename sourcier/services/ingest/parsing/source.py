@@ -21,6 +21,8 @@ class Source:
     """Whether pages that are pictures may be left to OCR."""
     recognised: Path | None = None
     """A folder with what OCR read of such pages, a file for each."""
+    unpacked: Path | None = None
+    """The folder that documents inside this one are written to; None: they are named alone."""
 
     def read(self) -> bytes:
         """Return the whole content."""

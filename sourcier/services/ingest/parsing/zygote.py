@@ -42,6 +42,10 @@ SCANNED = "scanned.json"
 REJECTION = "rejection.json"
 DRAWN = "drawn.json"
 ERRORS = "errors.log"
+ABOUT = "about.json"
+"""What the document says of itself and which documents are inside it, where there is any of it."""
+MEMBERS = "members"
+"""The folder of the documents inside one, each under its number from 0."""
 _READ_BYTES = 64 * 1024
 
 
@@ -190,7 +194,7 @@ def parse_into(directory: Path, source: dict[str, Any], limits: ParsingLimits) -
 
     opened = Source(
         Path(source["path"]), source["filename"], source["content_type"], source["title"], limits,
-        ocr=source.get("ocr", False),
+        ocr=source.get("ocr", False), unpacked=directory / MEMBERS,
     )
     drawing = source.get("drawing")
     if drawing is not None:
@@ -199,6 +203,9 @@ def parse_into(directory: Path, source: dict[str, Any], limits: ParsingLimits) -
         (directory / DRAWN).write_text(json.dumps(told))
         return
     document = parse(opened)
+    if document.metadata or document.members:
+        members = [[member.name, member.content_type] for member in document.members]
+        (directory / ABOUT).write_text(json.dumps({"metadata": dict(document.metadata), "members": members}))
     if document.scanned:
         (directory / SCANNED).write_text(json.dumps(document.scanned))
     (directory / ARTEFACT).write_bytes(document.to_bytes())

@@ -3,6 +3,8 @@
 A document with pages that are pictures goes to OCR instead, which reads it anew with what it found: nothing is kept of
 it before.
 
+What a mail or an archive holds is recorded before the message goes on: each file in it is a document of its own.
+
 Small plain text is read here, and cut at once where this process cuts documents, too: a message, an artefact and a
 process less, which would cost several times the work. Nothing rests on the artefact, which is made of the original.
 """
@@ -11,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from sourcier.events.v1 import events_pb2
 from sourcier.services.chassis.errors import NotFound
@@ -20,7 +23,8 @@ from sourcier.services.chassis.objects import ObjectStore
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.consuming import Consumer, Delivery
 from sourcier.services.chassis.queue.jetstream import JetStream
-from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.documents import Member, ParsedDocument
+from sourcier.services.ingest.intake.members import Members
 from sourcier.services.ingest.intake.recent import RecentOriginals
 from sourcier.services.ingest.parsing.text.light import may_be_light, read_light
 from sourcier.services.ingest.progress import LOCATED, METADATA, PARSED, Progress
@@ -30,6 +34,7 @@ from sourcier.services.ingest.stages.slots import long_places
 from sourcier.services.ingest.storage import PARSER_AND_ARTEFACT_VERSION, parsed_key
 
 STAGE = "parse"
+_UNPACKED = "unpacked"
 
 
 class ParseStage:
@@ -37,7 +42,8 @@ class ParseStage:
 
     def __init__(
         self, jetstream: JetStream, objects: ObjectStore, parsers: ParserPool, progress: Progress, *,
-        recent: RecentOriginals, chunk: ChunkStage | None = None, ocr: bool = False, ocr_pages_max: int = 0,
+        recent: RecentOriginals, members: Members, chunk: ChunkStage | None = None, ocr: bool = False,
+        ocr_pages_max: int = 0,
     ) -> None:
         """With a chunk stage, documents that are read here are cut here.
 
@@ -48,6 +54,7 @@ class ParseStage:
         self._parsers = parsers
         self._progress = progress
         self._recent = recent
+        self._members = members
         self._chunk = chunk
         self._ocr = ocr
         self._ocr_pages_max = ocr_pages_max
@@ -82,18 +89,15 @@ class ParseStage:
             tenant=version.tenant, content_sha256=received.original.sha256, filename=received.filename,
             content_type=received.content_type,
         )
-        artefact = None if document is not None or received.parse_again else await self._known(key)
-        if artefact is None:
-            if document is None:
-                read = await self._read(received, body, delivery.attempt)
-                if read.scanned:
-                    await failpoint("parse.after-work")
-                    await self._publish_scanned(received, read.scanned, delivery)
-                    return
-                artefact = read.content
-            else:
-                artefact = await asyncio.to_thread(document.to_bytes)
+        if document is not None:
+            artefact = await asyncio.to_thread(document.to_bytes)
             await self._objects.put(key, artefact)
+        else:
+            artefact, scanned = await self._artefact(received, key, body, delivery.attempt)
+            if scanned:
+                await failpoint("parse.after-work")
+                await self._publish_scanned(received, scanned, delivery)
+                return
         await failpoint("parse.after-work")
         await self._publish(received, key, artefact, delivery)
 
@@ -105,6 +109,38 @@ class ParseStage:
         # Its batches' ids must not be those of a cut document whose message has the same number in another stream.
         await chunk.cut(parsed_message(received), document, identity=f"received-{delivery.identity}")
         await failpoint("parse.after-publish")
+
+    async def _artefact(
+        self, received: events_pb2.DocumentReceived, key: str, body: bytes | None, attempt: int
+    ) -> tuple[bytes, tuple[int, ...]]:
+        """Return the artefact of a content, read unless it was read before; what is inside it is recorded.
+
+        With it come the pages that are left to OCR: where there are any, nothing is kept of what was read.
+        """
+        known = None if received.parse_again else await self._known(key)
+        if known is not None:
+            document = await asyncio.to_thread(ParsedDocument.from_bytes, known)
+            if not document.members or not await self._members.is_due(received):
+                await self._tell(received, document.metadata, (), Path())
+                return known, ()
+        # What is inside is not kept with the artefact: it is unpacked for whom it is due.
+        async with self._parsers.working_folder() as folder:
+            artefact = await self._read(received, body, attempt, folder)
+            if artefact.scanned:
+                return b"", artefact.scanned
+            await self._objects.put(key, artefact.content)
+            await self._tell(received, artefact.metadata, artefact.members, folder / _UNPACKED)
+        return artefact.content, ()
+
+    async def _tell(
+        self, received: events_pb2.DocumentReceived, metadata: Mapping[str, str], members: Sequence[Member],
+        unpacked: Path,
+    ) -> None:
+        """Have the index know what a document says of itself, and what is inside it now."""
+        if metadata:
+            await self._members.describe(received.version, metadata)
+        if members or await self._members.had_some(received):
+            await self._members.record(received, members, unpacked)
 
     async def _publish(
         self, received: events_pb2.DocumentReceived, key: str, artefact: bytes, delivery: Delivery
@@ -146,15 +182,17 @@ class ParseStage:
     async def _original(self, received: events_pb2.DocumentReceived) -> bytes:
         return await self._objects.get(received.original.key, sha256=received.original.sha256)
 
-    async def _read(self, received: events_pb2.DocumentReceived, body: bytes | None, attempt: int) -> ParsedArtefact:
+    async def _read(
+        self, received: events_pb2.DocumentReceived, body: bytes | None, attempt: int, folder: Path
+    ) -> ParsedArtefact:
         body = body if body is not None else await self._original(received)
-        async with self._parsers.working_folder() as folder:
-            path = folder / "original"
-            await asyncio.to_thread(path.write_bytes, body)
-            # No title: the artefact is the content's, and serves documents that have other ones.
-            return await self._parsers.parse_artefact(
-                path, filename=received.filename, content_type=received.content_type, attempt=attempt, ocr=self._ocr
-            )
+        path = folder / "original"
+        await asyncio.to_thread(path.write_bytes, body)
+        # No title: the artefact is the content's, and serves documents that have other ones.
+        return await self._parsers.parse_artefact(
+            path, filename=received.filename, content_type=received.content_type, attempt=attempt, ocr=self._ocr,
+            unpack_to=folder / _UNPACKED,
+        )
 
 
 def parsed_message(received: events_pb2.DocumentReceived) -> events_pb2.DocumentParsed:

@@ -18,16 +18,16 @@ import shutil
 import signal
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from sourcier.services.chassis import errors, telemetry
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly, Unavailable
-from sourcier.services.ingest.documents import ParsedDocument
+from sourcier.services.ingest.documents import Member, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.zygote import ARTEFACT, DRAWN, ERRORS, REJECTION, SCANNED
+from sourcier.services.ingest.parsing.zygote import ABOUT, ARTEFACT, DRAWN, ERRORS, MEMBERS, REJECTION, SCANNED
 from sourcier.services.ingest.stages.slots import Place, Places
 from sourcier.services.ingest.stages.working_folder import WorkingFolder
 from sourcier.services.ingest.stages.zygote_process import ZygoteProcess
@@ -61,6 +61,9 @@ class ParsedArtefact:
     """Most memory the child held, the inherited libraries included."""
     scanned: tuple[int, ...] = ()
     """Pages that OCR has still to read: the content is then not all of the document."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    members: tuple[Member, ...] = ()
+    """As the document has them: known without deserialising it."""
 
     def document(self) -> ParsedDocument:
         """Deserialise."""
@@ -140,9 +143,12 @@ class ParserPool:
         return document.named(title=title, filename=filename)
 
     async def parse_artefact(
-        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1, ocr: bool = False
+        self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1,
+        ocr: bool = False, unpack_to: Path | None = None,
     ) -> ParsedArtefact:
         """Like `parse`, without deserialising: for a stage that only stores the artefact. `path` is absolute.
+
+        Documents inside this one are moved to the folder `unpack_to`, which is not there yet, under their numbers.
 
         The `attempt` counts from 1; at the last of `GIVE_WAY` what takes too long is refused, whoever kept it waiting.
         With `ocr`, pages that are pictures may be left to be read.
@@ -150,7 +156,10 @@ class ParserPool:
         source = {"path": str(path), "filename": filename, "content_type": content_type, "title": title, "ocr": ocr}
         async with self.working_folder() as directory:
             ended = await self.in_child(directory, source, attempt=attempt)
-            return await asyncio.to_thread(self._artefact, directory, filename, ended)
+            artefact = await asyncio.to_thread(self._artefact, directory, filename, ended)
+            if unpack_to is not None:
+                await asyncio.to_thread(_move_members, directory / MEMBERS, unpack_to)
+            return artefact
 
     async def in_child(
         self, directory: Path, source: dict[str, Any], *, attempt: int, places: Places | None = None
@@ -264,7 +273,8 @@ class ParserPool:
             _log_child(directory, filename)
             raise DocumentMalformed(f"“{filename}” made the parser end without a result.")
         pages = tuple(json.loads(scanned.read_text())) if scanned.exists() else ()
-        return ParsedArtefact(artefact.read_bytes(), peak_bytes, pages)
+        metadata, members = _about(directory / ABOUT)
+        return ParsedArtefact(artefact.read_bytes(), peak_bytes, pages, metadata, members)
 
     def _check_outcome(self, directory: Path, filename: str, ended: dict[str, Any]) -> None:
         status = ended["status"]
@@ -304,6 +314,23 @@ class ParserPool:
                 self.network_isolation = self._zygote.network
                 _log.info("parsing process ready, network taken away by %s", self.network_isolation)
             return self._zygote
+
+
+def _about(path: Path) -> tuple[dict[str, str], tuple[Member, ...]]:
+    if not path.exists():
+        return {}, ()
+    found = json.loads(path.read_text())
+    return found["metadata"], tuple(Member(name, content_type) for name, content_type in found["members"])
+
+
+def _move_members(written: Path, folder: Path) -> None:
+    """Move the files of members out of a folder that goes; nothing else that may lie there."""
+    folder.mkdir()
+    if not written.is_dir():
+        return
+    for path in written.iterdir():
+        if path.name.isdigit() and path.is_file() and not path.is_symlink():
+            path.rename(folder / path.name)
 
 
 def _rejection(path: Path) -> DocumentRejected:

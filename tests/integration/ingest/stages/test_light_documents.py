@@ -76,7 +76,8 @@ async def test_where_others_cut_they_find_what_was_read(serve: Serve) -> None:
             (waiting,) = await releases.release(connection, in_flight_max=1, limit=1)
         pool = ParserPool()  # not open: nothing may be asked of it
         stage = ParseStage(
-            service.jetstream, service.objects, pool, service.parts.progress, recent=service.parts.recent
+            service.jetstream, service.objects, pool, service.parts.progress, recent=service.parts.recent,
+            members=service.parts.members,
         )
         received = received_message(waiting)
         await stage.handle(received, Delivery(1, "interactive", "1"))

@@ -211,3 +211,18 @@ def test_markdown_boxes_struck_text_breaks_links_and_notes(tmp_path: Path) -> No
 def test_front_matter_is_found_as_it_is_written(written: str, title: str, text: str) -> None:
     found, rest = split_front_matter(written)
     assert (found.title, found.text, rest) == (title, text, "# A")
+
+
+def test_what_a_text_or_a_page_says_of_itself_is_metadata(tmp_path: Path) -> None:
+    markdown = "---\ntitle: Guide\nauteur: Zoé Martin\ntags: [paie, congés]\nvide:\n---\n# Titre\n\nTexte."
+    path = tmp_path / "a.md"
+    path.write_text(markdown)
+    document = parse(Source(path, "a.md"))
+    assert dict(document.metadata) == {"title": "Guide", "auteur": "Zoé Martin", "tags": "paie, congés"}
+    path = tmp_path / "a.html"
+    path.write_text(
+        "<html><head><meta name='Author' content='Zoé'><meta property='article:published_time' content='2026-03-03'>"
+        "<meta name='viewport' content='width=1'><meta name='date' content='2020'></head>"
+        "<body><p>Texte.</p></body></html>"
+    )
+    assert dict(parse(Source(path, "a.html")).metadata) == {"author": "Zoé", "date": "2026-03-03"}

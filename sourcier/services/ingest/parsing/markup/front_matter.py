@@ -23,6 +23,8 @@ class FrontMatter:
 
     title: str = ""
     text: str = ""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """All names and values, as metadata; none where they are not valid."""
 
 
 def split_front_matter(text: str) -> tuple[FrontMatter, str]:
@@ -45,7 +47,7 @@ def _front_matter(written: str, pairs_of: object) -> FrontMatter:
         return FrontMatter(title, written)
     title = next((value for name, value in pairs if name.lower() in _TITLES and value), "")
     lines = [f"{name} : {value}" if name else value for name, value in pairs if value and value != title]
-    return FrontMatter(title, "\n".join(lines))
+    return FrontMatter(title, "\n".join(lines), tuple((name, value) for name, value in pairs if name and value))
 
 
 def _yaml_pairs(written: str) -> Iterator[tuple[str, str]]:

@@ -28,6 +28,11 @@ from sourcier.services.ingest.reading_warnings import WarningCode
 
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_:.-]{2,40})", re.I)
 _CHARSET_WITHIN_BYTES = 4096
+_DESCRIBED = {
+    "author": "author", "dc.creator": "author", "article:author": "author", "date": "date", "dc.date": "date",
+    "article:published_time": "date", "article:modified_time": "modified", "last-modified": "modified",
+    "keywords": "keywords", "dc.subject": "keywords", "description": "description", "dc.description": "description",
+}
 
 
 def parse_html(source: Source) -> ParsedDocument:
@@ -38,6 +43,7 @@ def parse_html(source: Source) -> ParsedDocument:
     builder = DocumentBuilder(source.limits)
     builder.count_paragraphs()
     decoded.warn(builder.warnings)
+    builder.metadata.update(_described(root))
     _append(root, source, builder)
     return builder.build(format=Format.HTML, filename=source.filename, titles=(source.title, title))
 
@@ -51,12 +57,28 @@ def parse_markdown(source: Source) -> ParsedDocument:
     decoded.warn(builder.warnings)
     builder.stand_in_lines(decoded.text)
     builder.add(BlockKind.PARAGRAPH, front_matter.text)
+    builder.metadata.update(front_matter.pairs)
     page = html_of(text)
     if page.strip():
         _append(_tree(page, source.filename), source, builder)
     return builder.build(
         format=Format.MARKDOWN, filename=source.filename, titles=(source.title, front_matter.title)
     )
+
+
+def _described(root: lxml.html.HtmlElement) -> dict[str, str]:
+    """Return what a page says of itself to catalogues: author, date, subject."""
+    found: dict[str, str] = {}
+    for entry in root.iter("meta"):
+        name = (entry.get("name") or entry.get("property") or "").strip().lower()
+        if name in _DESCRIBED and entry.get("content"):
+            found.setdefault(_DESCRIBED[name], entry.get("content"))
+    return found
+
+
+def append_page(page: str, source: Source, builder: DocumentBuilder) -> None:
+    """Append what a page inside another document shows: a mail's text, a chapter of a book."""
+    _append(_tree(clean(page), source.filename), source, builder)
 
 
 def _append(root: lxml.html.HtmlElement, source: Source, builder: DocumentBuilder) -> None:

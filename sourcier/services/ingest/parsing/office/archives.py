@@ -8,33 +8,35 @@ from pathlib import Path
 from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed, DocumentTooCostly
 from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 
-_ENCRYPTED_FLAG = 0x1
+ENCRYPTED_FLAG = 0x1
 _PROLOGUE_BYTES = 4096
 # A small archive may be one well-compressed sheet; the ratio only tells a bomb once there is something to unpack.
 _RATIO_FROM_BYTES = 32 * MEBIBYTE
 
 
-def check_archive(path: Path, limits: ParsingLimits) -> None:
+def check_archive(path: Path, limits: ParsingLimits, *, unread: frozenset[str] = frozenset()) -> None:
     """Refuse an archive that would unpack to too much, is encrypted, or whose XML declares entities.
 
-    Declared sizes can be trusted as bounds: `zipfile` stops reading a member at the size its directory declares.
+    Declared sizes can be trusted as bounds: `zipfile` stops reading a member at the size its directory declares. What
+    is `unread` is not read as XML, and may declare what it likes.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_sizes(archive, path.stat().st_size, limits)
+            if any(member.flag_bits & ENCRYPTED_FLAG for member in archive.infolist()):
+                raise DocumentEncrypted("The file is protected by a password: save it without one and send it again.")
+            check_sizes(archive, path.stat().st_size, limits)
             for member in archive.infolist():
-                if member.filename.lower().endswith((".xml", ".rels")):
+                if member.filename.lower().endswith((".xml", ".rels")) and member.filename not in unread:
                     _check_prologue(archive, member)
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as error:
         raise DocumentMalformed("The file is a damaged Office archive: it was cut short or changed.") from error
 
 
-def _check_sizes(archive: zipfile.ZipFile, packed_bytes: int, limits: ParsingLimits) -> None:
+def check_sizes(archive: zipfile.ZipFile, packed_bytes: int, limits: ParsingLimits) -> None:
+    """Refuse an archive that would unpack to too much, or whose members share their bytes."""
     members = archive.infolist()
     if len(members) > limits.archive_entries:
         raise DocumentTooCostly(f"The archive has {len(members):,} parts; at most {limits.archive_entries:,} are read.")
-    if any(member.flag_bits & _ENCRYPTED_FLAG for member in members):
-        raise DocumentEncrypted("The file is protected by a password: save it without one and send it again.")
     unpacked = sum(member.file_size for member in members)
     if unpacked > limits.archive_bytes:
         raise DocumentTooCostly(

@@ -59,7 +59,7 @@ class Line:
                         part += f" [note {text.mark}]"
                         calls.append((len(whole) + len(part), text))
                     else:
-                        part += _shown(text, look[0], before=(whole + part)[-40:])
+                        part += _shown(text, look[0], before=whole[-40:] + part[-40:])
             whole += _marked(part) if struck else part
         return _with_notes(whole, calls)
 

@@ -39,6 +39,19 @@ _PREFIXES = {
     "http://schemas.microsoft.com/office/word/2010/wordml": "w14",
     "http://schemas.microsoft.com/office/word/2010/wordprocessingShape": "wps",
     "urn:schemas-microsoft-com:vml": "v",
+    **{
+        f"urn:oasis:names:tc:opendocument:xmlns:{namespace}:1.0": prefix
+        for namespace, prefix in (
+            ("office", "office"), ("text", "text"), ("table", "table"), ("style", "style"), ("drawing", "draw"),
+            ("xsl-fo-compatible", "fo"), ("presentation", "presentation"), ("form", "form"), ("chart", "chart"),
+            ("meta", "meta"), ("svg-compatible", "svg"), ("manifest", "manifest"),
+        )
+    },
+    "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0": "loext",
+    "http://www.w3.org/1999/xlink": "xlink",
+    "http://www.w3.org/1998/Math/MathML": "math",
+    "http://www.w3.org/XML/1998/namespace": "xml",
+    "http://purl.org/dc/elements/1.1/": "dc",
 }
 _NAMES: dict[str, str] = {}
 _NAMES_MAX = 10_000
@@ -90,6 +103,11 @@ def children(element: Element | None, wanted: str) -> Iterator[Element]:
 def descendants(element: Element, *wanted: str) -> Iterator[Element]:
     """Yield what stands below an element under one of these names."""
     return (found for found in element.iter() if _short(found.tag) in wanted)
+
+
+def whole_number(value: str, default: int = 0, *, most: int = 1_048_576) -> int:
+    """Return a count that a file names, `most` at the most; the default where it is none."""
+    return min(int(value), most) if value.isascii() and value.isdigit() and len(value) < 10 else default
 
 
 class Package:

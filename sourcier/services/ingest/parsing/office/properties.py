@@ -15,4 +15,4 @@ def core_title(package: Package) -> str:
         root = package.xml(part)
     except DocumentMalformed:
         return ""  # a title is no reason to refuse the document
-    return next((found.text or "" for found in descendants(root, "title")), "") if root is not None else ""
+    return next((found.text or "" for found in descendants(root, "dc:title", "title")), "") if root is not None else ""

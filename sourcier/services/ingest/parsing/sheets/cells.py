@@ -160,16 +160,8 @@ class SheetReader:
             return Cell(stored)
         shown = show(value, code, date_1904=self._workbook.date_1904, french=self._workbook.french)
         is_plain = code == GENERAL or is_date(code)
-        return Cell(shown, is_number=True, raw="" if is_plain or not shown else self._raw(value, shown))
-
-    def _raw(self, value: float, shown: str) -> str:
-        """Return the stored number where the shown one is another: a percentage, or rounded."""
-        if "%" not in shown:
-            point, group = (",", ".") if self._workbook.french else (".", ",")
-            digits = re.sub(r"[^\d,.]", "", shown).replace(group, "").replace(point, ".").strip(".")
-            if not _loses(value, digits):
-                return ""
-        return f"{value:.15g}"
+        raw = "" if is_plain or not shown else raw_number(value, shown, french=self._workbook.french)
+        return Cell(shown, is_number=True, raw=raw)
 
     def _formula_without_value(self, formula: Element, row: int, column: int) -> Cell:
         place = f"{self._name}!{column_letters(column)}{row}"
@@ -195,6 +187,16 @@ def _top_elements(content: bytes) -> Iterator[Element]:
         element.clear()
         while element.getprevious() is not None:
             del element.getparent()[0]
+
+
+def raw_number(value: float, shown: str, *, french: bool) -> str:
+    """Return the stored number where the shown one is another: a percentage, or rounded; else nothing."""
+    if "%" not in shown:
+        point, group = (",", ".") if french else (".", ",")
+        digits = re.sub(r"[^\d,.]", "", shown).replace(group, "").replace(point, ".").strip(".")
+        if not _loses(value, digits):
+            return ""
+    return f"{value:.15g}"
 
 
 def _loses(value: float, digits: str) -> bool:

@@ -74,7 +74,7 @@ class _SheetsReader:
         if _CHART_SHEETS not in entry.part:
             reader = SheetReader(self._workbook, self._warnings, self._budget, sheet_name=entry.name)
             for region in regions(reader.read(content), self._tables(entry), self._budget):
-                yield from _shown(region, entry.name)
+                yield from region_shown(region, entry.name)
         yield from self._drawings(entry)
         comments = [self._package.xml(part) for part in self._package.related(entry.part, "comments")]
         count = sum(1 for root in comments if root is not None for _ in descendants(root, "x:comment"))
@@ -107,7 +107,7 @@ def _body_text(body: Element) -> str:
     return "\n".join("".join(text.text or "" for text in descendants(line, "a:t")) for line in children(body, "a:p"))
 
 
-def _shown(region: Region, sheet: str) -> Iterator[Shown]:
+def region_shown(region: Region, sheet: str) -> Iterator[Shown]:
     """Yield what stands above a table, the table, and the numbers that it shows otherwise than they are stored.
 
     A search for `0.075` finds the sheet that shows `7,5 %`; the row itself says only what people see.

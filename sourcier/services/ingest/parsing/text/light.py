@@ -75,6 +75,12 @@ def _light_table(text: str, builder: DocumentBuilder, *, filename: str) -> Parse
 
 def text_document(text: str, builder: DocumentBuilder, *, filename: str, title: str = "") -> ParsedDocument:
     """Return a text as a document: paragraphs are what blank lines set apart, and items what begins with their sign."""
+    add_text(builder, text)
+    return builder.build(format=TEXT, filename=filename, titles=(title, _title_line(text)))
+
+
+def add_text(builder: DocumentBuilder, text: str) -> None:
+    """Append a text's paragraphs and items to a document."""
     builder.stand_in_lines(text)
     # Controls go first: they would end a line where the writer's text has none.
     cleaned = clean(text)
@@ -84,7 +90,6 @@ def text_document(text: str, builder: DocumentBuilder, *, filename: str, title: 
             _add_items(builder, paragraph)
         else:
             builder.add(BlockKind.PARAGRAPH, paragraph)
-    return builder.build(format=TEXT, filename=filename, titles=(title, _title_line(text)))
 
 
 def _add_items(builder: DocumentBuilder, paragraph: str) -> None:

@@ -1,0 +1,1 @@
+"""Electronic books (EPUB): chapters in the order in which they are read."""

@@ -1,0 +1,1 @@
+"""OpenDocument texts, sheets and presentations, read from their own XML."""

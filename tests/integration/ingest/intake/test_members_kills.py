@@ -1,0 +1,80 @@
+"""The service killed at every step of recording what an archive holds: another life ends it, and nothing is twice."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sourcier.services.chassis import failpoints
+from tests.fix_servers import S3Bucket
+from tests.integration.ingest.conftest import Serve
+from tests.integration.ingest.fix_pipeline import Pipeline
+from tests.integration.ingest.intake.test_members import archive, sources
+from tests.waiting import eventually
+
+ROOT = Path(__file__).parents[4]
+KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith("members."))
+
+
+@asynccontextmanager
+async def life(given: dict[str, Any], *, faults: str = "") -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run the service in a process, which is killed at the end if it still lives."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.integration.ingest.members_process", json.dumps(given), cwd=ROOT,
+        env=os.environ | {"SOURCIER_FAILPOINTS": faults, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def all_over(service: Pipeline, whole: list[str]) -> bool:
+    under_way = await service.rows("select from document_versions where state in ('accepted', 'released')")
+    return not under_way and await sources(service) == whole
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("name", KILLED_AT)
+async def test_what_a_kill_left_is_recorded_once(
+    name: str, serve: Serve, database_url: str, nats_url: str, subject_prefix: str, s3_bucket: S3Bucket
+) -> None:
+    given = {
+        "database_url": database_url, "nats_url": nats_url, "prefix": subject_prefix,
+        "bucket": dataclasses.asdict(s3_bucket),
+    }
+    async with serve(stages="") as service:
+        # First an archive, then another one in its place: members come, change and go.
+        for body, whole in (
+            (archive(a_md="Le préavis.", b_md="La prime."), ["a.zip", "a.zip/a.md", "a.zip/b.md"]),
+            (archive(b_md="La prime de mars.", c_md="Le congé."), ["a.zip", "a.zip/b.md", "a.zip/c.md"]),
+        ):
+            await service.submit(body, filename="a.zip", source="a.zip")
+            async with life(given, faults=f"{name}=kill:1") as process:
+                assert await asyncio.wait_for(process.wait(), 60) == -signal.SIGKILL
+            async with life(given):
+                await eventually(partial(all_over, service, whole), seconds=60)
+        assert len(await service.texts()) == 3
+        # Every version has its original, and every original a version, or a note that it is to go.
+        kept = {key for (key,) in await service.rows("select original_key from document_versions")}
+        noted = {key for (key,) in await service.rows("select original_key from file_removals")}
+        stored = {key for key in await service.keys() if key.startswith("documents/")}
+        assert kept <= stored <= kept | noted
+        ((doubled,),) = await service.rows(
+            "select count(*) from (select from document_versions where state = 'committed' group by document_id "
+            "having count(*) > 1) as doubled"
+        )
+        assert doubled == 0
