@@ -55,8 +55,8 @@ class DatabaseSettings:
     waiting_max: int = 64
     """Callers that may queue for a connection; one more is refused at once."""
     connection_timeout_seconds: float = 5.0
-    start_wait_seconds: float = 5.0
-    """How long a start waits for a server that is not there yet."""
+    start_wait_seconds: float = 0.0
+    """How long a start waits for a server that is not there yet, at least as long as for any connection."""
     connection_lifetime_seconds: float = 3600.0
     connection_idle_seconds: float = 300.0
     statement_timeout_seconds: float = 30.0
