@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from sourcier.ingest.v1 import ingest_pb2
@@ -9,9 +10,15 @@ from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 from sourcier.services.ingest.stages.recognisers import Recognisers
 from sourcier.services.ingest.stages.sandbox import ParserPool
 from tests.integration.ingest.conftest import Serve
+from tests.integration.ingest.fix_pipeline import Pipeline
 from tests.unit.ingest.fix_scans import as_bytes, notice, scan_pdf, scanned
+from tests.waiting import eventually
 
 LIMITS = ParsingLimits(wall_seconds=600, cpu_seconds=1200, memory_bytes=3072 * MEBIBYTE)
+
+
+async def is_over(service: Pipeline, job_id: str) -> bool:
+    return (await service.job(job_id)).status in (ingest_pb2.JOB_STATUS_COMPLETED, ingest_pb2.JOB_STATUS_FAILED)
 
 
 async def test_scans_and_pictures_can_be_found(serve: Serve, tmp_path: Path) -> None:
@@ -25,7 +32,8 @@ async def test_scans_and_pictures_can_be_found(serve: Serve, tmp_path: Path) -> 
     ):
         for body, filename in ((scan, "scan.pdf"), (as_bytes(picture), "avis.png")):
             response = await service.submit(body, filename=filename, source=filename)
-            job = await service.finished(response.job.job_id)
+            await eventually(partial(is_over, service, response.job.job_id), seconds=280)
+            job = await service.job(response.job.job_id)
             assert job.status == ingest_pb2.JOB_STATUS_COMPLETED, job.error
         rows = await service.rows("select source, page, text from chunks join documents using (document_id) "
                                   "order by source, chunk_index")
