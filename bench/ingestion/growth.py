@@ -133,7 +133,9 @@ class _Load:
     async def chunks(self) -> int:
         """Return how many chunks are committed."""
         async with await psycopg.AsyncConnection.connect(self._addresses["SOURCIER_POSTGRES_URL"]) as connection:
-            await connection.execute("select set_config('sourcier.tenant', 'default', false)")
+            await connection.execute(
+                "select set_config('sourcier.tenant', 'default', false), set_config('sourcier.collections', '*', false)"
+            )
             cursor = await connection.execute("select coalesce(sum(chunk_count), 0) from documents")
             row = await cursor.fetchone()
             return int(row[0]) if row else 0

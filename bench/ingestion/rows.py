@@ -34,7 +34,9 @@ PEERS = {
 async def prove_ours(addresses: Mapping[str, str], collection: str, count: int) -> None:
     """Compare our stored rows with what was reported, and their vectors with those of the same texts."""
     async with await psycopg.AsyncConnection.connect(addresses["SOURCIER_POSTGRES_URL"]) as connection:
-        await connection.execute("select set_config('sourcier.tenant', 'default', false)")
+        await connection.execute(
+            "select set_config('sourcier.tenant', 'default', false), set_config('sourcier.collections', '*', false)"
+        )
         cursor = await connection.execute(
             "select vectors_table from embedding_spaces join collections using (space_id) where name = %s",
             (collection,),

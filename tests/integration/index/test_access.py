@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +16,7 @@ from sourcier.services.chassis.access import MANAGE, READ, WRITE, Access, enter_
 from sourcier.services.chassis.postgres.database import Connection, Database
 from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES
 from tests.integration.index.test_keys_of_tenants import NEVER_CHANGED, _count, _insert, _tables
+from tests.integration.index.writer import Writer
 
 TENANT = "acme"
 OF_THE_TENANT = {
@@ -162,3 +165,41 @@ async def test_a_look_and_a_pooled_connection_keep_nothing(database: Database) -
         assert await (await connection.execute(count)).fetchone() == (0,)  # without the other claims, nothing
         await connection.execute("select set_config('sourcier.tenant', '', false)")
     assert tables
+
+
+async def test_nothing_leaks_between_interleaved_and_cancelled_calls(database: Database, writer: Writer) -> None:
+    """Persons of two tenants share few connections, and many of their calls are cut off at any point."""
+    for name in ("one", "two", "three"):
+        for tenant in (TENANT, "other"):
+            owner = await Writer(database, tenant).collection(name)
+            async with database.transaction(tenant=tenant) as connection:
+                await connection.execute(
+                    "insert into grants (tenant, grant_id, grantee, collection_id, access_right, granted_by) "
+                    "values (%s, gen_random_uuid(), %s, %s, 'read', 'test')",
+                    (tenant, f"user:{name}", owner.collection_id),
+                )
+    seen: list[tuple[str, str, Any]] = []
+    chance = random.Random(7)
+    statement = "select array_agg(tenant || '/' || name) from collections"
+
+    async def call(tenant: str, name: str) -> None:
+        enter_access(Access(tenant=tenant, name=f"user:{name}", names=(f"user:{name}",), right=READ))
+        if chance.random() < 0.5:
+            seen.append((tenant, name, await database.look(statement, {}, tenant=tenant)))
+            return
+        async with database.transaction(tenant=tenant, read_only=True) as connection:
+            seen.append((tenant, name, await (await connection.execute(statement.encode())).fetchone()))
+
+    for _ in range(40):
+        calls = [
+            asyncio.create_task(call(chance.choice((TENANT, "other")), chance.choice(("one", "two", "three", "none"))))
+            for _ in range(25)
+        ]
+        for cut in chance.sample(calls, 10):
+            for _ in range(chance.randrange(12)):
+                await asyncio.sleep(0)
+            cut.cancel()
+        await asyncio.wait(calls)
+    assert len(seen) >= 600
+    assert [each for each in seen if each[2] != (None if each[1] == "none" else [f"{each[0]}/{each[1]}"],)] == []
+    assert writer is not None

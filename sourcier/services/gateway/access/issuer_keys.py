@@ -46,6 +46,8 @@ class IssuerKeys:
         self._fetched_at: float | None = None
         self._tried_at: float | None = None
         self._fetching: asyncio.Task[None] | None = None
+        self._failing = True
+        """Whether the last fetch failed, or there was none."""
 
     async def key(self, key_id: str, *, algorithm: str) -> jwt.PyJWK:
         """Return the key of that id; raise Unauthenticated where there is none, Unavailable where none can be had."""
@@ -57,7 +59,7 @@ class IssuerKeys:
             self._begin()  # beside this call, which need not wait
         if found is not None:
             return found
-        if not self._keys:
+        if self._failing:
             raise Unavailable("the identity provider cannot be reached; try again in a moment")
         raise Unauthenticated("the token is signed with a key that the issuer does not have")
 
@@ -93,9 +95,13 @@ class IssuerKeys:
         try:
             self._keys = await asyncio.wait_for(self._read(), FETCH_SECONDS_MAX)
             self._fetched_at = time.monotonic()
+            if not self._keys:
+                raise ValueError("none of them is of a kind that is allowed here")
+            self._failing = False
             fetches_total.labels("fetched").inc()
             logger.info("the identity provider has %d keys", len(self._keys), extra={"issuer": self._issuer})
         except (httpx.HTTPError, ValueError, TypeError, KeyError, TimeoutError, ServiceError, jwt.PyJWTError) as error:
+            self._failing = True
             fetches_total.labels("failed").inc()
             logger.warning("the keys of the identity provider cannot be read: %s", error or type(error).__name__,
                            extra={"issuer": self._issuer})

@@ -199,6 +199,9 @@ async def test_keys_go_on_counting_while_the_provider_is_away(issuer: Issuer, mo
     monkeypatch.setattr(issuer_keys, "FRESH_SECONDS", 0.0)
     monkeypatch.setattr(issuer_keys, "REFETCH_SECONDS", 0.0)
     assert (await checker.principal(issuer.token(sub="bob"))).name == "user:bob"
+    # Whether a key that is not known is the provider's cannot be told now: the caller shall try again.
+    with pytest.raises(Unavailable):
+        await checker.principal(issuer.token(key=OTHER_RSA_KEY, header={"kid": "second"}))
 
 
 async def test_a_curve_is_as_good_and_is_not_confused_with_another_key(issuer: Issuer) -> None:
