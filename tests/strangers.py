@@ -77,8 +77,8 @@ async def _http(port: int) -> AsyncIterator[str]:
                         break  # another scheme's port
                     except (httpx.HTTPError, OSError):
                         break  # another protocol's
-                    # A preflight tells what a browser may send, and no more.
-                    if answer.status_code < 400 and not (method == "OPTIONS" and not answer.content):
+                    # Health, and a preflight, which tells what a browser may send: that something is there, no more.
+                    if answer.status_code < 400 and answer.content:
                         yield f"{method} {scheme} {path}: {answer.status_code} {answer.text[:60]!r}"
                 else:
                     continue
