@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import stat
 import struct
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from importlib import import_module
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
@@ -176,4 +176,5 @@ def _is_open(path: Path) -> bool:
 
 def loopback(address: str) -> bool:
     """Return whether only this machine reaches an address."""
-    return address == "::1" or (":" not in address and socket.inet_aton(address)[:1] == b"\x7f")
+    found = ip_address(address)
+    return ((isinstance(found, IPv6Address) and found.ipv4_mapped) or found).is_loopback

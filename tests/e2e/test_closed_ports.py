@@ -9,7 +9,7 @@ import pytest
 from tests import strangers
 from tests.fix_stack import RunningStack
 
-pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 async def test_each_listening_port_refuses_strangers(scripted_stack: RunningStack) -> None:
