@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from importlib import import_module
 from ipaddress import IPv6Address, ip_address
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -69,20 +70,18 @@ async def answers(port: int) -> list[str]:
 async def _http(port: int) -> AsyncIterator[str]:
     for scheme in ("http", "https"):
         async with httpx.AsyncClient(trust_env=False, verify=False, timeout=SECONDS) as client:
-            for path in HTTP_PATHS:
-                for method in HTTP_METHODS:
-                    try:
-                        answer = await client.request(method, f"{scheme}://127.0.0.1:{port}{path}")
-                    except httpx.ConnectError:
-                        break  # another scheme's port
-                    except (httpx.HTTPError, OSError):
-                        break  # another protocol's
-                    # Health, and a preflight, which tells what a browser may send: that something is there, no more.
-                    if answer.status_code < 400 and answer.content:
-                        yield f"{method} {scheme} {path}: {answer.status_code} {answer.text[:60]!r}"
-                else:
+            for number, (path, method) in enumerate(product(HTTP_PATHS, HTTP_METHODS)):
+                try:
+                    answer = await client.request(method, f"{scheme}://127.0.0.1:{port}{path}")
+                except (httpx.HTTPError, OSError):
+                    if not number:
+                        break  # another protocol's port, or one that asks for a certificate
                     continue
-                break
+                if answer.status_code == 400 and b"HTTPS server" in answer.content:
+                    break
+                # Health, and a preflight, which tells what a browser may send: that something is there, no more.
+                if answer.status_code < 400 and answer.content:
+                    yield f"{method} {scheme} {path}: {answer.status_code} {answer.text[:60]!r}"
 
 
 async def _grpc(port: int) -> AsyncIterator[str]:

@@ -155,6 +155,7 @@ async def test_objects_go_in_and_out(s3_bucket: S3Bucket) -> None:
     assert await store.get("folder/name é.txt") == b"contenu"
 
 
+@pytest.mark.timeout(300)
 async def test_the_inner_ports_of_the_store_refuse_who_has_no_key(s3_bucket: S3Bucket, s3_server: S3Server) -> None:
     """S3 asks for a key; the filer and the volumes behind it gave, took and deleted any object without one."""
     store = ObjectStore.open(

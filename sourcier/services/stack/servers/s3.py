@@ -132,6 +132,7 @@ class S3Server(Component):
         """Write the access keys, those between the store's parts, the volume layout, and whom to notify."""
         configuration = self.settings.folder / "configuration"
         (self.settings.folder / "store").mkdir(parents=True, exist_ok=True)
+        self.settings.folder.chmod(0o700)  # weed makes a few of its files readable by all
         if not self._ports:
             self._ports = dict(zip(PORT_NAMES, ports.free_ports(len(PORT_NAMES)), strict=True))
             self._ports.update(self.settings.inner_ports)
