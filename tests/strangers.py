@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import stat
 import struct
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from importlib import import_module
+from ipaddress import IPv6Address, ip_address
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -69,20 +70,18 @@ async def answers(port: int) -> list[str]:
 async def _http(port: int) -> AsyncIterator[str]:
     for scheme in ("http", "https"):
         async with httpx.AsyncClient(trust_env=False, verify=False, timeout=SECONDS) as client:
-            for path in HTTP_PATHS:
-                for method in HTTP_METHODS:
-                    try:
-                        answer = await client.request(method, f"{scheme}://127.0.0.1:{port}{path}")
-                    except httpx.ConnectError:
-                        break  # another scheme's port
-                    except (httpx.HTTPError, OSError):
-                        break  # another protocol's
-                    # A preflight tells what a browser may send, and no more.
-                    if answer.status_code < 400 and not (method == "OPTIONS" and not answer.content):
-                        yield f"{method} {scheme} {path}: {answer.status_code} {answer.text[:60]!r}"
-                else:
+            for number, (path, method) in enumerate(product(HTTP_PATHS, HTTP_METHODS)):
+                try:
+                    answer = await client.request(method, f"{scheme}://127.0.0.1:{port}{path}")
+                except (httpx.HTTPError, OSError):
+                    if not number:
+                        break  # another protocol's port, or one that asks for a certificate
                     continue
-                break
+                if answer.status_code == 400 and b"HTTPS server" in answer.content:
+                    break
+                # Health, and a preflight, which tells what a browser may send: that something is there, no more.
+                if answer.status_code < 400 and answer.content:
+                    yield f"{method} {scheme} {path}: {answer.status_code} {answer.text[:60]!r}"
 
 
 async def _grpc(port: int) -> AsyncIterator[str]:
@@ -176,4 +175,5 @@ def _is_open(path: Path) -> bool:
 
 def loopback(address: str) -> bool:
     """Return whether only this machine reaches an address."""
-    return address == "::1" or (":" not in address and socket.inet_aton(address)[:1] == b"\x7f")
+    found = ip_address(address)
+    return ((isinstance(found, IPv6Address) and found.ipv4_mapped) or found).is_loopback

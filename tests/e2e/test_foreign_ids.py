@@ -20,7 +20,7 @@ from sourcier.gateway.v1 import conversation_pb2, curation_pb2, knowledge_pb2, o
 from sourcier.services.chassis.ids import new_id
 from tests.fix_stack import RunningStack
 
-pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(600)]
 
 VICTIM, STRANGER = "victim", "stranger"
 AREAS = ("answer", "conversation", "curation", "knowledge", "operations", "spaces", "transfer")

@@ -155,6 +155,7 @@ async def test_objects_go_in_and_out(s3_bucket: S3Bucket) -> None:
     assert await store.get("folder/name é.txt") == b"contenu"
 
 
+@pytest.mark.timeout(300)
 async def test_the_inner_ports_of_the_store_refuse_who_has_no_key(s3_bucket: S3Bucket, s3_server: S3Server) -> None:
     """S3 asks for a key; the filer and the volumes behind it gave, took and deleted any object without one."""
     store = ObjectStore.open(
@@ -162,18 +163,13 @@ async def test_the_inner_ports_of_the_store_refuse_who_has_no_key(s3_bucket: S3B
         secret_key=s3_bucket.secret_key, region=s3_bucket.region,
     )
     await store.put("original.txt", b"for one tenant alone")
-    filer, volume = (f"http://127.0.0.1:{s3_server.ports[part]}" for part in ("filer", "volume"))
     path = f"/buckets/{s3_bucket.bucket}/original.txt"
-    async with httpx.AsyncClient() as client:
-        asked = [
-            await client.get(f"{filer}/buckets/?limit=10", headers={"Accept": "application/json"}),
-            await client.get(f"{filer}{path}"), await client.head(f"{filer}{path}"),
-            await client.put(f"{filer}{path}", content=b"forged"), await client.post(f"{filer}{path}", content=b"x"),
-            await client.delete(f"{filer}{path}"),
-            await client.delete(f"{filer}/buckets/{s3_bucket.bucket}?recursive=true"),
-            await client.get(f"{volume}/1,01637037d6"), await client.delete(f"{volume}/1,01637037d6"),
-        ]
-    assert {answer.status_code for answer in asked} <= {401, 404}
+    # Without its certificate there is no connection, whatever is asked for.
+    async with httpx.AsyncClient(trust_env=False, verify=False) as client:
+        for part in ("filer", "volume", "master", "admin"):
+            for method in ("GET", "PUT", "DELETE"):
+                with pytest.raises((httpx.HTTPError, OSError)):
+                    await client.request(method, f"https://127.0.0.1:{s3_server.ports[part]}{path}", content=b"forged")
     # Whatever is behind a port: a later release may have more of them.
     told = {part: answers for part, port in s3_server.ports.items() if (answers := await strangers.answers(port))}
     assert not told

@@ -39,8 +39,8 @@ for 0.1 s more of processor time; a memory limit (GOMEMLIMIT) held 67 MB, and to
 STARTS_MAX = 3
 """With ports of our own choice: another process may take one between the choice and its use."""
 GRPC_PARTS = ("volume", "master", "filer", "s3", "msg_broker", "msg_agent", "admin", "worker", "mq", "client")
-HTTPS_PARTS = ("https.master", "https.admin")
-"""What speaks HTTP to nobody of ours: it asks for the certificate too. The volumes do, and ask for signed tokens."""
+HTTPS_PARTS = ("https.master", "https.admin", "https.volume", "https.filer", "https.client")
+"""Their HTTP asks for the certificate too: with tokens alone, a page of the volumes told folders and sizes."""
 TOKEN_SECONDS = 60
 """How long what one part of the store lets another do may be done."""
 PORT_TAKEN = "Port allocation failed"
@@ -132,6 +132,7 @@ class S3Server(Component):
         """Write the access keys, those between the store's parts, the volume layout, and whom to notify."""
         configuration = self.settings.folder / "configuration"
         (self.settings.folder / "store").mkdir(parents=True, exist_ok=True)
+        self.settings.folder.chmod(0o700)  # weed makes a few of its files readable by all
         if not self._ports:
             self._ports = dict(zip(PORT_NAMES, ports.free_ports(len(PORT_NAMES)), strict=True))
             self._ports.update(self.settings.inner_ports)
@@ -238,7 +239,9 @@ def _security(secret: str, certificate: Certificate) -> str:
     files = f"ca = {public}\ncert = {public}\nkey = {private}\n"
     return "[access]\nui = false\n" + "".join(
         f'[{use}]\nkey = "{key}"\nexpires_after_seconds = {TOKEN_SECONDS}\n' for use, key in keys.items()
-    ) + "".join(f"[{part}]\n{files}" for part in ("grpc", *(f"grpc.{part}" for part in GRPC_PARTS), *HTTPS_PARTS))
+    ) + "".join(f"[{part}]\n{files}" for part in ("grpc", *(f"grpc.{part}" for part in GRPC_PARTS), *HTTPS_PARTS)) + (
+        "enabled = true\n"  # of https.client, the last one
+    )
 
 
 def _create_bucket(store: S3Store) -> None:

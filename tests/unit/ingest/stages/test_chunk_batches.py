@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sourcier.events.v1 import events_pb2
@@ -41,6 +41,8 @@ def message_bytes(batch: list[Chunk], *, dimension: int) -> int:
 
 @given(st.lists(st.tuples(st.integers(0, 12_000), st.integers(0, 512), st.integers(0, 8)), max_size=60),
        st.sampled_from([384, 1024]))
+@example([(12_000, 512, 4)] * 40, 384)
+@example([(1_500, 512, 0)] * 40, 1024)
 def test_every_batch_fits_a_message_and_nothing_is_left_out(
     sizes: list[tuple[int, int, int]], dimension: int
 ) -> None:
