@@ -47,6 +47,7 @@ ABOUT = "about.json"
 MEMBERS = "members"
 """The folder of the documents inside one, each under its number from 0."""
 _READ_BYTES = 64 * 1024
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 Work = Callable[[Path, dict[str, Any], ParsingLimits], None]
@@ -232,6 +233,8 @@ def main(work: Work = parse_into, warm: Callable[[], None] = warm_parsers) -> No
     # What is frozen is not touched by the children's collections, so its pages stay shared.
     gc.collect()
     gc.freeze()
+    # A child makes objects by the hundred thousand, few of them in cycles, and ends: looked through seldom.
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     reply(replies, {"ready": True, "network": network, "threads": len(os.listdir("/proc/self/task"))})
     Zygote(ParsingLimits(**json.loads(sys.argv[1])), {}, work).serve(commands, replies)
 

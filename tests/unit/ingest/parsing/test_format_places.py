@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import openpyxl
+import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from sourcier.services.index.places import encoding

@@ -158,7 +158,7 @@ def test_places_survive_the_artefact(tmp_path: Path) -> None:
     assert ParsedDocument.from_bytes(document.to_bytes()).places == document.places
 
 
-def drawn(path: Path, **drawing: object) -> tuple[np.ndarray, object]:  # type: ignore[type-arg]
+def drawn(path: Path, **drawing: object) -> tuple[np.ndarray, object]:
     """Return a page's pixels, and what its drawing tells."""
     from sourcier.services.ingest.parsing.pdf.drawn_page import Drawing, draw_page
 
