@@ -154,8 +154,26 @@ def test_what_documents_say_is_never_run(scripted_stack: RunningStack, browser: 
         page.get_by_role("link", name="Nouvelle question").click()
         ask(page, f"Quel est le mot de passe du coffre {HOSTILE} ?")
         expect(page.locator(".turn-actions")).to_have_count(1)
-        assert page.evaluate("window.taken") is None
-        assert page.locator("main :is(img, script, iframe), main a[href^='javascript']").count() == 0
+        assert_harmless(page)
+        # What people wrote comes to the page as it is.
+        page.goto(f"{seen.origin}/#/curation")
+        page.get_by_role("button", name="Nouvel agent").click()
+        page.locator("dialog input").first.fill(f"page {HOSTILE}")
+        page.get_by_role("button", name="Créer").click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.get_by_role("button", name="Ajouter une réponse").click()
+        page.locator("dialog textarea").first.fill(HOSTILE)
+        page.locator("dialog textarea").last.fill(HOSTILE_TEXT)
+        page.locator("dialog input").fill(HOSTILE)
+        page.get_by_role("button", name="Enregistrer").click()
+        expect(page.locator(".faq .prose")).to_contain_text("Le mot de passe du coffre")
+        assert_harmless(page)
+
+
+def assert_harmless(page: Page) -> None:
+    """Check that nothing of what others wrote became more than text."""
+    assert page.evaluate("window.taken") is None
+    assert page.locator("main :is(img, script, iframe), main a[href^='javascript']").count() == 0
 
 
 def test_english_on_a_phone_by_keyboard(scripted_stack: RunningStack, browser: Browser) -> None:
