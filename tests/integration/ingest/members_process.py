@@ -21,7 +21,7 @@ async def main(given: dict[str, Any]) -> None:
     consuming.FETCH_SECONDS, relay.LOOK_SECONDS = 0.3, 0.2
     async with ingesting(
         database_url=given["database_url"], nats_url=given["nats_url"], prefix=given["prefix"],
-        bucket=S3Bucket(**given["bucket"]), ack_wait_seconds=1,
+        bucket=S3Bucket(**given["bucket"]), ack_wait_seconds=3,
     ):
         await asyncio.Event().wait()
 
