@@ -70,7 +70,7 @@ def _routes(settings: WebSettings, gateway: Gateway, mcp: ASGIApp, sign_in: Sign
 
 def _rest(settings: WebSettings, gateway: Gateway) -> list[Route]:
     uploads = Uploads(gateway, bytes_max=settings.upload_bytes_max, files_max=settings.upload_files_max,
-                      seconds_max=settings.upload_seconds_max)
+                      seconds_max=settings.upload_seconds_max, at_once_max=settings.uploads_at_once_max)
     jobs, texts, vectors = Jobs(gateway), Texts(gateway, settings), VectorRoutes(gateway, settings)
     return [
         Route("/api/documents/text", texts.ingest, methods=["POST"]),

@@ -38,6 +38,8 @@ class WebSettings(ServiceSettings):
     """Largest upload, all of its files together. The gateway bounds each document besides."""
     upload_files_max: int = Field(default=100, ge=1, le=10_000)
     """Most files in one upload."""
+    uploads_at_once_max: int = Field(default=16, ge=1, le=1_000)
+    """More uploads at once are refused with 429: each lies on this machine's disk until all of it is there."""
     upload_seconds_max: float = Field(default=3600, gt=0, le=24 * 3600)
     """How long an upload may take, from its first byte to its jobs."""
     answer_seconds_max: float = Field(default=300, gt=0, le=3600)

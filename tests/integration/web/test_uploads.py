@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import httpx
 import pytest
 
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.chassis.errors import DocumentTooLarge, Unavailable
+from sourcier.services.web.contract import named
+from sourcier.services.web.rest import uploads
 from tests.integration.web.fix_web import TENANT, Web, served
+from tests.waiting import eventually
 
 UPLOAD = "/api/documents/upload"
 JOB = ingest_pb2.Job(job_id="job-1", document_id="doc-1", status=ingest_pb2.JOB_STATUS_PENDING, stage="located",
@@ -112,3 +117,43 @@ async def test_a_tenant_that_is_none_is_refused(site: Web) -> None:
     twice = await site.http.get("/api/jobs/x", headers=[(b"sourcier-tenant", b"a"), (b"sourcier-tenant", b"b")])
     assert twice.status_code == 400
     assert "2 times" in twice.json()["error"]["message"]
+
+
+async def begun(port: int, *, tenant: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Begin an upload whose body never comes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(
+        f"POST {UPLOAD} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\nsourcier-tenant: {tenant}\r\n"
+        "Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n".encode()
+    )
+    await writer.drain()
+    return reader, writer
+
+
+async def test_who_may_not_call_is_refused_before_anything_is_kept(
+    site: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What tells who calls, in a contract that has accounts; here, any call that reads the tenant.
+    monkeypatch.setattr(uploads, "WHO_AM_I", named("KnowledgeService", "ListCollections"))
+    reader, writer = await begun(site.port, tenant="Not One")
+    async with asyncio.timeout(30):
+        assert b" 400 " in await reader.readline()
+    writer.close()
+
+
+async def test_so_many_uploads_lie_on_the_disk_and_no_more(site: Web) -> None:
+    site.scenario.jobs = [JOB]
+    async with served(site.gateway_url, uploads_at_once_max=1) as (http, port):
+        _, writer = await begun(port, tenant="acme")
+        await eventually(lambda: refused(http))
+        writer.close()
+
+        async def taken() -> bool:
+            return (await http.post(UPLOAD, files=[FILE], headers=TENANT)).status_code == 202
+
+        await eventually(taken)
+
+
+async def refused(http: httpx.AsyncClient) -> bool:
+    answer = await http.post(UPLOAD, files=[FILE], headers=TENANT)
+    return answer.status_code == 429 and answer.headers["retry-after"] == "5"

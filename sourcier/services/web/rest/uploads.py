@@ -23,12 +23,16 @@ from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.services.chassis.errors import DeadlineExceeded, InvalidArgument, ResourceExhausted, TooLarge
 from sourcier.services.web.bodies import ClientGone, while_connected
 from sourcier.services.web.callers import Caller, caller_of
-from sourcier.services.web.contract import named
+from sourcier.services.web.contract import METHODS, PACKAGE, named
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.refusals import Refusal, as_json
 from sourcier.services.web.rest.jobs import job_json
 
 UPLOAD = named("KnowledgeService", "UploadDocument")
+WHO_AM_I = METHODS.get(f"/{PACKAGE}.AccessService/WhoAmI")
+"""None before a contract that has accounts."""
+ADMISSION_SECONDS_MAX = 10.0
+RETRY_SECONDS = 5.0
 PIECE_BYTES = 256 * 1024
 END_BYTES = 512
 """Of a form: its closing line, which has up to 70 characters and what a sender puts behind it."""
@@ -42,29 +46,48 @@ ALIASES = {"collection_id": "collection", "collection_name": "collection", "kb":
 class Uploads:
     """The route."""
 
-    def __init__(self, gateway: Gateway, *, bytes_max: int, files_max: int, seconds_max: float) -> None:
+    def __init__(
+        self, gateway: Gateway, *, bytes_max: int, files_max: int, seconds_max: float, at_once_max: int
+    ) -> None:
         """Keep the gateway and the bounds."""
         self._gateway = gateway
         self._bytes_max = bytes_max
         self._files_max = files_max
         self._seconds_max = seconds_max
+        self._at_once_max = at_once_max
+        self._at_once = 0
 
     async def upload(self, request: Request) -> Response:
         """Answer 202 with the job of each file; the first error's status where none was taken."""
         caller = caller_of(request.headers)
+        if WHO_AM_I is not None:
+            # Before anything is kept on the disk.
+            await self._gateway.call(WHO_AM_I, WHO_AM_I.request(), caller=caller, seconds=ADMISSION_SECONDS_MAX)
+        if self._at_once >= self._at_once_max:
+            raise ResourceExhausted(f"{self._at_once} uploads are on their way, as many as this service takes; try "
+                                    "again in a moment", retry_after_seconds=RETRY_SECONDS)
+        self._at_once += 1
         try:
             async with asyncio.timeout(self._seconds_max):
-                form = await self._form(request)
-                try:
-                    told = await while_connected(request.receive, self._taken(form, caller))
-                finally:
-                    await form.close()
+                told = await self._received(request, caller)
         except TimeoutError as error:
             raise DeadlineExceeded(f"the upload took over {self._seconds_max:g} s") from error
+        finally:
+            self._at_once -= 1
         errors = [each for each in told if isinstance(each, Refusal)]
         if len(errors) == len(told):
             raise errors[0]
         return JSONResponse(_answer(told), status_code=202)
+
+    async def _received(
+        self, request: Request, caller: Caller
+    ) -> list[knowledge_pb2.UploadDocumentResponse | Refusal]:
+        """Read the form, and send what it holds on."""
+        form = await self._form(request)
+        try:
+            return await while_connected(request.receive, self._taken(form, caller))
+        finally:
+            await form.close()
 
     async def _form(self, request: Request) -> FormData:
         if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
