@@ -108,6 +108,9 @@ export function apply(turn: Turn, event: AskEvent): Turn {
     case "withheld":
       next.withheld = [...next.withheld, what.value];
       break;
+    case "conflict":
+      next.warnings = [...next.warnings, what.value.message];
+      break;
     case "degraded":
       next.warnings = [...next.warnings, what.value.reason];
       break;
