@@ -41,4 +41,5 @@ def test_every_failpoint_is_one_of_the_kills() -> None:
     # Those of the enrich stage need a language model's script, those of members archives: they have tests of their own.
     elsewhere = {*KILLED_AT, *MEMBERS_KILLED_AT}
     assert {name for plan in KILLS.plans for name in plan.kills} == set(failpoints.NAMES) - elsewhere
+    assert len(set(failpoints.NAMES)) == len(failpoints.NAMES)
 
