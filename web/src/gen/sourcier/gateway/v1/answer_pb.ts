@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sourcier/gateway/v1/answer.proto.
  */
 export const file_sourcier_gateway_v1_answer: GenFile = /*@__PURE__*/
-  fileDesc("CiBzb3VyY2llci9nYXRld2F5L3YxL2Fuc3dlci5wcm90bxITc291cmNpZXIuZ2F0ZXdheS52MSKGAgoMU2VhcmNoRmlsdGVyEhIKCmNvbGxlY3Rpb24YASABKAkSFAoMZG9jdW1lbnRfaWRzGAIgAygJEhIKCmNhdGVnb3JpZXMYAyADKAkSQQoIbWV0YWRhdGEYBCADKAsyLy5zb3VyY2llci5nYXRld2F5LnYxLlNlYXJjaEZpbHRlci5NZXRhZGF0YUVudHJ5Ei8KBWtpbmRzGAUgAygOMiAuc291cmNpZXIuZ2F0ZXdheS52MS5QYXNzYWdlS2luZBITCgtjaHVua190eXBlcxgGIAMoCRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi1QMKDVNlYXJjaFJlcXVlc3QSEAoIcXVlc3Rpb24YASABKAkSMQoGZmlsdGVyGAIgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hGaWx0ZXISDQoFbGltaXQYAyABKA0SLQoEbW9kZRgEIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuU2VhcmNoTW9kZRISCgpjYW5kaWRhdGVzGAUgASgNEhIKBWV4YWN0GAYgASgISACIAQESHQoQcmVzdWx0X3RocmVzaG9sZBgHIAEoAUgBiAEBEiAKE3N1cHByZXNzX2R1cGxpY2F0ZXMYCCABKAhIAogBARIXCgpuZWlnaGJvdXJzGAkgASgNSAOIAQESHgoRZGV0ZWN0X2NhdGVnb3JpZXMYCiABKAhIBIgBARIdChBuZWlnaGJvdXJfdG9rZW5zGAsgASgNSAWIAQESDwoHZXhwbGFpbhgUIAEoCEIICgZfZXhhY3RCEwoRX3Jlc3VsdF90aHJlc2hvbGRCFgoUX3N1cHByZXNzX2R1cGxpY2F0ZXNCDQoLX25laWdoYm91cnNCFAoSX2RldGVjdF9jYXRlZ29yaWVzQhMKEV9uZWlnaGJvdXJfdG9rZW5zIuABCg5TZWFyY2hSZXNwb25zZRIuCghwYXNzYWdlcxgBIAMoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuUGFzc2FnZRI2CgxkZWdyYWRhdGlvbnMYAiADKAsyIC5zb3VyY2llci5nYXRld2F5LnYxLkRlZ3JhZGF0aW9uEjUKCWR1cmF0aW9ucxgDIAMoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RhZ2VEdXJhdGlvbhIvCghuYXJyb3dlZBgEIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuTmFycm93ZWQiQAoITmFycm93ZWQSEgoKY2F0ZWdvcmllcxgBIAMoCRIPCgd3aWRlbmVkGAIgASgIEg8KB21lc3NhZ2UYAyABKAkivwEKCU5laWdoYm91chIQCghjaHVua19pZBgBIAEoCRITCgtjaHVua19pbmRleBgCIAEoDRIMCgRwYWdlGAMgASgNEhcKD3N0YXJ0X2NoYXJhY3RlchgEIAEoDRIVCg1lbmRfY2hhcmFjdGVyGAUgASgNEgwKBHRleHQYBiABKAkSEwoLdG9rZW5fY291bnQYByABKA0SKgoGcGxhY2VzGAggAygLMhouc291cmNpZXIuZ2F0ZXdheS52MS5QbGFjZSKyCAoHUGFzc2FnZRIMCgRyYW5rGAEgASgNEhAKCGNodW5rX2lkGAIgASgJEhMKC2RvY3VtZW50X2lkGAMgASgJEhIKCnZlcnNpb25faWQYBCABKAkSDQoFdGl0bGUYBSABKAkSDgoGc291cmNlGAYgASgJEhMKC2NodW5rX2luZGV4GAcgASgNEgwKBHBhZ2UYCCABKA0SFAoMaGVhZGluZ19wYXRoGAkgAygJEgwKBHRleHQYCiABKAkSDQoFc2NvcmUYCyABKAESFwoKc2ltaWxhcml0eRgMIAEoAUgAiAEBEhoKDWxleGljYWxfc2NvcmUYDSABKAFIAYgBARIZCgxyZXJhbmtfc2NvcmUYDiABKAFIAogBARIQCghjYXRlZ29yeRgPIAEoCRI8CghtZXRhZGF0YRgQIAMoCzIqLnNvdXJjaWVyLmdhdGV3YXkudjEuUGFzc2FnZS5NZXRhZGF0YUVudHJ5EhcKD3N0YXJ0X2NoYXJhY3RlchgRIAEoDRIVCg1lbmRfY2hhcmFjdGVyGBIgASgNEhMKC3Rva2VuX2NvdW50GBMgASgNEi4KBGtpbmQYFSABKA4yIC5zb3VyY2llci5nYXRld2F5LnYxLlBhc3NhZ2VLaW5kEg8KB3N1bW1hcnkYFiABKAkSEAoIa2V5d29yZHMYFyADKAkSGAoQbWF0Y2hlZF9xdWVzdGlvbhgYIAEoCRIWCg5tYXRjaGVkX2Fuc3dlchgZIAEoCRIdChBtYXRjaF9zaW1pbGFyaXR5GBogASgBSAOIAQESEgoKZHVwbGljYXRlcxgbIAMoCRIyCgpuZWlnaGJvdXJzGBwgAygLMh4uc291cmNpZXIuZ2F0ZXdheS52MS5OZWlnaGJvdXISEgoKY2h1bmtfdHlwZRgdIAEoCRIWCg5pc19pbWFnZV9jaHVuaxgeIAEoCBIUCgxmYXFfZW50cnlfaWQYHyABKAkSNgoJZG9jdW1lbnRzGCAgAygLMiMuc291cmNpZXIuZ2F0ZXdheS52MS5Tb3VyY2VEb2N1bWVudBJDChNkdXBsaWNhdGVfZG9jdW1lbnRzGCEgAygLMiYuc291cmNpZXIuZ2F0ZXdheS52MS5EdXBsaWNhdGVEb2N1bWVudBIqCgZwbGFjZXMYIiADKAsyGi5zb3VyY2llci5nYXRld2F5LnYxLlBsYWNlEjUKC2V4cGxhbmF0aW9uGCggASgLMiAuc291cmNpZXIuZ2F0ZXdheS52MS5FeHBsYW5hdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3NpbWlsYXJpdHlCEAoOX2xleGljYWxfc2NvcmVCDwoNX3JlcmFua19zY29yZUITChFfbWF0Y2hfc2ltaWxhcml0eSK2AgoLRXhwbGFuYXRpb24SEwoLZGVuc2VfcGxhY2UYASABKA0SFQoNbGV4aWNhbF9wbGFjZRgCIAEoDRISCgp1bml0X3BsYWNlGAMgASgNEhQKDG1lcmdlZF9wbGFjZRgEIAEoDRIWCg5yZXJhbmtlZF9wbGFjZRgFIAEoDRIVCg1sZXhpY2FsX3NoYXJlGAYgASgBEg0KBXdvcmRzGAcgAygJEhUKDW1pc3Npbmdfd29yZHMYCCADKAkSEwoLaWRlbnRpZmllcnMYCSADKAkSPgoQaWRlbnRpZmllcl9wbGFjZRgKIAEoDjIkLnNvdXJjaWVyLmdhdGV3YXkudjEuSWRlbnRpZmllclBsYWNlEhQKDHNjb3JlX2JlaGluZBgLIAEoARIRCglzZW50ZW5jZXMYDCADKAkiRwoRRHVwbGljYXRlRG9jdW1lbnQSEwoLZG9jdW1lbnRfaWQYASABKAkSDQoFdGl0bGUYAiABKAkSDgoGc291cmNlGAMgASgJIkgKDlNvdXJjZURvY3VtZW50EhMKC2RvY3VtZW50X2lkGAEgASgJEhIKCnZlcnNpb25faWQYAiABKAkSDQoFdGl0bGUYAyABKAkiLAoLRGVncmFkYXRpb24SDQoFc3RhZ2UYASABKAkSDgoGcmVhc29uGAIgASgJIksKDVN0YWdlRHVyYXRpb24SDQoFc3RhZ2UYASABKAkSKwoIZHVyYXRpb24YAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ixQcKCkFza1JlcXVlc3QSEAoIcXVlc3Rpb24YASABKAkSMQoGZmlsdGVyGAIgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hGaWx0ZXISEAoIcGFzc2FnZXMYAyABKA0SEgoKY2FuZGlkYXRlcxgEIAEoDRITCgZyZXJhbmsYBSABKAhIAIgBARISCgp0b2tlbnNfbWF4GAYgASgNEhgKC3RlbXBlcmF0dXJlGAcgASgCSAGIAQESEQoEc2VlZBgIIAEoA0gCiAEBEhcKD2NvbnZlcnNhdGlvbl9pZBgJIAEoCRIRCgRrZWVwGAogASgISAOIAQESNAoHaGlzdG9yeRgLIAMoCzIjLnNvdXJjaWVyLmdhdGV3YXkudjEuSGlzdG9yeU1lc3NhZ2USMwoKc3RyaWN0bmVzcxgNIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RyaWN0bmVzcxINCgVhZ2VudBgSIAEoCRISCgpkZXBsb3ltZW50GBMgASgJEhsKDmRpcmVjdF9hbnN3ZXJzGBQgASgISASIAQESHQoQcmVzdWx0X3RocmVzaG9sZBgVIAEoAUgFiAEBEiAKE3N1cHByZXNzX2R1cGxpY2F0ZXMYFiABKAhIBogBARIXCgpuZWlnaGJvdXJzGBcgASgNSAeIAQESHgoRZGV0ZWN0X2NhdGVnb3JpZXMYGCABKAhICIgBARIdChBuZWlnaGJvdXJfdG9rZW5zGBkgASgNSAmIAQESEgoFanVkZ2UYHiABKAhICogBARIbCg5qdWRnZV9xdWVzdGlvbhgfIAEoCEgLiAEBEi0KBG1vZGUYGiABKA4yHy5zb3VyY2llci5nYXRld2F5LnYxLkFuc3dlck1vZGUSFAoHYW5hbHlzZRgbIAEoCEgMiAEBEiQKF2Fuc3dlcmFiaWxpdHlfdGhyZXNob2xkGCAgASgBSA2IAQFCCQoHX3JlcmFua0IOCgxfdGVtcGVyYXR1cmVCBwoFX3NlZWRCBwoFX2tlZXBCEQoPX2RpcmVjdF9hbnN3ZXJzQhMKEV9yZXN1bHRfdGhyZXNob2xkQhYKFF9zdXBwcmVzc19kdXBsaWNhdGVzQg0KC19uZWlnaGJvdXJzQhQKEl9kZXRlY3RfY2F0ZWdvcmllc0ITChFfbmVpZ2hib3VyX3Rva2Vuc0IICgZfanVkZ2VCEQoPX2p1ZGdlX3F1ZXN0aW9uQgoKCF9hbmFseXNlQhoKGF9hbnN3ZXJhYmlsaXR5X3RocmVzaG9sZCJKCg5IaXN0b3J5TWVzc2FnZRInCgRyb2xlGAEgASgOMhkuc291cmNpZXIuZ2F0ZXdheS52MS5Sb2xlEg8KB2NvbnRlbnQYAiABKAkiOwoLQXNrUmVzcG9uc2USLAoFZXZlbnQYASABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkFza0V2ZW50IjoKDVJlc3VtZVJlcXVlc3QSEQoJYW5zd2VyX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgEIj4KDlJlc3VtZVJlc3BvbnNlEiwKBWV2ZW50GAEgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Bc2tFdmVudCIiCg1DYW5jZWxSZXF1ZXN0EhEKCWFuc3dlcl9pZBgBIAEoCSIhCg5DYW5jZWxSZXNwb25zZRIPCgdzdG9wcGVkGAEgASgIIpIHCghBc2tFdmVudBIRCglhbnN3ZXJfaWQYASABKAkSEAoIc2VxdWVuY2UYAiABKAQSKAoEdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoHc3RhcnRlZBgEIAEoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RhcnRlZEgAEjMKCXNlYXJjaGluZxgFIAEoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuU2VhcmNoaW5nSAASMwoJcmV0cmlldmVkGAYgASgLMh4uc291cmNpZXIuZ2F0ZXdheS52MS5SZXRyaWV2ZWRIABIxCghyZXJhbmtlZBgHIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVyYW5rZWRIABIrCgV0b2tlbhgIIAEoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVG9rZW5IABIxCghjaXRhdGlvbhgJIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2l0YXRpb25IABIvCgdyZWZ1c2VkGAogASgLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5SZWZ1c2VkSAASLQoGcXVvdGVkGAsgASgLMhsuc291cmNpZXIuZ2F0ZXdheS52MS5RdW90ZWRIABIxCghmaW5pc2hlZBgMIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuRmluaXNoZWRIABItCgZmYWlsZWQYDSABKAsyGy5zb3VyY2llci5nYXRld2F5LnYxLkZhaWxlZEgAEjQKCGRlZ3JhZGVkGA4gASgLMiAuc291cmNpZXIuZ2F0ZXdheS52MS5EZWdyYWRhdGlvbkgAEjMKCXJld3JpdHRlbhgPIAEoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuUmV3cml0dGVuSAASMQoId2l0aGhlbGQYESABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLldpdGhoZWxkSAASOgoNZGlyZWN0X2Fuc3dlchgTIAEoCzIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRGlyZWN0QW5zd2VySAASMQoIYW5hbHlzZWQYFSABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkFuYWx5c2VkSAASMQoIbmFycm93ZWQYFCABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLk5hcnJvd2VkSABCBwoFZXZlbnQiLQoHU3RhcnRlZBIQCghxdWVzdGlvbhgBIAEoCRIQCghsYW5ndWFnZRgCIAEoCSIvCglSZXdyaXR0ZW4SEAoIb3JpZ2luYWwYASABKAkSEAoIcXVlc3Rpb24YAiABKAkiggEKCEFuYWx5c2VkEg4KBmludGVudBgBIAEoCRIQCghvcmlnaW5hbBgCIAEoCRIQCghxdWVzdGlvbhgDIAEoCRIxCgZmaWx0ZXIYBCABKAsyIS5zb3VyY2llci5nYXRld2F5LnYxLlNlYXJjaEZpbHRlchIPCgdpZ25vcmVkGAUgAygJIisKCVNlYXJjaGluZxINCgVxdWVyeRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIh8KCVJldHJpZXZlZBISCgpjYW5kaWRhdGVzGAEgASgNIlwKCFJlcmFua2VkEi4KCHBhc3NhZ2VzGAEgAygLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5QYXNzYWdlEhAKCGRlZ3JhZGVkGAIgASgIEg4KBnJlYXNvbhgDIAEoCSInCgVUb2tlbhIMCgR0ZXh0GAEgASgJEhAKCGF0dGFjaGVkGAIgASgIIpoECghDaXRhdGlvbhIOCgZtYXJrZXIYASABKA0SEwoLZG9jdW1lbnRfaWQYAiABKAkSEgoKdmVyc2lvbl9pZBgDIAEoCRINCgV0aXRsZRgEIAEoCRIOCgZzb3VyY2UYBSABKAkSDAoEcGFnZRgGIAEoDRIQCghjaHVua19pZBgHIAEoCRITCgtjaHVua19pbmRleBgIIAEoDRIXCg9zdGFydF9jaGFyYWN0ZXIYCSABKA0SFQoNZW5kX2NoYXJhY3RlchgKIAEoDRIQCghhdHRhY2hlZBgLIAEoCBItCgdzdXBwb3J0GAwgASgOMhwuc291cmNpZXIuZ2F0ZXdheS52MS5TdXBwb3J0EhIKBXNjb3JlGA0gASgBSACIAQESFgoOc2VudGVuY2Vfc3RhcnQYDiABKA0SFAoMc2VudGVuY2VfZW5kGA8gASgNEhUKDXBhc3NhZ2Vfc3RhcnQYECABKA0SEwoLcGFzc2FnZV9lbmQYESABKA0SDgoGcmVhc29uGBIgASgJEg4KBmFic2VudBgTIAMoCRIUCgxmYXFfZW50cnlfaWQYFCABKAkSNgoJZG9jdW1lbnRzGBUgAygLMiMuc291cmNpZXIuZ2F0ZXdheS52MS5Tb3VyY2VEb2N1bWVudBIqCgZwbGFjZXMYFiADKAsyGi5zb3VyY2llci5nYXRld2F5LnYxLlBsYWNlQggKBl9zY29yZSJqCghXaXRoaGVsZBIQCghzZW50ZW5jZRgBIAEoCRIMCgRjb2RlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgdjbG9zZXN0GAQgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5DaXRhdGlvbiJPCgdSZWZ1c2VkEgwKBHRleHQYASABKAkSDgoGcmVhc29uGAIgASgJEhcKCmJlc3Rfc2NvcmUYAyABKAFIAIgBAUINCgtfYmVzdF9zY29yZSJHCgZRdW90ZWQSDAoEdGV4dBgBIAEoCRIvCghjaXRhdGlvbhgCIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2l0YXRpb24ivAIKDERpcmVjdEFuc3dlchIMCgR0ZXh0GAEgASgJEg4KBmFuc3dlchgCIAEoCRIYChBtYXRjaGVkX3F1ZXN0aW9uGAMgASgJEhIKCnNpbWlsYXJpdHkYBCABKAESDgoGc291cmNlGAUgASgJEhQKDGhlYWRpbmdfcGF0aBgGIAMoCRIQCghjYXRlZ29yeRgHIAEoCRIUCgxmYXFfZW50cnlfaWQYCCABKAkSFAoMdmFsaWRhdGVkX2J5GAkgASgJEjAKDHZhbGlkYXRlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZG9jdW1lbnRfaWQYCyABKAkSEgoKdmVyc2lvbl9pZBgMIAEoCRIQCghjaHVua19pZBgNIAEoCRIPCgdwYWlyX2lkGA4gASgJIlAKBVVzYWdlEhUKDXByb21wdF90b2tlbnMYASABKA0SFQoNY2FjaGVkX3Rva2VucxgCIAEoDRIZChFjb21wbGV0aW9uX3Rva2VucxgDIAEoDSL0AQoIRmluaXNoZWQSMwoHb3V0Y29tZRgBIAEoDjIiLnNvdXJjaWVyLmdhdGV3YXkudjEuQW5zd2VyT3V0Y29tZRIpCgV1c2FnZRgCIAEoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVXNhZ2USNQoJZHVyYXRpb25zGAMgAygLMiIuc291cmNpZXIuZ2F0ZXdheS52MS5TdGFnZUR1cmF0aW9uEg0KBW1vZGVsGAQgASgJEhIKCm1lc3NhZ2VfaWQYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKQoGRmFpbGVkEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJKooBCgpTZWFyY2hNb2RlEhsKF1NFQVJDSF9NT0RFX1VOU1BFQ0lGSUVEEAASFQoRU0VBUkNIX01PREVfREVOU0UQARIXChNTRUFSQ0hfTU9ERV9MRVhJQ0FMEAISFQoRU0VBUkNIX01PREVfRlVTRUQQAxIYChRTRUFSQ0hfTU9ERV9SRVJBTktFRBAEKq4BCgtQYXNzYWdlS2luZBIcChhQQVNTQUdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFQQVNTQUdFX0tJTkRfVEVYVBABEhgKFFBBU1NBR0VfS0lORF9RQV9QQUlSEAISIAocUEFTU0FHRV9LSU5EX1NPVVJDRV9NQVRFUklBTBADEhgKFFBBU1NBR0VfS0lORF9DTEFTU0lDEAQSFAoQUEFTU0FHRV9LSU5EX0ZBURAFKooBCg9JZGVudGlmaWVyUGxhY2USIAocSURFTlRJRklFUl9QTEFDRV9VTlNQRUNJRklFRBAAEh4KGklERU5USUZJRVJfUExBQ0VfQkVHSU5OSU5HEAESGQoVSURFTlRJRklFUl9QTEFDRV9URVhUEAISGgoWSURFTlRJRklFUl9QTEFDRV9USVRMRRADKlsKCkFuc3dlck1vZGUSGwoXQU5TV0VSX01PREVfVU5TUEVDSUZJRUQQABIZChVBTlNXRVJfTU9ERV9JTkpFQ1RJT04QARIVChFBTlNXRVJfTU9ERV9UT09MUxACKj8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEhIKDlJPTEVfQVNTSVNUQU5UEAIqVgoKU3RyaWN0bmVzcxIaChZTVFJJQ1RORVNTX1VOU1BFQ0lGSUVEEAASFwoTU1RSSUNUTkVTU19XSVRISE9MRBABEhMKD1NUUklDVE5FU1NfTUFSSxACKqwCCgdTdXBwb3J0EhcKE1NVUFBPUlRfVU5TUEVDSUZJRUQQABIYChRTVVBQT1JUX1NBTUVfV09SRElORxABEhEKDVNVUFBPUlRfQ0lURUQQAhISCg5TVVBQT1JUX0pVREdFRBADEhQKEFNVUFBPUlRfRU5UQUlMRUQQBBIXChNTVVBQT1JUX05BTUVfQUJTRU5UEAUSGgoWU1VQUE9SVF9ORUdBVElPTl9BRERFRBAGEhkKFVNVUFBPUlRfRklHVVJFX0FCU0VOVBAHEhUKEVNVUFBPUlRfT0ZGX1RPUElDEAgSGQoVU1VQUE9SVF9OT1RfQ09ORklSTUVEEAkSGAoUU1VQUE9SVF9DT05UUkFESUNURUQQChIVChFTVVBQT1JUX1VOREVDSURFRBALKpcCCg1BbnN3ZXJPdXRjb21lEh4KGkFOU1dFUl9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGwoXQU5TV0VSX09VVENPTUVfQU5TV0VSRUQQARIcChhBTlNXRVJfT1VUQ09NRV9UUlVOQ0FURUQQAhIaChZBTlNXRVJfT1VUQ09NRV9SRUZVU0VEEAMSGQoVQU5TV0VSX09VVENPTUVfUVVPVEVEEAQSHQoZQU5TV0VSX09VVENPTUVfU01BTExfVEFMSxAFEhwKGEFOU1dFUl9PVVRDT01FX0NBTkNFTExFRBAGEhwKGEFOU1dFUl9PVVRDT01FX0FCQU5ET05FRBAHEhkKFUFOU1dFUl9PVVRDT01FX0RJUkVDVBAIMtYCCg1BbnN3ZXJTZXJ2aWNlEkoKA0FzaxIfLnNvdXJjaWVyLmdhdGV3YXkudjEuQXNrUmVxdWVzdBogLnNvdXJjaWVyLmdhdGV3YXkudjEuQXNrUmVzcG9uc2UwARJTCgZSZXN1bWUSIi5zb3VyY2llci5nYXRld2F5LnYxLlJlc3VtZVJlcXVlc3QaIy5zb3VyY2llci5nYXRld2F5LnYxLlJlc3VtZVJlc3BvbnNlMAESUQoGQ2FuY2VsEiIuc291cmNpZXIuZ2F0ZXdheS52MS5DYW5jZWxSZXF1ZXN0GiMuc291cmNpZXIuZ2F0ZXdheS52MS5DYW5jZWxSZXNwb25zZRJRCgZTZWFyY2gSIi5zb3VyY2llci5nYXRld2F5LnYxLlNlYXJjaFJlcXVlc3QaIy5zb3VyY2llci5nYXRld2F5LnYxLlNlYXJjaFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_sourcier_gateway_v1_place]);
+  fileDesc("CiBzb3VyY2llci9nYXRld2F5L3YxL2Fuc3dlci5wcm90bxITc291cmNpZXIuZ2F0ZXdheS52MSKGAgoMU2VhcmNoRmlsdGVyEhIKCmNvbGxlY3Rpb24YASABKAkSFAoMZG9jdW1lbnRfaWRzGAIgAygJEhIKCmNhdGVnb3JpZXMYAyADKAkSQQoIbWV0YWRhdGEYBCADKAsyLy5zb3VyY2llci5nYXRld2F5LnYxLlNlYXJjaEZpbHRlci5NZXRhZGF0YUVudHJ5Ei8KBWtpbmRzGAUgAygOMiAuc291cmNpZXIuZ2F0ZXdheS52MS5QYXNzYWdlS2luZBITCgtjaHVua190eXBlcxgGIAMoCRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi1QMKDVNlYXJjaFJlcXVlc3QSEAoIcXVlc3Rpb24YASABKAkSMQoGZmlsdGVyGAIgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hGaWx0ZXISDQoFbGltaXQYAyABKA0SLQoEbW9kZRgEIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuU2VhcmNoTW9kZRISCgpjYW5kaWRhdGVzGAUgASgNEhIKBWV4YWN0GAYgASgISACIAQESHQoQcmVzdWx0X3RocmVzaG9sZBgHIAEoAUgBiAEBEiAKE3N1cHByZXNzX2R1cGxpY2F0ZXMYCCABKAhIAogBARIXCgpuZWlnaGJvdXJzGAkgASgNSAOIAQESHgoRZGV0ZWN0X2NhdGVnb3JpZXMYCiABKAhIBIgBARIdChBuZWlnaGJvdXJfdG9rZW5zGAsgASgNSAWIAQESDwoHZXhwbGFpbhgUIAEoCEIICgZfZXhhY3RCEwoRX3Jlc3VsdF90aHJlc2hvbGRCFgoUX3N1cHByZXNzX2R1cGxpY2F0ZXNCDQoLX25laWdoYm91cnNCFAoSX2RldGVjdF9jYXRlZ29yaWVzQhMKEV9uZWlnaGJvdXJfdG9rZW5zIuABCg5TZWFyY2hSZXNwb25zZRIuCghwYXNzYWdlcxgBIAMoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuUGFzc2FnZRI2CgxkZWdyYWRhdGlvbnMYAiADKAsyIC5zb3VyY2llci5nYXRld2F5LnYxLkRlZ3JhZGF0aW9uEjUKCWR1cmF0aW9ucxgDIAMoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RhZ2VEdXJhdGlvbhIvCghuYXJyb3dlZBgEIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuTmFycm93ZWQiQAoITmFycm93ZWQSEgoKY2F0ZWdvcmllcxgBIAMoCRIPCgd3aWRlbmVkGAIgASgIEg8KB21lc3NhZ2UYAyABKAkivwEKCU5laWdoYm91chIQCghjaHVua19pZBgBIAEoCRITCgtjaHVua19pbmRleBgCIAEoDRIMCgRwYWdlGAMgASgNEhcKD3N0YXJ0X2NoYXJhY3RlchgEIAEoDRIVCg1lbmRfY2hhcmFjdGVyGAUgASgNEgwKBHRleHQYBiABKAkSEwoLdG9rZW5fY291bnQYByABKA0SKgoGcGxhY2VzGAggAygLMhouc291cmNpZXIuZ2F0ZXdheS52MS5QbGFjZSKyCAoHUGFzc2FnZRIMCgRyYW5rGAEgASgNEhAKCGNodW5rX2lkGAIgASgJEhMKC2RvY3VtZW50X2lkGAMgASgJEhIKCnZlcnNpb25faWQYBCABKAkSDQoFdGl0bGUYBSABKAkSDgoGc291cmNlGAYgASgJEhMKC2NodW5rX2luZGV4GAcgASgNEgwKBHBhZ2UYCCABKA0SFAoMaGVhZGluZ19wYXRoGAkgAygJEgwKBHRleHQYCiABKAkSDQoFc2NvcmUYCyABKAESFwoKc2ltaWxhcml0eRgMIAEoAUgAiAEBEhoKDWxleGljYWxfc2NvcmUYDSABKAFIAYgBARIZCgxyZXJhbmtfc2NvcmUYDiABKAFIAogBARIQCghjYXRlZ29yeRgPIAEoCRI8CghtZXRhZGF0YRgQIAMoCzIqLnNvdXJjaWVyLmdhdGV3YXkudjEuUGFzc2FnZS5NZXRhZGF0YUVudHJ5EhcKD3N0YXJ0X2NoYXJhY3RlchgRIAEoDRIVCg1lbmRfY2hhcmFjdGVyGBIgASgNEhMKC3Rva2VuX2NvdW50GBMgASgNEi4KBGtpbmQYFSABKA4yIC5zb3VyY2llci5nYXRld2F5LnYxLlBhc3NhZ2VLaW5kEg8KB3N1bW1hcnkYFiABKAkSEAoIa2V5d29yZHMYFyADKAkSGAoQbWF0Y2hlZF9xdWVzdGlvbhgYIAEoCRIWCg5tYXRjaGVkX2Fuc3dlchgZIAEoCRIdChBtYXRjaF9zaW1pbGFyaXR5GBogASgBSAOIAQESEgoKZHVwbGljYXRlcxgbIAMoCRIyCgpuZWlnaGJvdXJzGBwgAygLMh4uc291cmNpZXIuZ2F0ZXdheS52MS5OZWlnaGJvdXISEgoKY2h1bmtfdHlwZRgdIAEoCRIWCg5pc19pbWFnZV9jaHVuaxgeIAEoCBIUCgxmYXFfZW50cnlfaWQYHyABKAkSNgoJZG9jdW1lbnRzGCAgAygLMiMuc291cmNpZXIuZ2F0ZXdheS52MS5Tb3VyY2VEb2N1bWVudBJDChNkdXBsaWNhdGVfZG9jdW1lbnRzGCEgAygLMiYuc291cmNpZXIuZ2F0ZXdheS52MS5EdXBsaWNhdGVEb2N1bWVudBIqCgZwbGFjZXMYIiADKAsyGi5zb3VyY2llci5nYXRld2F5LnYxLlBsYWNlEjUKC2V4cGxhbmF0aW9uGCggASgLMiAuc291cmNpZXIuZ2F0ZXdheS52MS5FeHBsYW5hdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3NpbWlsYXJpdHlCEAoOX2xleGljYWxfc2NvcmVCDwoNX3JlcmFua19zY29yZUITChFfbWF0Y2hfc2ltaWxhcml0eSK2AgoLRXhwbGFuYXRpb24SEwoLZGVuc2VfcGxhY2UYASABKA0SFQoNbGV4aWNhbF9wbGFjZRgCIAEoDRISCgp1bml0X3BsYWNlGAMgASgNEhQKDG1lcmdlZF9wbGFjZRgEIAEoDRIWCg5yZXJhbmtlZF9wbGFjZRgFIAEoDRIVCg1sZXhpY2FsX3NoYXJlGAYgASgBEg0KBXdvcmRzGAcgAygJEhUKDW1pc3Npbmdfd29yZHMYCCADKAkSEwoLaWRlbnRpZmllcnMYCSADKAkSPgoQaWRlbnRpZmllcl9wbGFjZRgKIAEoDjIkLnNvdXJjaWVyLmdhdGV3YXkudjEuSWRlbnRpZmllclBsYWNlEhQKDHNjb3JlX2JlaGluZBgLIAEoARIRCglzZW50ZW5jZXMYDCADKAkiRwoRRHVwbGljYXRlRG9jdW1lbnQSEwoLZG9jdW1lbnRfaWQYASABKAkSDQoFdGl0bGUYAiABKAkSDgoGc291cmNlGAMgASgJIkgKDlNvdXJjZURvY3VtZW50EhMKC2RvY3VtZW50X2lkGAEgASgJEhIKCnZlcnNpb25faWQYAiABKAkSDQoFdGl0bGUYAyABKAkiLAoLRGVncmFkYXRpb24SDQoFc3RhZ2UYASABKAkSDgoGcmVhc29uGAIgASgJIksKDVN0YWdlRHVyYXRpb24SDQoFc3RhZ2UYASABKAkSKwoIZHVyYXRpb24YAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ixQcKCkFza1JlcXVlc3QSEAoIcXVlc3Rpb24YASABKAkSMQoGZmlsdGVyGAIgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hGaWx0ZXISEAoIcGFzc2FnZXMYAyABKA0SEgoKY2FuZGlkYXRlcxgEIAEoDRITCgZyZXJhbmsYBSABKAhIAIgBARISCgp0b2tlbnNfbWF4GAYgASgNEhgKC3RlbXBlcmF0dXJlGAcgASgCSAGIAQESEQoEc2VlZBgIIAEoA0gCiAEBEhcKD2NvbnZlcnNhdGlvbl9pZBgJIAEoCRIRCgRrZWVwGAogASgISAOIAQESNAoHaGlzdG9yeRgLIAMoCzIjLnNvdXJjaWVyLmdhdGV3YXkudjEuSGlzdG9yeU1lc3NhZ2USMwoKc3RyaWN0bmVzcxgNIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RyaWN0bmVzcxINCgVhZ2VudBgSIAEoCRISCgpkZXBsb3ltZW50GBMgASgJEhsKDmRpcmVjdF9hbnN3ZXJzGBQgASgISASIAQESHQoQcmVzdWx0X3RocmVzaG9sZBgVIAEoAUgFiAEBEiAKE3N1cHByZXNzX2R1cGxpY2F0ZXMYFiABKAhIBogBARIXCgpuZWlnaGJvdXJzGBcgASgNSAeIAQESHgoRZGV0ZWN0X2NhdGVnb3JpZXMYGCABKAhICIgBARIdChBuZWlnaGJvdXJfdG9rZW5zGBkgASgNSAmIAQESEgoFanVkZ2UYHiABKAhICogBARIbCg5qdWRnZV9xdWVzdGlvbhgfIAEoCEgLiAEBEi0KBG1vZGUYGiABKA4yHy5zb3VyY2llci5nYXRld2F5LnYxLkFuc3dlck1vZGUSFAoHYW5hbHlzZRgbIAEoCEgMiAEBEiQKF2Fuc3dlcmFiaWxpdHlfdGhyZXNob2xkGCAgASgBSA2IAQFCCQoHX3JlcmFua0IOCgxfdGVtcGVyYXR1cmVCBwoFX3NlZWRCBwoFX2tlZXBCEQoPX2RpcmVjdF9hbnN3ZXJzQhMKEV9yZXN1bHRfdGhyZXNob2xkQhYKFF9zdXBwcmVzc19kdXBsaWNhdGVzQg0KC19uZWlnaGJvdXJzQhQKEl9kZXRlY3RfY2F0ZWdvcmllc0ITChFfbmVpZ2hib3VyX3Rva2Vuc0IICgZfanVkZ2VCEQoPX2p1ZGdlX3F1ZXN0aW9uQgoKCF9hbmFseXNlQhoKGF9hbnN3ZXJhYmlsaXR5X3RocmVzaG9sZCJKCg5IaXN0b3J5TWVzc2FnZRInCgRyb2xlGAEgASgOMhkuc291cmNpZXIuZ2F0ZXdheS52MS5Sb2xlEg8KB2NvbnRlbnQYAiABKAkiOwoLQXNrUmVzcG9uc2USLAoFZXZlbnQYASABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkFza0V2ZW50IjoKDVJlc3VtZVJlcXVlc3QSEQoJYW5zd2VyX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgEIj4KDlJlc3VtZVJlc3BvbnNlEiwKBWV2ZW50GAEgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Bc2tFdmVudCIiCg1DYW5jZWxSZXF1ZXN0EhEKCWFuc3dlcl9pZBgBIAEoCSIhCg5DYW5jZWxSZXNwb25zZRIPCgdzdG9wcGVkGAEgASgIIsUHCghBc2tFdmVudBIRCglhbnN3ZXJfaWQYASABKAkSEAoIc2VxdWVuY2UYAiABKAQSKAoEdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoHc3RhcnRlZBgEIAEoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RhcnRlZEgAEjMKCXNlYXJjaGluZxgFIAEoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuU2VhcmNoaW5nSAASMwoJcmV0cmlldmVkGAYgASgLMh4uc291cmNpZXIuZ2F0ZXdheS52MS5SZXRyaWV2ZWRIABIxCghyZXJhbmtlZBgHIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVyYW5rZWRIABIrCgV0b2tlbhgIIAEoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVG9rZW5IABIxCghjaXRhdGlvbhgJIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2l0YXRpb25IABIvCgdyZWZ1c2VkGAogASgLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5SZWZ1c2VkSAASLQoGcXVvdGVkGAsgASgLMhsuc291cmNpZXIuZ2F0ZXdheS52MS5RdW90ZWRIABIxCghmaW5pc2hlZBgMIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuRmluaXNoZWRIABItCgZmYWlsZWQYDSABKAsyGy5zb3VyY2llci5nYXRld2F5LnYxLkZhaWxlZEgAEjQKCGRlZ3JhZGVkGA4gASgLMiAuc291cmNpZXIuZ2F0ZXdheS52MS5EZWdyYWRhdGlvbkgAEjMKCXJld3JpdHRlbhgPIAEoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuUmV3cml0dGVuSAASMQoId2l0aGhlbGQYESABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLldpdGhoZWxkSAASOgoNZGlyZWN0X2Fuc3dlchgTIAEoCzIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRGlyZWN0QW5zd2VySAASMQoIYW5hbHlzZWQYFSABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkFuYWx5c2VkSAASMQoIbmFycm93ZWQYFCABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLk5hcnJvd2VkSAASMQoIY29uZmxpY3QYFiABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkNvbmZsaWN0SABCBwoFZXZlbnQijwEKCENvbmZsaWN0EjAKBWhvbGRzGAEgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5Db25mbGljdFNpZGUSMAoFb3RoZXIYAiABKAsyIS5zb3VyY2llci5nYXRld2F5LnYxLkNvbmZsaWN0U2lkZRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCSJ3CgxDb25mbGljdFNpZGUSDgoGbWFya2VyGAEgASgNEhMKC2RvY3VtZW50X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEg0KBXF1b3RlGAQgASgJEhIKCmRhdGVfc3RhcnQYBSABKAkSEAoIZGF0ZV9lbmQYBiABKAkiLQoHU3RhcnRlZBIQCghxdWVzdGlvbhgBIAEoCRIQCghsYW5ndWFnZRgCIAEoCSIvCglSZXdyaXR0ZW4SEAoIb3JpZ2luYWwYASABKAkSEAoIcXVlc3Rpb24YAiABKAkiggEKCEFuYWx5c2VkEg4KBmludGVudBgBIAEoCRIQCghvcmlnaW5hbBgCIAEoCRIQCghxdWVzdGlvbhgDIAEoCRIxCgZmaWx0ZXIYBCABKAsyIS5zb3VyY2llci5nYXRld2F5LnYxLlNlYXJjaEZpbHRlchIPCgdpZ25vcmVkGAUgAygJIisKCVNlYXJjaGluZxINCgVxdWVyeRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIh8KCVJldHJpZXZlZBISCgpjYW5kaWRhdGVzGAEgASgNIlwKCFJlcmFua2VkEi4KCHBhc3NhZ2VzGAEgAygLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5QYXNzYWdlEhAKCGRlZ3JhZGVkGAIgASgIEg4KBnJlYXNvbhgDIAEoCSInCgVUb2tlbhIMCgR0ZXh0GAEgASgJEhAKCGF0dGFjaGVkGAIgASgIIpoECghDaXRhdGlvbhIOCgZtYXJrZXIYASABKA0SEwoLZG9jdW1lbnRfaWQYAiABKAkSEgoKdmVyc2lvbl9pZBgDIAEoCRINCgV0aXRsZRgEIAEoCRIOCgZzb3VyY2UYBSABKAkSDAoEcGFnZRgGIAEoDRIQCghjaHVua19pZBgHIAEoCRITCgtjaHVua19pbmRleBgIIAEoDRIXCg9zdGFydF9jaGFyYWN0ZXIYCSABKA0SFQoNZW5kX2NoYXJhY3RlchgKIAEoDRIQCghhdHRhY2hlZBgLIAEoCBItCgdzdXBwb3J0GAwgASgOMhwuc291cmNpZXIuZ2F0ZXdheS52MS5TdXBwb3J0EhIKBXNjb3JlGA0gASgBSACIAQESFgoOc2VudGVuY2Vfc3RhcnQYDiABKA0SFAoMc2VudGVuY2VfZW5kGA8gASgNEhUKDXBhc3NhZ2Vfc3RhcnQYECABKA0SEwoLcGFzc2FnZV9lbmQYESABKA0SDgoGcmVhc29uGBIgASgJEg4KBmFic2VudBgTIAMoCRIUCgxmYXFfZW50cnlfaWQYFCABKAkSNgoJZG9jdW1lbnRzGBUgAygLMiMuc291cmNpZXIuZ2F0ZXdheS52MS5Tb3VyY2VEb2N1bWVudBIqCgZwbGFjZXMYFiADKAsyGi5zb3VyY2llci5nYXRld2F5LnYxLlBsYWNlQggKBl9zY29yZSJqCghXaXRoaGVsZBIQCghzZW50ZW5jZRgBIAEoCRIMCgRjb2RlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgdjbG9zZXN0GAQgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5DaXRhdGlvbiJPCgdSZWZ1c2VkEgwKBHRleHQYASABKAkSDgoGcmVhc29uGAIgASgJEhcKCmJlc3Rfc2NvcmUYAyABKAFIAIgBAUINCgtfYmVzdF9zY29yZSJHCgZRdW90ZWQSDAoEdGV4dBgBIAEoCRIvCghjaXRhdGlvbhgCIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2l0YXRpb24ivAIKDERpcmVjdEFuc3dlchIMCgR0ZXh0GAEgASgJEg4KBmFuc3dlchgCIAEoCRIYChBtYXRjaGVkX3F1ZXN0aW9uGAMgASgJEhIKCnNpbWlsYXJpdHkYBCABKAESDgoGc291cmNlGAUgASgJEhQKDGhlYWRpbmdfcGF0aBgGIAMoCRIQCghjYXRlZ29yeRgHIAEoCRIUCgxmYXFfZW50cnlfaWQYCCABKAkSFAoMdmFsaWRhdGVkX2J5GAkgASgJEjAKDHZhbGlkYXRlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZG9jdW1lbnRfaWQYCyABKAkSEgoKdmVyc2lvbl9pZBgMIAEoCRIQCghjaHVua19pZBgNIAEoCRIPCgdwYWlyX2lkGA4gASgJIlAKBVVzYWdlEhUKDXByb21wdF90b2tlbnMYASABKA0SFQoNY2FjaGVkX3Rva2VucxgCIAEoDRIZChFjb21wbGV0aW9uX3Rva2VucxgDIAEoDSL0AQoIRmluaXNoZWQSMwoHb3V0Y29tZRgBIAEoDjIiLnNvdXJjaWVyLmdhdGV3YXkudjEuQW5zd2VyT3V0Y29tZRIpCgV1c2FnZRgCIAEoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVXNhZ2USNQoJZHVyYXRpb25zGAMgAygLMiIuc291cmNpZXIuZ2F0ZXdheS52MS5TdGFnZUR1cmF0aW9uEg0KBW1vZGVsGAQgASgJEhIKCm1lc3NhZ2VfaWQYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKQoGRmFpbGVkEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJKooBCgpTZWFyY2hNb2RlEhsKF1NFQVJDSF9NT0RFX1VOU1BFQ0lGSUVEEAASFQoRU0VBUkNIX01PREVfREVOU0UQARIXChNTRUFSQ0hfTU9ERV9MRVhJQ0FMEAISFQoRU0VBUkNIX01PREVfRlVTRUQQAxIYChRTRUFSQ0hfTU9ERV9SRVJBTktFRBAEKq4BCgtQYXNzYWdlS2luZBIcChhQQVNTQUdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFQQVNTQUdFX0tJTkRfVEVYVBABEhgKFFBBU1NBR0VfS0lORF9RQV9QQUlSEAISIAocUEFTU0FHRV9LSU5EX1NPVVJDRV9NQVRFUklBTBADEhgKFFBBU1NBR0VfS0lORF9DTEFTU0lDEAQSFAoQUEFTU0FHRV9LSU5EX0ZBURAFKooBCg9JZGVudGlmaWVyUGxhY2USIAocSURFTlRJRklFUl9QTEFDRV9VTlNQRUNJRklFRBAAEh4KGklERU5USUZJRVJfUExBQ0VfQkVHSU5OSU5HEAESGQoVSURFTlRJRklFUl9QTEFDRV9URVhUEAISGgoWSURFTlRJRklFUl9QTEFDRV9USVRMRRADKlsKCkFuc3dlck1vZGUSGwoXQU5TV0VSX01PREVfVU5TUEVDSUZJRUQQABIZChVBTlNXRVJfTU9ERV9JTkpFQ1RJT04QARIVChFBTlNXRVJfTU9ERV9UT09MUxACKj8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEhIKDlJPTEVfQVNTSVNUQU5UEAIqVgoKU3RyaWN0bmVzcxIaChZTVFJJQ1RORVNTX1VOU1BFQ0lGSUVEEAASFwoTU1RSSUNUTkVTU19XSVRISE9MRBABEhMKD1NUUklDVE5FU1NfTUFSSxACKqwCCgdTdXBwb3J0EhcKE1NVUFBPUlRfVU5TUEVDSUZJRUQQABIYChRTVVBQT1JUX1NBTUVfV09SRElORxABEhEKDVNVUFBPUlRfQ0lURUQQAhISCg5TVVBQT1JUX0pVREdFRBADEhQKEFNVUFBPUlRfRU5UQUlMRUQQBBIXChNTVVBQT1JUX05BTUVfQUJTRU5UEAUSGgoWU1VQUE9SVF9ORUdBVElPTl9BRERFRBAGEhkKFVNVUFBPUlRfRklHVVJFX0FCU0VOVBAHEhUKEVNVUFBPUlRfT0ZGX1RPUElDEAgSGQoVU1VQUE9SVF9OT1RfQ09ORklSTUVEEAkSGAoUU1VQUE9SVF9DT05UUkFESUNURUQQChIVChFTVVBQT1JUX1VOREVDSURFRBALKrYCCg1BbnN3ZXJPdXRjb21lEh4KGkFOU1dFUl9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGwoXQU5TV0VSX09VVENPTUVfQU5TV0VSRUQQARIcChhBTlNXRVJfT1VUQ09NRV9UUlVOQ0FURUQQAhIaChZBTlNXRVJfT1VUQ09NRV9SRUZVU0VEEAMSGQoVQU5TV0VSX09VVENPTUVfUVVPVEVEEAQSHQoZQU5TV0VSX09VVENPTUVfU01BTExfVEFMSxAFEhwKGEFOU1dFUl9PVVRDT01FX0NBTkNFTExFRBAGEhwKGEFOU1dFUl9PVVRDT01FX0FCQU5ET05FRBAHEhkKFUFOU1dFUl9PVVRDT01FX0RJUkVDVBAIEh0KGUFOU1dFUl9PVVRDT01FX0NPTExFQ1RJT04QCTLWAgoNQW5zd2VyU2VydmljZRJKCgNBc2sSHy5zb3VyY2llci5nYXRld2F5LnYxLkFza1JlcXVlc3QaIC5zb3VyY2llci5nYXRld2F5LnYxLkFza1Jlc3BvbnNlMAESUwoGUmVzdW1lEiIuc291cmNpZXIuZ2F0ZXdheS52MS5SZXN1bWVSZXF1ZXN0GiMuc291cmNpZXIuZ2F0ZXdheS52MS5SZXN1bWVSZXNwb25zZTABElEKBkNhbmNlbBIiLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2FuY2VsUmVxdWVzdBojLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2FuY2VsUmVzcG9uc2USUQoGU2VhcmNoEiIuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hSZXF1ZXN0GiMuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_sourcier_gateway_v1_place]);
 
 /**
  * Narrows a search; what is empty narrows nothing.
@@ -751,8 +751,8 @@ export const SourceDocumentSchema: GenMessage<SourceDocument> = /*@__PURE__*/
 export type Degradation = Message<"sourcier.gateway.v1.Degradation"> & {
   /**
    * The stage: `dense`, `faq`, `rerank`, `identifiers`, `categories`, `neighbours`, `citation`, `rewrite`,
-   * `conversation`, `resume`, `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `generate`.
-   * Others may come.
+   * `conversation`, `resume`, `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `in_force`,
+   * `collection`, `generate`. Others may come.
    *
    * @generated from field: string stage = 1;
    */
@@ -781,7 +781,7 @@ export const DegradationSchema: GenMessage<Degradation> = /*@__PURE__*/
 export type StageDuration = Message<"sourcier.gateway.v1.StageDuration"> & {
   /**
    * `rewrite`, `direct`, `analyse`, `tools` (the language model asks for searches), `embed`, `search`, `rerank`,
-   * `judge`, `first_token`, `generate` or `total`.
+   * `in_force`, `judge`, `first_token`, `generate` or `total`.
    *
    * @generated from field: string stage = 1;
    */
@@ -1299,6 +1299,14 @@ export type AskEvent = Message<"sourcier.gateway.v1.AskEvent"> & {
      */
     value: Narrowed;
     case: "narrowed";
+  } | {
+    /**
+     * Two passages do not say the same of what was asked; one of them is put aside where it is known which holds.
+     *
+     * @generated from field: sourcier.gateway.v1.Conflict conflict = 22;
+     */
+    value: Conflict;
+    case: "conflict";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1308,6 +1316,107 @@ export type AskEvent = Message<"sourcier.gateway.v1.AskEvent"> & {
  */
 export const AskEventSchema: GenMessage<AskEvent> = /*@__PURE__*/
   messageDesc(file_sourcier_gateway_v1_answer, 18);
+
+/**
+ * Two passages that do not say the same of what was asked.
+ *
+ * @generated from message sourcier.gateway.v1.Conflict
+ */
+export type Conflict = Message<"sourcier.gateway.v1.Conflict"> & {
+  /**
+   * The passage that the answer rests on; where nothing tells which one holds, the one that was found first.
+   *
+   * @generated from field: sourcier.gateway.v1.ConflictSide holds = 1;
+   */
+  holds?: ConflictSide | undefined;
+
+  /**
+   * The passage that says otherwise. Where `reason` is set it is put aside: the language model does not read it, and it
+   * stands behind the others in `Reranked`.
+   *
+   * @generated from field: sourcier.gateway.v1.ConflictSide other = 2;
+   */
+  other?: ConflictSide | undefined;
+
+  /**
+   * Why `holds` does: `replaced` (its document says that it replaces the other one), `later`, `ended` (the other one
+   * says until when it held), `not_yet` (the other one begins later than the time that is asked of), `not_decided` (the
+   * other one tells what was proposed or rejected). Empty where nothing tells which one holds. Others may come.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * The same in a sentence, in the question's language.
+   *
+   * @generated from field: string message = 4;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.Conflict.
+ * Use `create(ConflictSchema)` to create a new message.
+ */
+export const ConflictSchema: GenMessage<Conflict> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_answer, 19);
+
+/**
+ * One of two passages that do not say the same.
+ *
+ * @generated from message sourcier.gateway.v1.ConflictSide
+ */
+export type ConflictSide = Message<"sourcier.gateway.v1.ConflictSide"> & {
+  /**
+   * The passage's place in `Reranked`, from 1.
+   *
+   * @generated from field: uint32 marker = 1;
+   */
+  marker: number;
+
+  /**
+   * The document's id.
+   *
+   * @generated from field: string document_id = 2;
+   */
+  documentId: string;
+
+  /**
+   * The document's title.
+   *
+   * @generated from field: string title = 3;
+   */
+  title: string;
+
+  /**
+   * The clause that answers the question.
+   *
+   * @generated from field: string quote = 4;
+   */
+  quote: string;
+
+  /**
+   * The first day of the document's date, `2026-03-12`; empty where no date was read.
+   *
+   * @generated from field: string date_start = 5;
+   */
+  dateStart: string;
+
+  /**
+   * The last day of it: the same for a day, later for a month or a year.
+   *
+   * @generated from field: string date_end = 6;
+   */
+  dateEnd: string;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.ConflictSide.
+ * Use `create(ConflictSideSchema)` to create a new message.
+ */
+export const ConflictSideSchema: GenMessage<ConflictSide> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_answer, 20);
 
 /**
  * The question was accepted.
@@ -1336,7 +1445,7 @@ export type Started = Message<"sourcier.gateway.v1.Started"> & {
  * Use `create(StartedSchema)` to create a new message.
  */
 export const StartedSchema: GenMessage<Started> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 19);
+  messageDesc(file_sourcier_gateway_v1_answer, 21);
 
 /**
  * A question that refers to what was said before was made self-contained.
@@ -1364,7 +1473,7 @@ export type Rewritten = Message<"sourcier.gateway.v1.Rewritten"> & {
  * Use `create(RewrittenSchema)` to create a new message.
  */
 export const RewrittenSchema: GenMessage<Rewritten> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 20);
+  messageDesc(file_sourcier_gateway_v1_answer, 22);
 
 /**
  * The language model analysed the question before the search.
@@ -1413,7 +1522,7 @@ export type Analysed = Message<"sourcier.gateway.v1.Analysed"> & {
  * Use `create(AnalysedSchema)` to create a new message.
  */
 export const AnalysedSchema: GenMessage<Analysed> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 21);
+  messageDesc(file_sourcier_gateway_v1_answer, 23);
 
 /**
  * A search began.
@@ -1441,7 +1550,7 @@ export type Searching = Message<"sourcier.gateway.v1.Searching"> & {
  * Use `create(SearchingSchema)` to create a new message.
  */
 export const SearchingSchema: GenMessage<Searching> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 22);
+  messageDesc(file_sourcier_gateway_v1_answer, 24);
 
 /**
  * The search ended.
@@ -1462,7 +1571,7 @@ export type Retrieved = Message<"sourcier.gateway.v1.Retrieved"> & {
  * Use `create(RetrievedSchema)` to create a new message.
  */
 export const RetrievedSchema: GenMessage<Retrieved> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 23);
+  messageDesc(file_sourcier_gateway_v1_answer, 25);
 
 /**
  * The passages that the answer may use.
@@ -1497,7 +1606,7 @@ export type Reranked = Message<"sourcier.gateway.v1.Reranked"> & {
  * Use `create(RerankedSchema)` to create a new message.
  */
 export const RerankedSchema: GenMessage<Reranked> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 24);
+  messageDesc(file_sourcier_gateway_v1_answer, 26);
 
 /**
  * More text of the answer.
@@ -1525,7 +1634,7 @@ export type Token = Message<"sourcier.gateway.v1.Token"> & {
  * Use `create(TokenSchema)` to create a new message.
  */
 export const TokenSchema: GenMessage<Token> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 25);
+  messageDesc(file_sourcier_gateway_v1_answer, 27);
 
 /**
  * A marker in the text and the passage it stands for.
@@ -1698,7 +1807,7 @@ export type Citation = Message<"sourcier.gateway.v1.Citation"> & {
  * Use `create(CitationSchema)` to create a new message.
  */
 export const CitationSchema: GenMessage<Citation> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 26);
+  messageDesc(file_sourcier_gateway_v1_answer, 28);
 
 /**
  * A sentence of the model that was not shown.
@@ -1741,7 +1850,7 @@ export type Withheld = Message<"sourcier.gateway.v1.Withheld"> & {
  * Use `create(WithheldSchema)` to create a new message.
  */
 export const WithheldSchema: GenMessage<Withheld> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 27);
+  messageDesc(file_sourcier_gateway_v1_answer, 29);
 
 /**
  * The documents do not hold the answer.
@@ -1777,7 +1886,7 @@ export type Refused = Message<"sourcier.gateway.v1.Refused"> & {
  * Use `create(RefusedSchema)` to create a new message.
  */
 export const RefusedSchema: GenMessage<Refused> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 28);
+  messageDesc(file_sourcier_gateway_v1_answer, 30);
 
 /**
  * The best passage, quoted because no sentence of the model was supported.
@@ -1805,7 +1914,7 @@ export type Quoted = Message<"sourcier.gateway.v1.Quoted"> & {
  * Use `create(QuotedSchema)` to create a new message.
  */
 export const QuotedSchema: GenMessage<Quoted> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 29);
+  messageDesc(file_sourcier_gateway_v1_answer, 31);
 
 /**
  * The answer to this very question, close enough in meaning, with the same numbers and names: validated by a person, or
@@ -1919,7 +2028,7 @@ export type DirectAnswer = Message<"sourcier.gateway.v1.DirectAnswer"> & {
  * Use `create(DirectAnswerSchema)` to create a new message.
  */
 export const DirectAnswerSchema: GenMessage<DirectAnswer> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 30);
+  messageDesc(file_sourcier_gateway_v1_answer, 32);
 
 /**
  * Tokens the language model used.
@@ -1954,7 +2063,7 @@ export type Usage = Message<"sourcier.gateway.v1.Usage"> & {
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 31);
+  messageDesc(file_sourcier_gateway_v1_answer, 33);
 
 /**
  * The end of an answer.
@@ -2010,7 +2119,7 @@ export type Finished = Message<"sourcier.gateway.v1.Finished"> & {
  * Use `create(FinishedSchema)` to create a new message.
  */
 export const FinishedSchema: GenMessage<Finished> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 32);
+  messageDesc(file_sourcier_gateway_v1_answer, 34);
 
 /**
  * The end of an answer that could not be made.
@@ -2038,7 +2147,7 @@ export type Failed = Message<"sourcier.gateway.v1.Failed"> & {
  * Use `create(FailedSchema)` to create a new message.
  */
 export const FailedSchema: GenMessage<Failed> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 33);
+  messageDesc(file_sourcier_gateway_v1_answer, 35);
 
 /**
  * How passages are ranked.
@@ -2454,6 +2563,14 @@ export enum AnswerOutcome {
    * @generated from enum value: ANSWER_OUTCOME_DIRECT = 8;
    */
   DIRECT = 8,
+
+  /**
+   * A question about the collection itself (how many documents, which ones, the latest), answered from its list of
+   * documents; nothing was searched, and the model was not called.
+   *
+   * @generated from enum value: ANSWER_OUTCOME_COLLECTION = 9;
+   */
+  COLLECTION = 9,
 }
 
 /**

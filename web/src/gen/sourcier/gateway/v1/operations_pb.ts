@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sourcier/gateway/v1/operations.proto.
  */
 export const file_sourcier_gateway_v1_operations: GenFile = /*@__PURE__*/
-  fileDesc("CiRzb3VyY2llci9nYXRld2F5L3YxL29wZXJhdGlvbnMucHJvdG8SE3NvdXJjaWVyLmdhdGV3YXkudjEi2QIKB0ZhaWx1cmUSEgoKZmFpbHVyZV9pZBgBIAEoCRIwCgVzdGF0ZRgCIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEg0KBXN0YWdlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRIPCgdtZXNzYWdlGAUgASgJEhAKCGF0dGVtcHRzGAYgASgNEhMKC2RvY3VtZW50X2lkGAcgASgJEhIKCnZlcnNpb25faWQYCCABKAkSDgoGam9iX2lkGAkgASgJEhIKCmNvbGxlY3Rpb24YCiABKAkSDgoGc291cmNlGAsgASgJEhAKCGZpbGVuYW1lGAwgASgJEhIKCnJlcXVlc3RfaWQYDSABKAkSFAoMb3JpZ2luYWxfa2V5GA4gASgJEi0KCWZhaWxlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQgoNRmFpbHVyZUZpbHRlchINCgVzdGFnZRgBIAEoCRIOCgZyZWFzb24YAiABKAkSEgoKY29sbGVjdGlvbhgDIAEoCSKiAQoTTGlzdEZhaWx1cmVzUmVxdWVzdBIwCgVzdGF0ZRgBIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlchIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCSJfChRMaXN0RmFpbHVyZXNSZXNwb25zZRIuCghmYWlsdXJlcxgBIAMoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoRR2V0RmFpbHVyZVJlcXVlc3QSEgoKZmFpbHVyZV9pZBgBIAEoCSJDChJHZXRGYWlsdXJlUmVzcG9uc2USLQoHZmFpbHVyZRgBIAEoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZSJgChVSZXBsYXlGYWlsdXJlc1JlcXVlc3QSEwoLZmFpbHVyZV9pZHMYASADKAkSMgoGZmlsdGVyGAIgASgLMiIuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlRmlsdGVyIkcKFlJlcGxheUZhaWx1cmVzUmVzcG9uc2USFgoOcmVwbGF5ZWRfY291bnQYASABKA0SFQoNc2tpcHBlZF9jb3VudBgCIAEoDSJhChZEaXNjYXJkRmFpbHVyZXNSZXF1ZXN0EhMKC2ZhaWx1cmVfaWRzGAEgAygJEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlciIyChdEaXNjYXJkRmFpbHVyZXNSZXNwb25zZRIXCg9kaXNjYXJkZWRfY291bnQYASABKA0iMwoQUmVjb25jaWxlUmVxdWVzdBIOCgZidWNrZXQYASABKAkSDwoHZHJ5X3J1bhgCIAEoCCKXAQoRUmVjb25jaWxlUmVzcG9uc2USDgoGYnVja2V0GAEgASgJEg4KBnByZWZpeBgCIAEoCRIOCgZsaXN0ZWQYAyABKAQSDwoHbWlzc2luZxgEIAEoBBIPCgdjaGFuZ2VkGAUgASgEEgwKBGdvbmUYBiABKAQSEAoIZmluaXNoZWQYByABKAgSEAoIZXhhbXBsZXMYCCADKAkiUQoQUmVwcm9jZXNzUmVxdWVzdBISCgpjb2xsZWN0aW9uGAEgASgJEhIKCmZyb21fc3RhZ2UYAiABKAkSFQoNb25seV9vdXRkYXRlZBgDIAEoCCIrChFSZXByb2Nlc3NSZXNwb25zZRIWCg5kb2N1bWVudF9jb3VudBgBIAEoDSp+CgxGYWlsdXJlU3RhdGUSHQoZRkFJTFVSRV9TVEFURV9VTlNQRUNJRklFRBAAEhYKEkZBSUxVUkVfU1RBVEVfT1BFThABEhoKFkZBSUxVUkVfU1RBVEVfUkVQTEFZRUQQAhIbChdGQUlMVVJFX1NUQVRFX0RJU0NBUkRFRBADMuoEChFPcGVyYXRpb25zU2VydmljZRJjCgxMaXN0RmFpbHVyZXMSKC5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1JlcXVlc3QaKS5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1Jlc3BvbnNlEl0KCkdldEZhaWx1cmUSJi5zb3VyY2llci5nYXRld2F5LnYxLkdldEZhaWx1cmVSZXF1ZXN0Gicuc291cmNpZXIuZ2F0ZXdheS52MS5HZXRGYWlsdXJlUmVzcG9uc2USaQoOUmVwbGF5RmFpbHVyZXMSKi5zb3VyY2llci5nYXRld2F5LnYxLlJlcGxheUZhaWx1cmVzUmVxdWVzdBorLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVwbGF5RmFpbHVyZXNSZXNwb25zZRJsCg9EaXNjYXJkRmFpbHVyZXMSKy5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1JlcXVlc3QaLC5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1Jlc3BvbnNlElwKCVJlY29uY2lsZRIlLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVxdWVzdBomLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVzcG9uc2UwARJaCglSZXByb2Nlc3MSJS5zb3VyY2llci5nYXRld2F5LnYxLlJlcHJvY2Vzc1JlcXVlc3QaJi5zb3VyY2llci5nYXRld2F5LnYxLlJlcHJvY2Vzc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiRzb3VyY2llci9nYXRld2F5L3YxL29wZXJhdGlvbnMucHJvdG8SE3NvdXJjaWVyLmdhdGV3YXkudjEi2QIKB0ZhaWx1cmUSEgoKZmFpbHVyZV9pZBgBIAEoCRIwCgVzdGF0ZRgCIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEg0KBXN0YWdlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRIPCgdtZXNzYWdlGAUgASgJEhAKCGF0dGVtcHRzGAYgASgNEhMKC2RvY3VtZW50X2lkGAcgASgJEhIKCnZlcnNpb25faWQYCCABKAkSDgoGam9iX2lkGAkgASgJEhIKCmNvbGxlY3Rpb24YCiABKAkSDgoGc291cmNlGAsgASgJEhAKCGZpbGVuYW1lGAwgASgJEhIKCnJlcXVlc3RfaWQYDSABKAkSFAoMb3JpZ2luYWxfa2V5GA4gASgJEi0KCWZhaWxlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQgoNRmFpbHVyZUZpbHRlchINCgVzdGFnZRgBIAEoCRIOCgZyZWFzb24YAiABKAkSEgoKY29sbGVjdGlvbhgDIAEoCSKiAQoTTGlzdEZhaWx1cmVzUmVxdWVzdBIwCgVzdGF0ZRgBIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlchIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCSJfChRMaXN0RmFpbHVyZXNSZXNwb25zZRIuCghmYWlsdXJlcxgBIAMoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoRR2V0RmFpbHVyZVJlcXVlc3QSEgoKZmFpbHVyZV9pZBgBIAEoCSJDChJHZXRGYWlsdXJlUmVzcG9uc2USLQoHZmFpbHVyZRgBIAEoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZSJgChVSZXBsYXlGYWlsdXJlc1JlcXVlc3QSEwoLZmFpbHVyZV9pZHMYASADKAkSMgoGZmlsdGVyGAIgASgLMiIuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlRmlsdGVyIkcKFlJlcGxheUZhaWx1cmVzUmVzcG9uc2USFgoOcmVwbGF5ZWRfY291bnQYASABKA0SFQoNc2tpcHBlZF9jb3VudBgCIAEoDSJhChZEaXNjYXJkRmFpbHVyZXNSZXF1ZXN0EhMKC2ZhaWx1cmVfaWRzGAEgAygJEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlciIyChdEaXNjYXJkRmFpbHVyZXNSZXNwb25zZRIXCg9kaXNjYXJkZWRfY291bnQYASABKA0iMwoQUmVjb25jaWxlUmVxdWVzdBIOCgZidWNrZXQYASABKAkSDwoHZHJ5X3J1bhgCIAEoCCKXAQoRUmVjb25jaWxlUmVzcG9uc2USDgoGYnVja2V0GAEgASgJEg4KBnByZWZpeBgCIAEoCRIOCgZsaXN0ZWQYAyABKAQSDwoHbWlzc2luZxgEIAEoBBIPCgdjaGFuZ2VkGAUgASgEEgwKBGdvbmUYBiABKAQSEAoIZmluaXNoZWQYByABKAgSEAoIZXhhbXBsZXMYCCADKAkiUQoQUmVwcm9jZXNzUmVxdWVzdBISCgpjb2xsZWN0aW9uGAEgASgJEhIKCmZyb21fc3RhZ2UYAiABKAkSFQoNb25seV9vdXRkYXRlZBgDIAEoCCIrChFSZXByb2Nlc3NSZXNwb25zZRIWCg5kb2N1bWVudF9jb3VudBgBIAEoDSJ7CgVDaGVjaxIMCgRuYW1lGAEgASgJEi4KBXN0YXRlGAIgASgOMh8uc291cmNpZXIuZ2F0ZXdheS52MS5DaGVja1N0YXRlEg8KB2ZpbmRpbmcYAyABKAkSEwoLY29uc2VxdWVuY2UYBCABKAkSDgoGcmVtZWR5GAUgASgJIhEKD0RpYWdub3NlUmVxdWVzdCI+ChBEaWFnbm9zZVJlc3BvbnNlEioKBmNoZWNrcxgBIAMoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2hlY2siFgoUR2V0U3RhdGlzdGljc1JlcXVlc3QiKQoISm9iQ291bnQSDgoGc3RhdHVzGAEgASgJEg0KBWNvdW50GAIgASgEIvkBChVHZXRTdGF0aXN0aWNzUmVzcG9uc2USGAoQY29sbGVjdGlvbl9jb3VudBgBIAEoBBIWCg5kb2N1bWVudF9jb3VudBgCIAEoBBITCgtjaHVua19jb3VudBgDIAEoBBIZChFtZWFuX2NodW5rX3Rva2VucxgEIAEoARIcChRtZWFuX2RvY3VtZW50X2NodW5rcxgFIAEoARIrCgRqb2JzGAYgAygLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Kb2JDb3VudBIzCg1sYXN0X2ZhaWx1cmVzGAcgAygLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlKn4KDEZhaWx1cmVTdGF0ZRIdChlGQUlMVVJFX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSRkFJTFVSRV9TVEFURV9PUEVOEAESGgoWRkFJTFVSRV9TVEFURV9SRVBMQVlFRBACEhsKF0ZBSUxVUkVfU1RBVEVfRElTQ0FSREVEEAMqbgoKQ2hlY2tTdGF0ZRIbChdDSEVDS19TVEFURV9VTlNQRUNJRklFRBAAEhIKDkNIRUNLX1NUQVRFX09LEAESFwoTQ0hFQ0tfU1RBVEVfV0FSTklORxACEhYKEkNIRUNLX1NUQVRFX0ZBSUxFRBADMqsGChFPcGVyYXRpb25zU2VydmljZRJjCgxMaXN0RmFpbHVyZXMSKC5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1JlcXVlc3QaKS5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1Jlc3BvbnNlEl0KCkdldEZhaWx1cmUSJi5zb3VyY2llci5nYXRld2F5LnYxLkdldEZhaWx1cmVSZXF1ZXN0Gicuc291cmNpZXIuZ2F0ZXdheS52MS5HZXRGYWlsdXJlUmVzcG9uc2USaQoOUmVwbGF5RmFpbHVyZXMSKi5zb3VyY2llci5nYXRld2F5LnYxLlJlcGxheUZhaWx1cmVzUmVxdWVzdBorLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVwbGF5RmFpbHVyZXNSZXNwb25zZRJsCg9EaXNjYXJkRmFpbHVyZXMSKy5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1JlcXVlc3QaLC5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1Jlc3BvbnNlElwKCVJlY29uY2lsZRIlLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVxdWVzdBomLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVzcG9uc2UwARJaCglSZXByb2Nlc3MSJS5zb3VyY2llci5nYXRld2F5LnYxLlJlcHJvY2Vzc1JlcXVlc3QaJi5zb3VyY2llci5nYXRld2F5LnYxLlJlcHJvY2Vzc1Jlc3BvbnNlElcKCERpYWdub3NlEiQuc291cmNpZXIuZ2F0ZXdheS52MS5EaWFnbm9zZVJlcXVlc3QaJS5zb3VyY2llci5nYXRld2F5LnYxLkRpYWdub3NlUmVzcG9uc2USZgoNR2V0U3RhdGlzdGljcxIpLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0U3RhdGlzdGljc1JlcXVlc3QaKi5zb3VyY2llci5nYXRld2F5LnYxLkdldFN0YXRpc3RpY3NSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * A document version that could not be indexed, and why.
@@ -35,7 +35,7 @@ export type Failure = Message<"sourcier.gateway.v1.Failure"> & {
   state: FailureState;
 
   /**
-   * The stage that gave up: `accept`, `parse`, `chunk`, `embed` or `index`.
+   * The stage that gave up: `accept`, `parse`, `ocr`, `chunk`, `embed` or `index`.
    *
    * @generated from field: string stage = 3;
    */
@@ -140,7 +140,7 @@ export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
  */
 export type FailureFilter = Message<"sourcier.gateway.v1.FailureFilter"> & {
   /**
-   * Only those of this stage: `accept`, `parse`, `chunk`, `embed` or `index`; empty for all.
+   * Only those of this stage: `accept`, `parse`, `ocr`, `chunk`, `embed` or `index`; empty for all.
    *
    * @generated from field: string stage = 1;
    */
@@ -542,6 +542,197 @@ export const ReprocessResponseSchema: GenMessage<ReprocessResponse> = /*@__PURE_
   messageDesc(file_sourcier_gateway_v1_operations, 13);
 
 /**
+ * What was looked at, and what was found.
+ *
+ * @generated from message sourcier.gateway.v1.Check
+ */
+export type Check = Message<"sourcier.gateway.v1.Check"> & {
+  /**
+   * What was looked at, the same in every language: `ingest`, `embed`, `jobs`, `vectors`, …
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * How it ended.
+   *
+   * @generated from field: sourcier.gateway.v1.CheckState state = 2;
+   */
+  state: CheckState;
+
+  /**
+   * What was found, in one line.
+   *
+   * @generated from field: string finding = 3;
+   */
+  finding: string;
+
+  /**
+   * What follows for people, in one line; empty where all is well.
+   *
+   * @generated from field: string consequence = 4;
+   */
+  consequence: string;
+
+  /**
+   * The command that mends it, or shows more; empty where all is well.
+   *
+   * @generated from field: string remedy = 5;
+   */
+  remedy: string;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.Check.
+ * Use `create(CheckSchema)` to create a new message.
+ */
+export const CheckSchema: GenMessage<Check> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 14);
+
+/**
+ * Nothing to say: all is looked at, with the caller's own documents.
+ *
+ * @generated from message sourcier.gateway.v1.DiagnoseRequest
+ */
+export type DiagnoseRequest = Message<"sourcier.gateway.v1.DiagnoseRequest"> & {
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.DiagnoseRequest.
+ * Use `create(DiagnoseRequestSchema)` to create a new message.
+ */
+export const DiagnoseRequestSchema: GenMessage<DiagnoseRequest> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 15);
+
+/**
+ * The checks, in the order in which one rests on another.
+ *
+ * @generated from message sourcier.gateway.v1.DiagnoseResponse
+ */
+export type DiagnoseResponse = Message<"sourcier.gateway.v1.DiagnoseResponse"> & {
+  /**
+   * One for each thing that was looked at.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.Check checks = 1;
+   */
+  checks: Check[];
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.DiagnoseResponse.
+ * Use `create(DiagnoseResponseSchema)` to create a new message.
+ */
+export const DiagnoseResponseSchema: GenMessage<DiagnoseResponse> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 16);
+
+/**
+ * Nothing to say: all of the caller's collections are counted.
+ *
+ * @generated from message sourcier.gateway.v1.GetStatisticsRequest
+ */
+export type GetStatisticsRequest = Message<"sourcier.gateway.v1.GetStatisticsRequest"> & {
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.GetStatisticsRequest.
+ * Use `create(GetStatisticsRequestSchema)` to create a new message.
+ */
+export const GetStatisticsRequestSchema: GenMessage<GetStatisticsRequest> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 17);
+
+/**
+ * Jobs of one status.
+ *
+ * @generated from message sourcier.gateway.v1.JobCount
+ */
+export type JobCount = Message<"sourcier.gateway.v1.JobCount"> & {
+  /**
+   * `pending`, `processing`, `completed` or `failed`.
+   *
+   * @generated from field: string status = 1;
+   */
+  status: string;
+
+  /**
+   * How many there are; jobs are kept for a time after they ended.
+   *
+   * @generated from field: uint64 count = 2;
+   */
+  count: bigint;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.JobCount.
+ * Use `create(JobCountSchema)` to create a new message.
+ */
+export const JobCountSchema: GenMessage<JobCount> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 18);
+
+/**
+ * What the caller's collections hold.
+ *
+ * @generated from message sourcier.gateway.v1.GetStatisticsResponse
+ */
+export type GetStatisticsResponse = Message<"sourcier.gateway.v1.GetStatisticsResponse"> & {
+  /**
+   * Collections.
+   *
+   * @generated from field: uint64 collection_count = 1;
+   */
+  collectionCount: bigint;
+
+  /**
+   * Documents that answer: a version of them is whole.
+   *
+   * @generated from field: uint64 document_count = 2;
+   */
+  documentCount: bigint;
+
+  /**
+   * Their chunks.
+   *
+   * @generated from field: uint64 chunk_count = 3;
+   */
+  chunkCount: bigint;
+
+  /**
+   * Mean tokens of a chunk, of the embedding model; 0 without chunks.
+   *
+   * @generated from field: double mean_chunk_tokens = 4;
+   */
+  meanChunkTokens: number;
+
+  /**
+   * Mean chunks of a document that answers; 0 without documents.
+   *
+   * @generated from field: double mean_document_chunks = 5;
+   */
+  meanDocumentChunks: number;
+
+  /**
+   * Jobs by status, in the order in which they come about.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.JobCount jobs = 6;
+   */
+  jobs: JobCount[];
+
+  /**
+   * The last 10 open failures, the last first.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.Failure last_failures = 7;
+   */
+  lastFailures: Failure[];
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.GetStatisticsResponse.
+ * Use `create(GetStatisticsResponseSchema)` to create a new message.
+ */
+export const GetStatisticsResponseSchema: GenMessage<GetStatisticsResponse> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 19);
+
+/**
  * Where a failure stands.
  *
  * @generated from enum sourcier.gateway.v1.FailureState
@@ -581,6 +772,47 @@ export enum FailureState {
  */
 export const FailureStateSchema: GenEnum<FailureState> = /*@__PURE__*/
   enumDesc(file_sourcier_gateway_v1_operations, 0);
+
+/**
+ * How a check ended.
+ *
+ * @generated from enum sourcier.gateway.v1.CheckState
+ */
+export enum CheckState {
+  /**
+   * Not set.
+   *
+   * @generated from enum value: CHECK_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * All is well.
+   *
+   * @generated from enum value: CHECK_STATE_OK = 1;
+   */
+  OK = 1,
+
+  /**
+   * It works, and somebody should look.
+   *
+   * @generated from enum value: CHECK_STATE_WARNING = 2;
+   */
+  WARNING = 2,
+
+  /**
+   * Something does not work.
+   *
+   * @generated from enum value: CHECK_STATE_FAILED = 3;
+   */
+  FAILED = 3,
+}
+
+/**
+ * Describes the enum sourcier.gateway.v1.CheckState.
+ */
+export const CheckStateSchema: GenEnum<CheckState> = /*@__PURE__*/
+  enumDesc(file_sourcier_gateway_v1_operations, 1);
 
 /**
  * What a person does when something went wrong or changed: look at failures, try again, compare, index again.
@@ -650,6 +882,26 @@ export const OperationsService: GenService<{
     methodKind: "unary";
     input: typeof ReprocessRequestSchema;
     output: typeof ReprocessResponseSchema;
+  },
+  /**
+   * Looks whether all works that answers and documents need, and says for each fault what follows and what mends it.
+   *
+   * @generated from rpc sourcier.gateway.v1.OperationsService.Diagnose
+   */
+  diagnose: {
+    methodKind: "unary";
+    input: typeof DiagnoseRequestSchema;
+    output: typeof DiagnoseResponseSchema;
+  },
+  /**
+   * Counts the caller's documents, chunks and jobs.
+   *
+   * @generated from rpc sourcier.gateway.v1.OperationsService.GetStatistics
+   */
+  getStatistics: {
+    methodKind: "unary";
+    input: typeof GetStatisticsRequestSchema;
+    output: typeof GetStatisticsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_sourcier_gateway_v1_operations, 0);

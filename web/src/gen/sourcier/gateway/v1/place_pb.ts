@@ -189,7 +189,7 @@ export type CellsPlace = Message<"sourcier.gateway.v1.CellsPlace"> & {
   sheet: string;
 
   /**
-   * The range as the program shows it: `B4:D7`, or `B4` for one cell.
+   * The range as the program shows it: `B4:D7`, or `B4` for one cell; empty where only the sheet is known, as of its name.
    *
    * @generated from field: string range = 2;
    */
