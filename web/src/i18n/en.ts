@@ -65,6 +65,7 @@ export const english: Words = {
       truncated: "The answer reached its longest length.", refused: "Not in the documents",
       quoted: "An extract: no written sentence was supported well enough", cancelled: "Stopped", abandoned: "Abandoned: nobody was reading it",
       direct: (by) => by ? `Answer validated by ${by}` : "A known answer, given word for word",
+      collection: "From the list of documents",
     },
     rate: {
       title: "Your rating", up: "Good answer", down: "Bad answer", comment: "Comment", send: "Send the rating", thanks: "Thank you, your rating is kept.",

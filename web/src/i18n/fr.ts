@@ -64,6 +64,7 @@ export const french = {
       truncated: "La réponse a atteint sa longueur maximale.", refused: "Pas de réponse dans les documents",
       quoted: "Extrait : aucune phrase rédigée n’était assez appuyée", cancelled: "Arrêtée", abandoned: "Abandonnée : personne ne la lisait",
       direct: (by: string) => by ? `Réponse validée par ${by}` : "Réponse connue, donnée mot pour mot",
+      collection: "D’après la liste des documents",
     },
     rate: {
       title: "Votre avis", up: "Bonne réponse", down: "Mauvaise réponse", comment: "Commentaire", send: "Envoyer l’avis", thanks: "Merci, votre avis est noté.",
