@@ -1,4 +1,4 @@
-"""The whole stack as a user starts it: servers, five services, the real embedding model and a real vLLM."""
+"""The whole stack as a user starts it: servers, six services, the real embedding model and a real vLLM."""
 
 from __future__ import annotations
 
@@ -185,12 +185,12 @@ async def scripted_client(scripted_stack: RunningStack) -> AsyncIterator[Client]
         yield opened
 
 
-async def recovered(use: Callable[[], Awaitable[object]], *, seconds: float = 15.0) -> None:
+async def recovered(use: Callable[[], Awaitable[object]], *, seconds: float = 60.0) -> None:
     """Use the service until it answers again; a client may meet its last refusals after it said that it is ready."""
     async with asyncio.timeout(seconds):
         while True:
             try:
                 await use()
                 return
-            except (errors.Unavailable, errors.AnswerFailed, AssertionError):
+            except (errors.Unavailable, errors.DeadlineExceeded, errors.AnswerFailed, AssertionError):
                 await asyncio.sleep(0.2)

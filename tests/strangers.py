@@ -21,6 +21,7 @@ import psutil
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 SECONDS = 3.0
+TRIES = 8
 HTTP_METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PROPFIND")
 HTTP_PATHS = (
     "/", "/metrics", "/buckets/?limit=10", "/documents/", "/dir/status", "/dir/assign", "/cluster/status",
@@ -89,10 +90,11 @@ async def _grpc(port: int) -> AsyncIterator[str]:
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=options) as channel:
         for method in ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", *_methods(),
                        *SEAWEEDFS_METHODS):
-            code = await _called(channel, method)
-            if code is grpc.StatusCode.INTERNAL:
-                # A call that is refused in the middle of its own write may lose its status.
+            for _ in range(TRIES):
                 code = await _called(channel, method)
+                # A call that is refused in the middle of its own write may lose its status.
+                if code is not grpc.StatusCode.INTERNAL:
+                    break
             if code is grpc.StatusCode.UNAVAILABLE:
                 return  # no gRPC for who shows nothing
             # One that isn't there tells nothing, beside one that is.

@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 
 from sourcier.cli.failure import Failure
-from sourcier.cli.gateway import running_variable
+from sourcier.cli.gateway import DATA_DIR_VARIABLE, running_variable
 from sourcier.cli.handover import hand_over
 from sourcier.installation import data_folder
 
 PAGE_VARIABLE = "SOURCIER_WEB_HTTP_LISTEN"
 
 DATA_DIR = click.option(
-    "--data-dir", type=click.Path(path_type=Path, file_okay=False),
+    "--data-dir", envvar=DATA_DIR_VARIABLE, type=click.Path(path_type=Path, file_okay=False),
     help=f"The folder that keeps everything (SOURCIER_DATA_DIR); {data_folder(os.environ)} by default.",
 )
 

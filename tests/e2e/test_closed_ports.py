@@ -15,16 +15,15 @@ pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(600)]
 
 async def test_each_listening_port_refuses_strangers(scripted_stack: RunningStack) -> None:
     """All that the kernel lists for processes of the stack, so that a port that is added later is asked too."""
-    gateway = int(scripted_stack.gateway.rpartition(":")[2])
+    doors = {int(address.rpartition(":")[2]) for address in (scripted_stack.gateway, scripted_stack.page)}
     found = sorted(set(strangers.listening(int(scripted_stack.state["pid"]))))  # type: ignore[call-overload]
     assert {name.split()[0] for name, _, _ in found} >= {"nats-server", "postgres", "weed"}
     elsewhere = [entry for entry in found if not strangers.loopback(entry[1])]
     assert not elsewhere, "these listen on the network"
-    told = {f"{name} {port}": answers for name, _, port in found if (answers := await strangers.answers(port))}
-    # The gateway is the door for callers: without accounts it takes whoever reaches this machine's loopback. That it
-    # is found open also shows that an open port is.
-    of_gateway = {name for name, _, port in found if port == gateway}
-    assert {name.rpartition(" ")[0] for name in told} == of_gateway, told
+    told = {port: (name, answers) for name, _, port in found if (answers := await strangers.answers(port))}
+    # The gateway and the page are the doors for callers: without accounts they take whoever reaches this machine's
+    # loopback. That they are found open also shows that an open port is.
+    assert set(told) == doors, told
 
 
 async def test_no_local_socket_of_the_stack_is_open_to_other_users(scripted_stack: RunningStack) -> None:

@@ -62,7 +62,9 @@ async def held_by_the_victim(gateway: str) -> Ids:
         ids["job_id"] = written.job.job_id
         (document,) = (await knowledge.ListDocuments(
             knowledge_pb2.ListDocumentsRequest(collection=ids["collection"]), **options)).documents
-        ids["document_id"] = document.document_id
+        ids["document_id"], ids["version_id"] = document.document_id, document.version_id
+        found = await client.search("Combien de jours de télétravail par semaine ?", collection=ids["collection"])
+        ids["chunk_id"] = found.passages[0].chunk_id
         entry = await curation.AddFaqEntry(curation_pb2.AddFaqEntryRequest(
             agent=ids["agent"], question="Où est la cantine ?", answer="Au sous-sol.", validated_by="Anne"), **options)
         ids["entry_id"] = entry.entry.entry_id

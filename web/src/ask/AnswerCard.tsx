@@ -89,6 +89,7 @@ function State({ turn }: { turn: Turn }) {
     case AnswerOutcome.COLLECTION: notes.push({ text: words.outcome.collection }); break;
     case AnswerOutcome.REFUSED: notes.push({ text: words.outcome.refused }); break;
   }
+  for (const conflict of new Set(turn.conflicts)) notes.push({ text: conflict, bad: true });
   for (const warning of new Set(turn.warnings)) notes.push({ text: warning });
   if (!notes.length) return null;
   return (

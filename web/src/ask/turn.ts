@@ -28,6 +28,8 @@ export interface Turn {
   citations: Citation[];
   withheld: Withheld[];
   warnings: string[];
+  /** Sources that do not say the same, each pair in a sentence. */
+  conflicts: string[];
   outcome: AnswerOutcome;
   refusal: string;
   direct: { source: string; validatedBy: string } | null;
@@ -49,7 +51,7 @@ export function newTurn(question: string): Turn {
   made += 1;
   return {
     key: `turn-${made}`, question, state: "waiting", answerId: "", sequence: 0n, language: "", steps: [], passages: [],
-    text: "", replacement: "", citations: [], withheld: [], warnings: [], outcome: AnswerOutcome.UNSPECIFIED, refusal: "",
+    text: "", replacement: "", citations: [], withheld: [], warnings: [], conflicts: [], outcome: AnswerOutcome.UNSPECIFIED, refusal: "",
     direct: null, durations: [], model: "", messageId: "", rating: Rating.UNSPECIFIED, ratingComment: "", failure: "",
     reconnecting: false, kept: [], rewritten: "",
   };
@@ -109,7 +111,7 @@ export function apply(turn: Turn, event: AskEvent): Turn {
       next.withheld = [...next.withheld, what.value];
       break;
     case "conflict":
-      next.warnings = [...next.warnings, what.value.message];
+      next.conflicts = [...next.conflicts, what.value.message];
       break;
     case "degraded":
       next.warnings = [...next.warnings, what.value.reason];

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { curation } from "../api/clients";
-import { collectionNames, refreshCollections, shownName } from "../documents/collections";
+import { curation, knowledge } from "../api/clients";
+import { chosen as chosenCollection, collectionNames, exists, refreshCollections, shownName } from "../documents/collections";
 import { type Agent, IndexingMethod } from "../gen/sourcier/gateway/v1/curation_pb";
 import { t } from "../i18n";
 import { Confirm, Dialog } from "../ui/Dialog";
@@ -65,10 +65,13 @@ function NewAgent({ onClose, onMade }: { onClose: () => void; onMade: (name: str
   const words = t().curation;
   const name = useSignal("");
   const description = useSignal("");
-  const collection = useSignal(collectionNames()[0] ?? "");
+  const collection = useSignal(chosenCollection.value);
   const method = useSignal(IndexingMethod.NONE);
   const create = async () => {
     try {
+      // `default` is offered before its first document makes it.
+      await refreshCollections();
+      if (!exists(collection.value)) await knowledge.createCollection({ name: collection.value });
       await curation.createAgent({ name: name.value.trim(), description: description.value.trim(), collection: collection.value, indexingMethod: method.value });
       onMade(name.value.trim());
       onClose();

@@ -66,6 +66,7 @@ export const english: Words = {
       quoted: "An extract: no written sentence was supported well enough", cancelled: "Stopped", abandoned: "Abandoned: nobody was reading it",
       collection: "Counted in the list of documents",
       direct: (by) => by ? `Answer validated by ${by}` : "A known answer, given word for word",
+      collection: "From the list of documents",
     },
     rate: {
       title: "Your rating", up: "Good answer", down: "Bad answer", comment: "Comment", send: "Send the rating", thanks: "Thank you, your rating is kept.",
@@ -109,7 +110,7 @@ export const english: Words = {
   documents: {
     title: "Documents", drop: "Drop files or folders here", dropNow: "Let go to add them",
     choose: "Choose files", chooseFolder: "Choose a folder",
-    formats: "PDF, Word, Excel, PowerPoint, web pages, Markdown, text, CSV tables.",
+    formats: "PDF, pictures and scanned pages, Word, Excel, PowerPoint, OpenDocument, RTF, web pages, EPUB, mail, Markdown, text, CSV, ZIP archives.",
     collection: "Collection", defaultCollection: "Main collection", newCollection: "New collection", collectionName: "Name of the collection", deleteCollection: "Delete the collection",
     deleteCollectionAsk: (name, count) => `Delete the collection “${name}” and its ${count} documents? This cannot be undone.`,
     uploads: "Uploads", clearDone: "Clear those that are done",

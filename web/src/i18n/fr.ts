@@ -65,6 +65,7 @@ export const french = {
       quoted: "Extrait : aucune phrase rédigée n’était assez appuyée", cancelled: "Arrêtée", abandoned: "Abandonnée : personne ne la lisait",
       collection: "Réponse comptée dans la liste des documents",
       direct: (by: string) => by ? `Réponse validée par ${by}` : "Réponse connue, donnée mot pour mot",
+      collection: "D’après la liste des documents",
     },
     rate: {
       title: "Votre avis", up: "Bonne réponse", down: "Mauvaise réponse", comment: "Commentaire", send: "Envoyer l’avis", thanks: "Merci, votre avis est noté.",
@@ -108,7 +109,7 @@ export const french = {
   documents: {
     title: "Documents", drop: "Déposez ici des fichiers ou des dossiers", dropNow: "Relâchez pour ajouter",
     choose: "Choisir des fichiers", chooseFolder: "Choisir un dossier",
-    formats: "PDF, Word, Excel, PowerPoint, pages web, Markdown, texte, tableaux CSV.",
+    formats: "PDF, images et pages numérisées, Word, Excel, PowerPoint, OpenDocument, RTF, pages web, EPUB, mails, Markdown, texte, CSV, archives ZIP.",
     collection: "Collection", defaultCollection: "Collection principale", newCollection: "Nouvelle collection", collectionName: "Nom de la collection", deleteCollection: "Supprimer la collection",
     deleteCollectionAsk: (name: string, count: string) => `Supprimer la collection « ${name} » et ses ${count} documents ? On ne peut pas revenir en arrière.`,
     uploads: "Envois", clearDone: "Effacer ceux qui sont terminés",

@@ -3,6 +3,7 @@ import { type ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { t } from "../i18n";
 import { IconButton } from "./IconButton";
+import { Notices } from "./notices";
 
 export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null);
@@ -18,6 +19,8 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
         </header>
         {children}
       </div>
+      {/* Whatever is outside of an open dialog lies behind it, and nobody can read or close it. */}
+      <Notices />
     </dialog>
   );
 }

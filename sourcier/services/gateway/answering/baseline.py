@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.peers.embedding import PASSAGES_MAX, QueryEmbedding
+from sourcier.services.gateway.peers.embedding import PASSAGES_MAX, PassageEmbedding, QueryEmbedding
 from sourcier.services.gateway.peers.services import Peers
 
 FloatArray = npt.NDArray[np.float32]
@@ -69,6 +69,7 @@ class Backgrounds:
         """Take the services that embed; they are reached when they are needed."""
         self._peers = peers
         self._known: dict[str, Background] = {}
+        self._begun: dict[str, list[PassageEmbedding]] = {}
         self._making = asyncio.Lock()
 
     async def of(self, space_id: str, *, tenant: str, deadline: Deadline) -> Background:
@@ -85,12 +86,17 @@ class Backgrounds:
             return self._known[space_id]
 
     async def _made(self, space_id: str, *, tenant: str, deadline: Deadline) -> Background:
-        embedded = [
-            each for start in range(0, len(texts()), PASSAGES_MAX)
-            for each in await self._peers.embed.embed_passages(
+        # A question waits a bounded time. What was embedded until then is kept, and the next question goes on from
+        # there: on a busy machine each of them would otherwise begin anew, and none would ever have the background.
+        embedded = self._begun.setdefault(space_id, [])
+        while len(self._begun) > SPACES_MAX:
+            del self._begun[next(iter(self._begun))]
+        for start in range(len(embedded), len(texts()), PASSAGES_MAX):
+            embedded += await self._peers.embed.embed_passages(
                 texts()[start : start + PASSAGES_MAX], space_id=space_id, tenant=tenant, deadline=deadline
             )
-        ]
-        return await asyncio.to_thread(
+        made = await asyncio.to_thread(
             Background.of, [each.token_codes for each in embedded], dimension=len(embedded[0].vector)
         )
+        self._begun.pop(space_id, None)
+        return made

@@ -41,11 +41,14 @@ class FakeEmbed:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.error: Unavailable | None = None
+        self.answers_left = 1_000
 
     async def embed_passages(self, passages: Sequence[str], **_: Any) -> list[PassageEmbedding]:
         """Return codes, or fail."""
         assert len(passages) <= PASSAGES_MAX
-        await asyncio.sleep(0)
+        # One that has no more to give is too busy to answer.
+        await asyncio.sleep(0 if self.answers_left else 60)
+        self.answers_left -= 1
         if self.error is not None:
             raise self.error
         self.asked += passages
@@ -101,3 +104,17 @@ async def test_what_failed_is_tried_again_by_the_next() -> None:
         await known.of("space", tenant="acme", deadline=Deadline.after(5))
     embed.error = None
     assert len((await known.of("space", tenant="acme", deadline=Deadline.after(5))).starts) == len(texts())
+
+
+async def test_a_question_goes_on_where_the_one_before_gave_up() -> None:
+    embed = FakeEmbed()
+    known = backgrounds(embed)
+    for _ in range(len(texts()) // PASSAGES_MAX):
+        embed.answers_left = 1
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await known.of("space", tenant="acme", deadline=Deadline.after(5))
+    embed.answers_left = len(texts())
+    await known.of("space", tenant="acme", deadline=Deadline.after(5))
+    assert embed.asked == list(texts())
+    assert not known._begun
