@@ -64,7 +64,6 @@ export const english: Words = {
     outcome: {
       truncated: "The answer reached its longest length.", refused: "Not in the documents",
       quoted: "An extract: no written sentence was supported well enough", cancelled: "Stopped", abandoned: "Abandoned: nobody was reading it",
-      collection: "Counted in the list of documents",
       direct: (by) => by ? `Answer validated by ${by}` : "A known answer, given word for word",
       collection: "From the list of documents",
     },

@@ -63,7 +63,6 @@ export const french = {
     outcome: {
       truncated: "La réponse a atteint sa longueur maximale.", refused: "Pas de réponse dans les documents",
       quoted: "Extrait : aucune phrase rédigée n’était assez appuyée", cancelled: "Arrêtée", abandoned: "Abandonnée : personne ne la lisait",
-      collection: "Réponse comptée dans la liste des documents",
       direct: (by: string) => by ? `Réponse validée par ${by}` : "Réponse connue, donnée mot pour mot",
       collection: "D’après la liste des documents",
     },
