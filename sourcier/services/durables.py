@@ -21,7 +21,7 @@ from sourcier.services.chassis.queue.subjects import DEFAULT_PREFIX
 from sourcier.services.chassis.settings import ModelSettings, shared
 
 HEAD = ("STAGE", "LANE", "STREAM", "DURABLE")
-FIGURE_HEAD = ("STAGE", "LANE", "STREAM", "SOURCIER_QUEUE_MESSAGES", "SPACE")
+FIGURE_HEAD = ("STAGE", "LANE", "STREAM", "FIGURE", "SPACE")
 EXIT_FAILED, EXIT_USAGE = 1, 2
 
 
@@ -72,7 +72,7 @@ def as_tables(named: Sequence[Durable], counted: Sequence[Figure]) -> str:
     return f"""\
 {table(HEAD, [(each.stage, each.lane, each.stream, each.name) for each in named])}
 
-A durable for each tenant at work; scale by the figure of this label `consumer`:
+A durable for each tenant at work; scale by sourcier_queue_messages with this label `consumer`:
 
 {table(FIGURE_HEAD, [(each.stage, each.lane, each.stream, each.name, each.space_id) for each in counted])}
 """

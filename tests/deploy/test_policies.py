@@ -129,7 +129,8 @@ BROKEN: list[tuple[str, Change]] = [
     ("services_know_one_another", lambda made: container(made, "sourcier-rerank").update(env=[])),
     ("somebody_can_sign_in", lambda made: pod(made).pop("initContainers")),
     ("somebody_can_sign_in", lambda made: (
-        pod(made).pop("initContainers"), setting(made, "SOURCIER_GATEWAY_OIDC_ISSUER", "https://id.example.org"))),
+        pod(made).pop("initContainers"),
+        made["ConfigMap/sourcier"]["data"].update(SOURCIER_GATEWAY_OIDC_ISSUER="https://id.example.org"))),
     ("what_is_asked_for_is_served", lambda made: remove(made, "Deployment/sourcier-ingest-ocr")),
     ("what_is_asked_for_is_served", lambda made: remove(made, "Deployment/sourcier-ingest-index")),
     ("browsers_reach_the_page",

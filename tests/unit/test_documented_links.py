@@ -79,6 +79,16 @@ def test_every_page_can_be_reached_from_the_index() -> None:
     assert set(PAGES) - {ROOT / "demo" / "README.md"} - reached == set()
 
 
+def test_each_decision_has_a_number_of_its_own_and_stands_in_the_list() -> None:
+    pages = sorted((ROOT / "docs" / "adr").glob("*.md"))
+    numbers = [int(page.name[:4]) for page in pages]
+    assert numbers == list(range(1, len(pages) + 1))
+    assert [page.read_text("utf-8").partition(".")[0] for page in pages] == [f"# {number}" for number in numbers]
+    listed = re.findall(r"^\| \[(\d+)\]\(\.\./adr/(\S+)\)", (ROOT / "docs/developing/README.md").read_text("utf-8"),
+                        re.MULTILINE)
+    assert listed == [(str(number), page.name) for number, page in zip(numbers, pages, strict=True)]
+
+
 def test_the_pages_that_code_names_exist() -> None:
     names = {name for path in CODE for name in _MENTION.findall(path.read_text("utf-8"))}
     assert len(names) > 10

@@ -38,8 +38,9 @@ _RETRY_POLICY = {
     "initialBackoff": "0.1s",
     "maxBackoff": "1s",
     "backoffMultiplier": 2,
-    # Only what was never begun: anything else may have had its effect.
-    "retryableStatusCodes": ["UNAVAILABLE"],
+    # Of methods that may be repeated: what was never begun, and CANCELLED, which comes from a server that stops while
+    # a call arrives, before it tells its clients to go elsewhere.
+    "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
 }
 
 
@@ -211,6 +212,9 @@ def translate(error: grpc.aio.AioRpcError, *, peer: str) -> errors.ServiceError:
         # The cause is gRPC's, with addresses in it: for who runs the services, not for who asked.
         logger.warning("a call did not reach the %s service: %s", peer, error.details())
         return errors.Unavailable(f"the {peer} service cannot be reached; it may be restarting: try again in a moment")
+    if not reason and code is grpc.StatusCode.CANCELLED:
+        # Not by us: that raises CancelledError.
+        return errors.Unavailable(f"the {peer} service cancelled the call; it may be restarting: try again in a moment")
     if code is grpc.StatusCode.UNAUTHENTICATED:
         # Its own caller has shown what it has to: what lacks is between the services.
         logger.error("the %s service takes no call of this one; both need the same SOURCIER_INTERNAL_TOKEN", peer)
