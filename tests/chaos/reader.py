@@ -45,6 +45,6 @@ def parse(source: Source) -> ParsedDocument:
 
 if __name__ == "__main__":
     plain = ModuleType("sourcier.services.ingest.parsing.dispatch")
-    plain.parse, plain.warm = parse, lambda: None  # type: ignore[attr-defined]
+    plain.parse, plain.draw, plain.warm = parse, None, lambda: None  # type: ignore[attr-defined]
     sys.modules[plain.__name__] = plain
     zygote.main()

@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
-from sourcier.services.chassis.environment import PACKAGE, declared_variables
-from sourcier.services.chassis.queue.durables import durables
+from sourcier.services.chassis.environment import declared_variables
+from sourcier.services.chassis.queue.durables import durables, figures
 
 Manifest = dict[str, Any]
 Rule = Callable[["Rendered"], Iterator[str]]
@@ -21,6 +22,9 @@ LIVENESS_SECONDS_MIN = 60
 """A busy model answers late; it is not dead before this."""
 STARTUP_SECONDS_MIN = 900
 """Loading a language model takes up to a quarter of an hour."""
+INTERNAL = frozenset({"gateway", "ingest", "embed", "rerank", "generate"})
+"""Services that show each other the token of the installation."""
+STAGES = frozenset({"accept", "collect", "parse", "ocr", "chunk", "index", "enrich"})
 SPARE_SECONDS = 5
 """Between the end of the grace and the kill."""
 
@@ -252,7 +256,7 @@ def secrets_come_as_files(rendered: Rendered) -> Iterator[str]:
     for each in rendered.of("ConfigMap"):
         for name in secret & each["data"].keys():
             yield f"{name} is a secret, and lies in a ConfigMap"
-    for name, container, pod in rendered.containers(start=False):
+    for name, container, pod in rendered.containers():
         for variable in sorted(secret & rendered.settings(container).keys()):
             yield f"{name} is given the secret {variable} in the open"
         used = {value for key, value in rendered.settings(container).items()
@@ -277,13 +281,61 @@ def every_setting_exists(rendered: Rendered) -> Iterator[str]:
     known = declared_variables()
     for name, container, _ in rendered.containers():
         for variable in sorted(rendered.settings(container)):
-            if variable.startswith("SOURCIER_") and variable not in known and not of_a_service_to_come(variable):
+            if variable.startswith("SOURCIER_") and variable not in known:
                 yield f"{name} is told {variable}, which is no setting"
 
 
-def of_a_service_to_come(variable: str) -> bool:
-    """Return whether a variable is the web service's, as long as the package has none."""
-    return variable.startswith("SOURCIER_WEB_") and not (PACKAGE / "services" / "web").is_dir()
+@rule
+def services_know_one_another(rendered: Rendered) -> Iterator[str]:
+    """Whoever has a port that calls come to from services shows and asks for the token; the gateway shows it."""
+    for name, container, _ in rendered.containers(start=False):
+        [service] = container["args"]
+        if service in INTERNAL and "SOURCIER_INTERNAL_TOKEN_FILE" not in rendered.settings(container):
+            yield f"{name} has no token of the installation"
+
+
+@rule
+def somebody_can_sign_in(rendered: Rendered) -> Iterator[str]:
+    """A gateway that other machines reach does not start where nobody could."""
+    for name, container, pod in rendered.containers(start=False):
+        settings = rendered.settings(container)
+        issuer, audience = (settings.get(f"SOURCIER_GATEWAY_OIDC_{each}") for each in ("ISSUER", "AUDIENCE"))
+        keeps = any(each["args"] == ["first-key"] for each in pod.get("initContainers", []))
+        if container["args"] == ["gateway"] and not (issuer and audience) and not keeps:
+            yield f"{name} knows neither an identity provider nor a first key"
+
+
+@rule
+def what_is_asked_for_is_served(rendered: Rendered) -> Iterator[str]:
+    """Every stage of ingest has a workload; scans are handed on where somebody reads them."""
+    running = stages_of(rendered)
+    for stage in sorted(STAGES - {"ocr", "enrich"} - running):
+        yield f"no workload has the stage {stage}"
+    for name, container, _ in rendered.containers(start=False):
+        said = rendered.settings(container).get("SOURCIER_INGEST_OCR", "true")
+        if container["args"] == ["ingest"] and said != ("true" if "ocr" in running else "false"):
+            yield f"{name} is told SOURCIER_INGEST_OCR={said}; of the stages, {sorted(running)} run"
+
+
+def stages_of(rendered: Rendered) -> set[str]:
+    """Return the stages of ingest that workloads have."""
+    return {stage for _, container, _ in rendered.containers(start=False)
+            for stage in rendered.settings(container).get("SOURCIER_INGEST_STAGES", "").split(",") if stage}
+
+
+@rule
+def browsers_reach_the_page(rendered: Rendered) -> Iterator[str]:
+    """The web service knows the names by which it is called, and replicas open one another's sessions."""
+    for name, container, _ in rendered.containers(start=False):
+        settings = rendered.settings(container)
+        if container["args"] != ["web"]:
+            continue
+        public = urlsplit(settings.get("SOURCIER_WEB_PUBLIC_URL", "")).hostname
+        for host in (public, name.partition("/")[0]):
+            if host and host not in settings.get("SOURCIER_WEB_HOSTS", "").split(","):
+                yield f"{name} refuses requests for {host}"
+        if "SOURCIER_WEB_SESSION_SECRET_FILE" not in settings:
+            yield f"{name} makes up a secret of its own: who signed in at one replica is unknown to the next"
 
 
 @rule
@@ -292,11 +344,8 @@ def every_queue_has_its_scaler(rendered: Rendered) -> Iterator[str]:
     scaled = rendered.of("ScaledObject")
     if not scaled:
         return
-    named = {each.name: each for each in durables(rendered.prefix, space_ids=rendered.space_ids)}
-    running = {stage for _, container, _ in rendered.containers(start=False)
-               for stage in rendered.settings(container).get("SOURCIER_INGEST_STAGES", "").split(",")}
-    if any(each["metadata"]["name"].endswith("-embed") for each in rendered.of("Deployment")):
-        running.add("embed")
+    named = {each.name: each for each in durables(rendered.prefix)}
+    running = stages_of(rendered)
     triggers = [trigger["metadata"] for each in scaled for trigger in each["spec"]["triggers"]
                 if trigger["type"] == "nats-jetstream"]
     for trigger in triggers:
@@ -308,6 +357,38 @@ def every_queue_has_its_scaler(rendered: Rendered) -> Iterator[str]:
     for each in named.values():
         if each.work_queue and each.stage in running and each.name not in {each["consumer"] for each in triggers}:
             yield f"nothing is scaled by {each.name}"
+
+
+@rule
+def embed_has_a_scaler_of_its_own(rendered: Rendered) -> Iterator[str]:
+    """Its durables are each tenant's: it goes by the figures of its space where Prometheus is known, else by load."""
+    if not rendered.of("ScaledObject"):
+        return
+    scalers = {each["spec"]["scaleTargetRef"]["name"]: each for each in rendered.of(
+        "ScaledObject", "HorizontalPodAutoscaler")}
+    wanted = {figure.name for figure in figures(rendered.prefix, space_ids=rendered.space_ids)}
+    asked = set()
+    for name, container, _ in rendered.containers(start=False):
+        scaler = scalers.get(name.partition("/")[0])
+        if container["args"] != ["embed"]:
+            continue
+        if scaler is None:
+            yield f"{name} is not scaled"
+        elif scaler["kind"] == "ScaledObject":
+            found = {label for trigger in scaler["spec"]["triggers"] for label in told_by(trigger)}
+            asked |= found
+            if len({label.rpartition("_")[2] for label in found}) != 1:
+                yield f"{name} is scaled by {sorted(found) or 'nothing'}, which is not the queue of one space"
+        else:
+            asked |= wanted
+    for label in sorted(asked ^ wanted):
+        yield f"nothing is scaled by {label}" if label in wanted else f"no service tells {label}"
+
+
+def told_by(trigger: Manifest) -> list[str]:
+    """Return the labels of queues that a trigger's query has, the greatest of what each accept pod tells."""
+    query = trigger["metadata"].get("query", "") if trigger["type"] == "prometheus" else ""
+    return re.findall(r'^max\(sourcier_queue_messages\{[^}]*\bconsumer="([a-z0-9_]+)"\}\)$', query)
 
 
 @rule

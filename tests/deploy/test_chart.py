@@ -12,8 +12,8 @@ import yaml
 
 from eval import shared_sets
 from sourcier.services.__main__ import SERVICES
-from sourcier.services.chassis.environment import PACKAGE
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.gateway.access.api_keys import tenant_of
 from tests.deploy.conftest import FOLDER, ROOT, Loader, profile, render, rendered, tools, validated
 
 VERSIONS = "1.33,1.34,1.35,1.36,1.37"
@@ -22,6 +22,9 @@ PROFILES = render.profiles()
 MATRIX: list[tuple[str, ...]] = [
     ("--set", "autoscaling.kind=hpa,listenHost=[::],networkPolicy.enabled=false"),
     ("--set", "autoscaling.kind=keda,workloads.ingest-enrich.enabled=true,workloads.web.enabled=false"),
+    ("--set", "access.issuer=https://id.example.org/realms/a,access.audience=rag,access.clientId=page,"
+              "secrets.keys.SOURCIER_FIRST_KEY=,publicUrl=https://rag.example.org,monitoring.serviceMonitor=true,"
+              "secrets.keys.SOURCIER_METRICS_TOKEN=metrics-token,workloads.ingest-ocr.enabled=false"),
     ("--set", "secrets.natsCredentials=nats.creds,secrets.keys.SOURCIER_GATEWAY_WEBHOOK_TOKEN=webhook",
      "--set", "image.registry=registry.example.org/team,image.tag=1.2.3,image.pullSecrets[0].name=mine",
      "--set-json", 'networkPolicy.clients=[{"namespaceSelector":{"matchLabels":{"name":"ingress"}}}]',
@@ -66,6 +69,7 @@ def test_the_examples_are_valid_and_give_the_chart_what_it_asks_for() -> None:
               for volume in each["spec"]["template"]["spec"]["volumes"] if "secret" in volume
               for item in volume["secret"]["items"]}
     assert secret["stringData"].keys() == wanted
+    assert tenant_of(secret["stringData"]["first-key"]) == "default"
 
 
 def test_the_route_names_every_service_of_the_gateway() -> None:
@@ -90,6 +94,9 @@ def test_a_misspelt_field_is_no_valid_manifest() -> None:
     ("settings.SOURCIER_s3=b", "SOURCIER_s3"), ("workloads.gatway.replicas=1", "gatway"),
     ("workloads.gateway.replicas=-1", "replicas"), ("workloads.gateway.graceSeconds=601", "graceSeconds"),
     ("models.source=image", "image"), ("models.embed[0].name=E5", "name"), ("listenHost=127.0.0.1", "listenHost"),
+    ("secrets.keys.SOURCIER_FIRST_KEY=", "SOURCIER_FIRST_KEY"), ("secrets.keys.SOURCIER_INTERNAL_TOKEN=", "INTERNAL"),
+    ("access.issuer=https://id.example.org", "audience"), ("access.issuer=http://id.example.org", "issuer"),
+    ("publicUrl=rag.example.org", "publicUrl"),
     ("secrets.keys.SOURCIER_POSTGRES_URL=", "SOURCIER_POSTGRES_URL"), ("secrets.keys.SOURCIER_PASSWORD=a", "PASSWORD"),
     ("workloads.embed.resources.limits.memory=lots", "memory"), ("networkPolicy.nats.port=0", "port"),
 ])
@@ -121,17 +128,19 @@ def test_kustomize_builds_what_is_checked_in(name: str) -> None:
 def test_every_container_runs_what_the_package_has() -> None:
     run = {argument for each in profile("minimal") if each["kind"] in {"Deployment", "Job"}
            for made in each["spec"]["template"]["spec"]["containers"] for argument in made["args"]}
-    to_come = set() if (PACKAGE / "services" / "web").is_dir() else {"web"}
-    assert run <= SERVICES.keys() | to_come
+    run |= {argument for each in profile("autoscaled") if each["kind"] == "Deployment"
+            for made in each["spec"]["template"]["spec"].get("initContainers", []) for argument in made["args"]}
+    assert run <= SERVICES.keys()
 
 
 def test_the_token_of_a_space_is_computed_as_the_services_do() -> None:
     [scaler] = [each for each in profile("autoscaled")
                 if each["kind"] == "ScaledObject" and each["metadata"]["name"] == "sourcier-embed"]
     token = subjects.space_token("multilingual-e5-small-ff671f68")
-    assert {trigger["metadata"]["consumer"] for trigger in scaler["spec"]["triggers"]} == {
-        f"embed_{lane}_{token}" for lane in subjects.LANES
-    }
+    assert [trigger["metadata"]["query"] for trigger in scaler["spec"]["triggers"]] == [
+        f'max(sourcier_queue_messages{{namespace="sourcier",consumer="embed_{lane}_{token}"}})'
+        for lane in subjects.LANES
+    ]
 
 
 def test_a_change_of_settings_changes_the_hash_that_pods_carry() -> None:

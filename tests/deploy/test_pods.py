@@ -54,12 +54,23 @@ class Pods:
                 told[name] = "127.0.0.1:1"
             else:
                 told[name] = value.replace("/secrets/", f"{self._folder}/")
+        # As on every address but this machine's own, where a cluster's gateway listens.
         return told | {"PATH": os.environ["PATH"], "HOME": str(self._folder), "SOURCIER_LOG_FORMAT": "line",
-                       "SOURCIER_SUBJECT_PREFIX": self._prefix}
+                       "SOURCIER_SUBJECT_PREFIX": self._prefix, "SOURCIER_GATEWAY_ACCOUNTS": "on"}
 
-    async def start(self, kind: str, name: str) -> tuple[asyncio.subprocess.Process, dict[str, str]]:
+    async def prepare(self, name: str) -> None:
+        """Run what a Deployment runs before its container, models apart, to a good end."""
+        for container in self.pod("Deployment", name).get("initContainers", []):
+            if container["name"] != "models":
+                process, _ = await self.start("Deployment", name, container)
+                _, said = await process.communicate()
+                assert process.returncode == 0, said.decode()[-2000:]
+
+    async def start(
+        self, kind: str, name: str, container: Any = None
+    ) -> tuple[asyncio.subprocess.Process, dict[str, str]]:
         """Start a pod's container."""
-        [container] = self.pod(kind, name)["containers"]
+        container = container or self.pod(kind, name)["containers"][0]
         told = self.environment(container)
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "sourcier.services", *container["args"], cwd=ROOT, env=told,
@@ -70,6 +81,7 @@ class Pods:
     @asynccontextmanager
     async def running(self, name: str) -> AsyncIterator[None]:
         """Run a Deployment's container until it is ready by its rendered probe, then end it as the kubelet does."""
+        await self.prepare(name)
         process, told = await self.start("Deployment", name)
         reading = asyncio.create_task(self._read(process), name=f"log of {name}")
         try:
@@ -107,13 +119,18 @@ async def test_the_job_migrates_and_services_start_and_stop_as_they_are_rendered
 ) -> None:
     pods = Pods(tmp_path, prefix=subject_prefix, secrets={
         "postgres-url": empty_database_url, "nats-url": nats_url, "s3-access-key": "a", "s3-secret-key": "b",
-        "prompt-secret": "a secret of this test",
+        "prompt-secret": "a secret of this test", "internal-token": "what services show", "session-secret": "a seal",
+        "first-key": f"sourcier_default_00000000000000aa_{'k' * 43}",
     })
     job, _ = await pods.start("Job", "sourcier-migrate")
     _, said = await job.communicate()
     assert job.returncode == 0, said.decode()
     assert b"applied 0001_index" in said
+    # Twice, as replicas and restarts do: the first key is kept once.
+    await pods.prepare("sourcier-gateway")
     async with pods.running("sourcier-gateway"):
+        pass
+    async with pods.running("sourcier-web"):
         pass
     async with pods.running("sourcier-rerank"):
         pass

@@ -11,7 +11,7 @@ from tests.deploy.conftest import profile, render, rendered
 from tests.deploy.policies import RULES, Manifest, Rendered
 
 PROFILES = render.profiles()
-Change = Callable[[dict[str, Manifest]], None]
+Change = Callable[[dict[str, Manifest]], object]
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -22,6 +22,10 @@ def test_a_rendering_keeps_every_rule(name: str) -> None:
 
 @pytest.mark.parametrize("arguments", [
     ("--set", "autoscaling.kind=hpa"),
+    ("--set", "autoscaling.kind=keda,autoscaling.prometheus="),
+    ("--set", "workloads.ingest-ocr.enabled=false,autoscaling.kind=keda"),
+    ("--set", "access.issuer=https://id.example.org,access.audience=rag,secrets.keys.SOURCIER_FIRST_KEY="),
+    ("--set", "publicUrl=https://rag.example.org:8443/,secrets.keys.SOURCIER_METRICS_TOKEN=metrics-token"),
     ("--set", "autoscaling.kind=keda,workloads.ingest-enrich.enabled=true"),
     ("--set", "workloads.gateway.replicas=3,migrate.enabled=false"),
     ("--set", "secrets.natsCredentials=nats.creds,secrets.keys.SOURCIER_GATEWAY_WEBHOOK_TOKEN=webhook"),
@@ -36,7 +40,7 @@ def test_other_values_keep_every_rule(arguments: tuple[str, ...]) -> None:
 def test_two_embedding_models_are_two_services_with_queues_of_their_own() -> None:
     spaces = ("multilingual-e5-small-ff671f68", "other-model-01234567")
     found = Rendered(rendered(
-        "--set", "autoscaling.kind=keda",
+        "--set", "autoscaling.kind=keda,autoscaling.prometheus=http://prometheus:9090",
         "--set-json", 'models.embed=[{"name":"multilingual-e5-small","space":"multilingual-e5-small-ff671f68"},'
                       '{"name":"other-model","space":"other-model-01234567"}]',
     ), space_ids=spaces)
@@ -65,6 +69,10 @@ def container(manifests: dict[str, Manifest], name: str = "sourcier-gateway") ->
 
 def setting(manifests: dict[str, Manifest], name: str, value: str, of: str = "sourcier-gateway") -> None:
     container(manifests, of)["env"].append({"name": name, "value": value})
+
+
+def trigger(manifests: dict[str, Manifest], of: str) -> Any:
+    return manifests[f"ScaledObject/sourcier-{of}"]["spec"]["triggers"][0]["metadata"]
 
 
 def remove(manifests: dict[str, Manifest], name: str) -> None:
@@ -108,11 +116,27 @@ BROKEN: list[tuple[str, Change]] = [
     ("every_setting_exists", lambda made: setting(made, "SOURCIER_GATEWAY_PASAGES", "5")),
     ("every_setting_exists", lambda made: made["ConfigMap/sourcier"]["data"].update(SOURCIER_S3_BUCKETS="a")),
     ("every_queue_has_its_scaler",
+     lambda made: made["ScaledObject/sourcier-ingest-ocr"]["spec"]["triggers"].pop()),
+    ("every_queue_has_its_scaler", lambda made: trigger(made, "ingest-parse").update(consumer="embed_bulk")),
+    ("every_queue_has_its_scaler", lambda made: trigger(made, "ingest-parse").update(lagThreshold="100")),
+    ("embed_has_a_scaler_of_its_own",
      lambda made: made["ScaledObject/sourcier-embed"]["spec"]["triggers"].pop()),
-    ("every_queue_has_its_scaler",
-     lambda made: made["ScaledObject/sourcier-embed"]["spec"]["triggers"][0]["metadata"].update(consumer="embed_bulk")),
-    ("every_queue_has_its_scaler",
-     lambda made: made["ScaledObject/sourcier-embed"]["spec"]["triggers"][0]["metadata"].update(lagThreshold="100")),
+    ("embed_has_a_scaler_of_its_own", lambda made: remove(made, "ScaledObject/sourcier-embed")),
+    ("embed_has_a_scaler_of_its_own", lambda made: trigger(made, "embed").update(
+        query=trigger(made, "embed")["query"].replace("max(", "sum("))),
+    ("embed_has_a_scaler_of_its_own", lambda made: trigger(made, "embed").update(
+        query='max(sourcier_queue_messages{consumer="embed_bulk_0123456789ab"})')),
+    ("services_know_one_another", lambda made: container(made, "sourcier-rerank").update(env=[])),
+    ("somebody_can_sign_in", lambda made: pod(made).pop("initContainers")),
+    ("somebody_can_sign_in", lambda made: (
+        pod(made).pop("initContainers"), setting(made, "SOURCIER_GATEWAY_OIDC_ISSUER", "https://id.example.org"))),
+    ("what_is_asked_for_is_served", lambda made: remove(made, "Deployment/sourcier-ingest-ocr")),
+    ("what_is_asked_for_is_served", lambda made: remove(made, "Deployment/sourcier-ingest-index")),
+    ("browsers_reach_the_page",
+     lambda made: made["ConfigMap/sourcier"]["data"].update(SOURCIER_WEB_PUBLIC_URL="https://rag.example.org")),
+    ("browsers_reach_the_page", lambda made: made["ConfigMap/sourcier"]["data"].pop("SOURCIER_WEB_HOSTS")),
+    ("browsers_reach_the_page", lambda made: container(made, "sourcier-web").update(env=[])),
+    ("secrets_come_as_files", lambda made: pod(made)["initContainers"][0].update(volumeMounts=[])),
     ("scalers_scale_what_is_there",
      lambda made: made["ScaledObject/sourcier-embed"]["spec"].update(minReplicaCount=0)),
     ("scalers_scale_what_is_there", lambda made: made["Deployment/sourcier-embed"]["spec"].update(replicas=1)),

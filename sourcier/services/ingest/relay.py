@@ -60,6 +60,8 @@ class Relay:
         self._woken = asyncio.Event()
         self._kept_house_at = 0.0
         self._compared_at = 0.0
+        self._told: set[str] = set()
+        """Queues of which a figure was told."""
 
     def wake(self) -> None:
         """Say that there may be work now."""
@@ -156,8 +158,11 @@ class Relay:
 
     async def _measure(self) -> None:
         """Tell how much waits where, and for how long: the lag that replicas are scaled by."""
-        for durable, depth in (await self._jetstream.queues.depths()).items():
-            telemetry.queue_messages.labels(durable).set(depth)
+        depths = await self._jetstream.queues.depths()
+        # A queue without a durable is in no answer once it is empty.
+        self._told |= depths.keys()
+        for queue in self._told:
+            telemetry.queue_messages.labels(queue).set(depths.get(queue, 0))
         async with self._database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
             waiting = await releases.oldest_under_way(connection)
             counts = await releases.waiting_counts(connection)

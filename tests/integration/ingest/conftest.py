@@ -10,6 +10,7 @@ import pytest
 
 from sourcier.services.chassis.queue import consuming
 from sourcier.services.ingest import relay
+from sourcier.services.ingest.stages import sandbox
 from tests.fix_servers import S3Bucket
 from tests.integration.ingest.fix_pipeline import Pipeline, ingesting
 
@@ -27,3 +28,9 @@ def serve(
     return partial(
         ingesting, database_url=database_url, nats_url=nats_url, prefix=subject_prefix, bucket=s3_bucket
     )
+
+
+@pytest.fixture
+def keeping_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what takes long keep its priority: it would wait for all other tests that run beside it."""
+    monkeypatch.setattr(sandbox, "GIVE_WAY", (((1.0, 0),),))

@@ -15,13 +15,15 @@ from sourcier.services.ingest import relay
 from tests.fix_servers import S3Bucket
 from tests.integration.ingest.fix_pipeline import ingesting
 
+ACK_WAIT_SECONDS = 2
+
 
 async def main(given: dict[str, Any]) -> None:
     """Ingest until told to stop, by being killed."""
     consuming.FETCH_SECONDS, relay.LOOK_SECONDS = 0.3, 0.2
     async with ingesting(
         database_url=given["database_url"], nats_url=given["nats_url"], prefix=given["prefix"],
-        bucket=S3Bucket(**given["bucket"]), ack_wait_seconds=3,
+        bucket=S3Bucket(**given["bucket"]), ack_wait_seconds=ACK_WAIT_SECONDS,
     ):
         await asyncio.Event().wait()
 

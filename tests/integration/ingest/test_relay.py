@@ -16,6 +16,7 @@ from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.postgres.database import ALL_TENANTS
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.durables import durable_name
 from sourcier.services.index.pipeline import outbox, releases
 from sourcier.services.ingest import relay
 from sourcier.services.ingest.relay import Relay
@@ -352,3 +353,18 @@ async def test_what_fails_in_a_round_keeps_nothing_else_from_being_done(
         async with running(service.relay):
             await until(lambda: len(done) >= 3)
         assert {*done, failing} == {"_dispatch", "_publish", "_look_at_broker", "_keep_house"}
+
+
+async def test_a_queue_whose_durables_are_tenants_is_told_as_empty_when_it_is(serve: Serve) -> None:
+    async with serve(stages="") as service:
+        label = durable_name("embed", lane="bulk", suffix="gone")
+        address = subjects.CHUNKS_READY.address(service.jetstream.prefix, tenant="acme", lane="bulk", suffix="gone")
+        await service.jetstream.publish_payload(address, b"first", message_id="first")
+        told = telemetry.queue_messages.labels(label)
+        await service.relay._measure()
+        assert told._value.get() == 1
+        await service.jetstream.context.purge_stream(
+            subjects.stream_name(service.jetstream.prefix, subjects.READY)
+        )
+        await service.relay._measure()
+        assert told._value.get() == 0

@@ -95,7 +95,7 @@ async def test_whoever_leaves_a_conversation_reads_on(site: Web) -> None:
     ("/api/chat", {}, "content"), ("/api/chat", {"message": " "}, "content"), ("/api/chat", {"message": 3}, "content"),
     ("/api/chat", {"message": "a", "conversation_id": 3}, "conversation_id"),
     ("/api/chat", {"message": "a", "reranking_enabled": "yes"}, "reranking_enabled"),
-    ("/api/chat", {"message": "\ud800"}, "content"),
+    ("/api/chat", {"message": "\ud800"}, "body"),
     ("/embed", {}, "text"), ("/embed", {"text": ["a"]}, "text"), ("/embed", {"inputs": []}, "inputs"),
     ("/embed", {"text": "a", "input_type": "song"}, "input_type"), ("/embed", {"text": "a", "model": 3}, "model"),
     ("/embed_batch", {"texts": "a"}, "texts"), ("/embed_batch", {"texts": ["a", ""]}, "texts[1]"),

@@ -128,7 +128,9 @@ def test_a_processor_that_does_not_name_itself_computes_by_its_flags(tmp_path: P
 
 def test_tokens_are_guessed_from_the_prompt_where_that_is_asked_for() -> None:
     options = VllmOptions(dtype="auto", compile="auto", context_tokens_max=4096, sequences_max=8, kv_cache_gib=1.0)
-    assert engine_arguments("model", options, context_tokens_max=2048, on_cpu=True)["speculative_config"] is None
+    on_cpu = engine_arguments("model", options, context_tokens_max=2048, on_cpu=True)
+    assert (on_cpu["speculative_config"], on_cpu["max_num_batched_tokens"]) == (None, 512)
+    assert engine_arguments("model", options, context_tokens_max=2048, on_cpu=False)["max_num_batched_tokens"] is None
     asked = engine_arguments("model", replace(options, speculative_tokens=4), context_tokens_max=2048, on_cpu=True)
     assert asked["speculative_config"]["method"] == "ngram"
     assert asked["speculative_config"]["num_speculative_tokens"] == 4

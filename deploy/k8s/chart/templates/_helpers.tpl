@@ -19,7 +19,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- with .root.Values.image.registry }}{{ . }}/{{ end }}sourcier-{{ .image }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 
-{{- /* The token of an embedding space in the names of durables: chassis/queue/subjects.py, space_token. */ -}}
+{{- /* The token of an embedding space in the names of figures: chassis/queue/subjects.py, space_token. */ -}}
 {{- define "sourcier.spaceToken" -}}
 {{ sha256sum . | trunc 12 }}
 {{- end -}}
@@ -37,8 +37,8 @@ gateway:
   service: gateway
   values: gateway
   calls: [ingest-accept, embed, rerank, generate]
-  uses: [postgres, nats]
-  secrets: [SOURCIER_POSTGRES_URL, SOURCIER_NATS_URL, SOURCIER_GATEWAY_PROMPT_SECRET, SOURCIER_GATEWAY_WEBHOOK_TOKEN]
+  uses: [postgres, nats{{ if .Values.access.issuer }}, issuer{{ end }}]
+  secrets: [SOURCIER_POSTGRES_URL, SOURCIER_NATS_URL, SOURCIER_INTERNAL_TOKEN, SOURCIER_GATEWAY_PROMPT_SECRET, SOURCIER_GATEWAY_WEBHOOK_TOKEN]
   public: true
   {{- if .Values.secrets.keys.SOURCIER_GATEWAY_WEBHOOK_TOKEN }}
   http: 8080
@@ -48,20 +48,27 @@ web:
   service: web
   values: web
   calls: [gateway]
-  uses: []
-  secrets: []
+  uses: [{{ if .Values.access.issuer }}issuer{{ end }}]
+  secrets: [SOURCIER_WEB_SESSION_SECRET, SOURCIER_WEB_OIDC_CLIENT_SECRET]
   public: true
   http: 8080
-{{- range $stages, $hops := dict "accept,collect" list "parse" (list (dict "stage" "parse" "stream" "RECEIVED")) "chunk,index" (list (dict "stage" "chunk" "stream" "PARSED") (dict "stage" "index" "stream" "EMBEDDED")) "enrich" (list (dict "stage" "enrich" "stream" "ENRICH")) }}
-{{- $name := printf "ingest-%s" (get (dict "accept,collect" "accept" "parse" "parse" "chunk,index" "index" "enrich" "enrich") $stages) }}
+{{- /* A Deployment of ingest: its stages, and the hops whose durables it works on. */}}
+{{- $parse := list (dict "stage" "parse" "stream" "RECEIVED") }}
+{{- $ocr := list (dict "stage" "ocr" "stream" "SCANNED") }}
+{{- $index := list (dict "stage" "chunk" "stream" "PARSED") (dict "stage" "index" "stream" "EMBEDDED") }}
+{{- $enrich := list (dict "stage" "enrich" "stream" "ENRICH") }}
+{{- range $made := list (list "accept" "accept,collect" list) (list "parse" "parse" $parse) (list "ocr" "ocr" $ocr) (list "index" "chunk,index" $index) (list "enrich" "enrich" $enrich) }}
+{{- $name := printf "ingest-%s" (index $made 0) }}
+{{- $stages := index $made 1 }}
+{{- $hops := index $made 2 }}
 {{ $name }}:
-  image: ingest
+  image: {{ if eq $stages "ocr" }}ocr{{ else }}ingest{{ end }}
   service: ingest
   values: {{ $name }}
   stages: {{ $stages | quote }}
   calls: {{ if eq $stages "enrich" }}[embed, generate]{{ else }}[]{{ end }}
   uses: [postgres, nats, s3]
-  secrets: [SOURCIER_POSTGRES_URL, SOURCIER_NATS_URL, SOURCIER_S3_ACCESS_KEY, SOURCIER_S3_SECRET_KEY, SOURCIER_INGEST_SOURCE_S3_ACCESS_KEY, SOURCIER_INGEST_SOURCE_S3_SECRET_KEY]
+  secrets: [SOURCIER_POSTGRES_URL, SOURCIER_NATS_URL, SOURCIER_INTERNAL_TOKEN, SOURCIER_S3_ACCESS_KEY, SOURCIER_S3_SECRET_KEY, SOURCIER_INGEST_SOURCE_S3_ACCESS_KEY, SOURCIER_INGEST_SOURCE_S3_SECRET_KEY]
   models: {{ range $index, $model := $root.Values.models.embed }}{{ if $index }} {{ end }}{{ $model.name }}{{ end }}
   hops: {{ $hops | toJson }}
 {{- end }}
@@ -72,10 +79,10 @@ embed{{ if $index }}-{{ add1 $index }}{{ end }}:
   values: embed
   calls: []
   uses: [nats]
-  secrets: [SOURCIER_NATS_URL]
+  secrets: [SOURCIER_NATS_URL, SOURCIER_INTERNAL_TOKEN]
   models: {{ $model.name }}
   model: {{ $model.name }}
-  hops: [{stage: embed, stream: READY, space: {{ $model.space }}}]
+  space: {{ $model.space }}
 {{- end }}
 rerank:
   image: rerank
@@ -83,7 +90,7 @@ rerank:
   values: rerank
   calls: []
   uses: []
-  secrets: []
+  secrets: [SOURCIER_INTERNAL_TOKEN]
   models: {{ printf "%s %s" .Values.models.rerank .Values.models.entailment | trim | quote }}
 generate:
   image: {{ .Values.workloads.generate.image }}
@@ -91,7 +98,7 @@ generate:
   values: generate
   calls: []
   uses: [{{ if eq .Values.workloads.generate.image "generate" }}endpoint{{ end }}]
-  secrets: [SOURCIER_GENERATE_OPENAI_KEY, SOURCIER_GENERATE_OPENAI_HEADERS]
+  secrets: [SOURCIER_INTERNAL_TOKEN, SOURCIER_GENERATE_OPENAI_KEY, SOURCIER_GENERATE_OPENAI_HEADERS]
   models: {{ if eq .Values.workloads.generate.image "generate" }}""{{ else }}{{ .Values.models.generate | quote }}{{ end }}
 {{- end -}}
 
@@ -127,7 +134,7 @@ seccompProfile: {type: RuntimeDefault}
 {{- /* Secrets of a component that the Secret holds: a variable and a file for each. */ -}}
 {{- define "sourcier.secretNames" -}}
 {{- $names := list -}}
-{{- range .component.secrets -}}
+{{- range append .component.secrets "SOURCIER_METRICS_TOKEN" -}}
 {{- if get $.root.Values.secrets.keys . -}}{{- $names = append $names . -}}{{- end -}}
 {{- end -}}
 {{- $names | toJson -}}
@@ -147,6 +154,16 @@ seccompProfile: {type: RuntimeDefault}
 {{- $_ := set $data "SOURCIER_GENERATE_MODEL" .Values.models.generate -}}
 {{- with .Values.models.rerank }}{{- $_ := set $data "SOURCIER_RERANK_MODEL" . -}}{{- end -}}
 {{- with .Values.models.entailment }}{{- $_ := set $data "SOURCIER_RERANK_ENTAILMENT_MODEL" . -}}{{- end -}}
+{{- $_ := set $data "SOURCIER_INGEST_OCR" (toString (get .Values.workloads "ingest-ocr").enabled) -}}
+{{- with .Values.access.issuer }}{{- $_ := set $data "SOURCIER_GATEWAY_OIDC_ISSUER" . -}}{{- end -}}
+{{- with .Values.access.audience }}{{- $_ := set $data "SOURCIER_GATEWAY_OIDC_AUDIENCE" . -}}{{- end -}}
+{{- with .Values.access.clientId }}{{- $_ := set $data "SOURCIER_GATEWAY_OIDC_CLIENT_ID" . -}}{{- end -}}
+{{- $hosts := list (printf "%s-web" (include "sourcier.name" .)) (printf "%s-web.%s" (include "sourcier.name" .) .Release.Namespace) -}}
+{{- with .Values.publicUrl -}}
+{{- $_ := set $data "SOURCIER_WEB_PUBLIC_URL" . -}}
+{{- $hosts = append $hosts (splitList ":" (urlParse .).host | first) -}}
+{{- end -}}
+{{- $_ := set $data "SOURCIER_WEB_HOSTS" (join "," $hosts) -}}
 {{- range $name, $value := .Values.settings }}{{- $_ := set $data $name (toString $value) -}}{{- end -}}
 {{- range $name, $value := $data }}
 {{ $name }}: {{ $value | quote }}

@@ -12,6 +12,7 @@ from nats.js.api import StreamInfo
 
 from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.durables import durable_name
 from sourcier.services.chassis.queue.subjects import Payload, Stream, Subject
 
 NOT_DESCRIBED = (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error)
@@ -41,7 +42,7 @@ class Queues:
         for stream, held in subjects.streams():
             if not stream.work_queue:
                 continue
-            if stream.told_on:
+            if stream.by_tenant:
                 depths |= await self._by_address(stream, held)
                 continue
             name = self._name(stream)
@@ -59,7 +60,8 @@ class Queues:
             described = await self.describe(stream, subjects_filter=subject.pattern(self._prefix))
             for address, count in (described.state.subjects or {}).items():
                 _, lane = subject.queue_of(address)
-                depths["_".join((*subject.consumers, lane, address.rpartition(".")[2]))] += count
+                [stage] = subject.consumers
+                depths[durable_name(stage, lane=lane, suffix=address.rpartition(".")[2])] += count
         return dict(depths)
 
     async def waiting(self, held: Iterable[Subject[Payload]]) -> set[tuple[str, str]]:

@@ -1,7 +1,7 @@
-"""Names of the durable consumers, from the table of subjects: what a scaler of replicas has to be told.
+"""What a scaler of replicas has to be told: names of durable consumers, and of the figures of queues without them.
 
-A work queue's consumer is called by its stage and lane, and `embed` by its space too; services make theirs with
-`durable_name`, so that the list cannot drift from them.
+Both come from the table of subjects, and services make theirs with `durable_name`, so that the lists cannot drift from
+them. A queue whose durables belong to tenants has none that could be named ahead; it is scaled by its figure.
 """
 
 from __future__ import annotations
@@ -20,12 +20,22 @@ class Durable:
     stage: str
     lane: str
     """Empty for a subject without lanes."""
-    space_id: str
-    """The embedding space; empty for stages that work for all of them."""
     stream: str
     name: str
     work_queue: bool
     """Whether more replicas of the stage empty it faster: one that reads a log is not scaled by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """The messages of a lane and space whose durables belong to tenants, as one figure."""
+
+    stage: str
+    lane: str
+    space_id: str
+    stream: str
+    name: str
+    """The label `consumer` of `sourcier_queue_messages`."""
 
 
 def durable_name(stage: str, *, lane: str = "", suffix: str = "", tenant: str = "") -> str:
@@ -33,17 +43,34 @@ def durable_name(stage: str, *, lane: str = "", suffix: str = "", tenant: str = 
     return "_".join(part for part in (stage, lane, suffix, tenant and subjects.tenant_token(tenant)) if part)
 
 
-def durables(prefix: str, *, space_ids: Sequence[str]) -> list[Durable]:
-    """Return every durable that the services make under a subject prefix, with an `embed` for each of the spaces."""
-    found: list[Durable] = []
+def durables(prefix: str) -> list[Durable]:
+    """Return every durable that the services make under a subject prefix, those of tenants apart."""
+    return [
+        Durable(stage=stage, lane=lane, stream=subjects.stream_name(prefix, stream), work_queue=stream.work_queue,
+                name=durable_name(stage, lane=lane))
+        for subject, stream in _stored() if not stream.by_tenant
+        for stage in _stages(subject) for lane in _lanes(subject)
+    ]
+
+
+def figures(prefix: str, *, space_ids: Sequence[str]) -> list[Figure]:
+    """Return what tells how much waits in the queues whose durables belong to tenants, for each of the spaces."""
+    return [
+        Figure(stage=stage, lane=lane, space_id=space_id, stream=subjects.stream_name(prefix, stream),
+               name=durable_name(stage, lane=lane, suffix=subjects.space_token(space_id)))
+        for subject, stream in _stored() if stream.by_tenant
+        for stage in _stages(subject) for lane in _lanes(subject) for space_id in space_ids
+    ]
+
+
+def _stored() -> Iterator[tuple[Subject[Payload], Stream]]:
     for subject in subjects.TABLE:
-        if subject.stream is None:
-            continue
-        for stage in _stages(subject):
-            for lane in subjects.LANES if subject.laned else ("",):
-                for space_id in space_ids if subject.suffixed else ("",):
-                    found.append(_durable(prefix, subject.stream, stage=stage, lane=lane, space_id=space_id))
-    return found
+        if subject.stream is not None:
+            yield subject, subject.stream
+
+
+def _lanes(subject: Subject[Payload]) -> Sequence[str]:
+    return subjects.LANES if subject.laned else ("",)
 
 
 def _stages(subject: Subject[Payload]) -> Iterator[str]:
@@ -54,11 +81,3 @@ def _stages(subject: Subject[Payload]) -> Iterator[str]:
             yield f"failures_{subject.name.rpartition('.')[2]}"
         elif consumer not in subjects.WITHOUT_DURABLE:
             yield consumer
-
-
-def _durable(prefix: str, stream: Stream, *, stage: str, lane: str, space_id: str) -> Durable:
-    suffix = subjects.space_token(space_id) if space_id else ""
-    return Durable(
-        stage=stage, lane=lane, space_id=space_id, stream=subjects.stream_name(prefix, stream),
-        name=durable_name(stage, lane=lane, suffix=suffix), work_queue=stream.work_queue,
-    )

@@ -2,7 +2,7 @@
 first.
 
 Each tenant has a durable of its own, made when it has work and removed by the server when it has had none for a while.
-One message is fetched at a time, from the tenant whose turn it is (docs/adr/0025-a-durable-for-each-tenant.md). What
+One message is fetched at a time, from the tenant whose turn it is (docs/adr/0027-a-durable-for-each-tenant.md). What
 becomes of it is the business of `consuming`.
 """
 

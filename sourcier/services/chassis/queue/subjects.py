@@ -71,6 +71,11 @@ class Stream:
     told_without_bodies: bool = False
     """Whether the broker tells of a message alone: for consumers that then fetch it."""
 
+    @property
+    def by_tenant(self) -> bool:
+        """Whether each tenant at work has a durable of its own, for as long as it is (docs/adr/0027)."""
+        return self.work_queue and bool(self.told_on)
+
 
 @dataclass(frozen=True)
 class Subject(Generic[M_co]):

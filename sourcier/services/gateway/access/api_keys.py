@@ -28,6 +28,8 @@ from sourcier.services.index import pagination
 from sourcier.services.index.pagination import Page
 
 PREFIX = "sourcier_"
+FORM = ("sourcier_TENANT_ID_SECRET, with an id of 16 hexadecimal digits and a secret of 43 characters of A-Z, a-z, "
+        "0-9, - and _")
 REFUSED = "the API key is not accepted: it is unknown, has ended or was revoked"
 KNOWN_SECONDS = 5.0
 """How long a key that was let in is let in without asking again; other gateways notice a revocation after that."""
@@ -142,6 +144,31 @@ async def create(
     return _api_key(row), secret
 
 
+async def keep(connection: Connection, secret: str, *, name: str, role: Role, created_by: str) -> bool:
+    """Take in a key that somebody made up; return whether it is new. One that is known stays as it is, revoked too."""
+    parts = _KEY.fullmatch(secret)
+    if parts is None:
+        raise InvalidArgument(f"the key does not read {FORM}")
+    tenant, key_id, _ = parts.groups()
+    cursor = await connection.execute(KEEP, {
+        "tenant": tenant, "key_id": key_id, "name": name, "role": role.label, "hash": hash_of(secret),
+        "recency": new_id(), "created_by": created_by, "valid_for": None,
+    })
+    if await cursor.fetchone() is not None:
+        return True
+    cursor = await connection.execute(SELECT_HASH, {"tenant": tenant, "key_id": key_id})
+    row = await cursor.fetchone()
+    if row is None or not hmac.compare_digest(bytes(row[0]), hash_of(secret)):
+        raise InvalidArgument(f"another key has the id {key_id}; make up another id")
+    return False
+
+
+def tenant_of(secret: str) -> str:
+    """Return the tenant that a key names; empty where it is none."""
+    parts = _KEY.fullmatch(secret)
+    return parts[1] if parts is not None else ""
+
+
 async def list_keys(connection: Connection, *, tenant: str, page_size: int, page_token: str) -> Page[ApiKey]:
     """List keys, the newest first."""
     page_size = pagination.check_page_size(page_size)
@@ -186,6 +213,10 @@ values (%(tenant)s, %(key_id)s, %(name)s, %(role)s, %(hash)s, %(recency)s, %(cre
         now() + %(valid_for)s::interval)
 returning {_KEY_COLUMNS}
 """  # noqa: S608
+
+KEEP = INSERT.replace("returning", "on conflict (tenant, key_id) do nothing\nreturning")
+
+SELECT_HASH = "select secret_sha256 from api_keys where tenant = %(tenant)s and key_id = %(key_id)s"
 
 LIST = f"""
 select {_KEY_COLUMNS} from api_keys

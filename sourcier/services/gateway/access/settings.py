@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings
 
+from sourcier.services.chassis.settings import PostgresSettings, ServiceSettings, settings_config, shared
 from sourcier.services.chassis.tenants import checked_tenant
 from sourcier.services.gateway.access.principal import Role, role_named
 from sourcier.services.gateway.access.urls import checked_url
@@ -118,6 +119,15 @@ class AccessSettings(BaseSettings):
         if listed(self.tenant_peers) and self.tls_client_ca is None:
             raise ValueError("SOURCIER_GATEWAY_TENANT_PEERS is set, and no SOURCIER_GATEWAY_TLS_CLIENT_CA that signs "
                              "their certificates")
+
+
+class FirstKeySettings(ServiceSettings, PostgresSettings):
+    """What `sourcier-service first-key` can be told: the database, and a key that its owner made up."""
+
+    model_config = settings_config("first_key")
+
+    first_key: SecretStr = shared("FIRST_KEY")
+    """`sourcier_TENANT_ID_SECRET`: an id of 16 hexadecimal digits, 43 random characters of A-Z, a-z, 0-9, - and _."""
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -55,6 +55,9 @@ NOT_INSTALLED = ("vLLM is not installed beside {python}: start generate with an 
                  "or set SOURCIER_GENERATE_OPENAI_URL")
 CPU_BLOCK_TOKENS = 32
 """Prefixes are cached by whole blocks; the CPU's own default of 128 would recompute up to 127 tokens of a hit."""
+CPU_STEP_TOKENS_MAX = 512
+"""Of a prompt that are read in one step: vLLM's own 2,048 are half a minute on two cores, and with other work beside it
+more than the engine may go without progress, before it is taken for stalled."""
 LOOKED_UP_MIN, LOOKED_UP_MAX = 2, 4
 """How many of the last tokens have to occur in the prompt for what followed them to be guessed."""
 STOP_SECONDS = 3.0
@@ -272,6 +275,7 @@ def engine_arguments(
         "max_model_len": context_tokens_max,
         "max_num_seqs": options.sequences_max,
         "enforce_eager": on_cpu if options.compile == "auto" else options.compile == "off",
+        "max_num_batched_tokens": max(CPU_STEP_TOKENS_MAX, options.sequences_max) if on_cpu else None,
         "enable_prefix_caching": True,
         "block_size": CPU_BLOCK_TOKENS if on_cpu else None,
         "kv_cache_memory_bytes": int(options.kv_cache_gib * GIB) or None,

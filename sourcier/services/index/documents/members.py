@@ -57,10 +57,16 @@ async def open_version(connection: Connection, *, tenant: str, document_id: str,
     return Opened(depth, int(counted[0]), int(counted[1]), recorded, ended, metadata, category)
 
 
-async def has_members(connection: Connection, *, tenant: str, document_id: str) -> bool:
-    """Tell whether documents came inside this one."""
-    cursor = await connection.execute(HAS_MEMBERS, {"tenant": tenant, "document_id": document_id})
-    return await cursor.fetchone() is not None
+async def record_none(connection: Connection, *, tenant: str, document_id: str, generation: int) -> bool:
+    """Note that a version has no members; return False, with nothing noted, while there are some of one before it."""
+    values = {"tenant": tenant, "document_id": document_id, "generation": generation}
+    await connection.execute(LOCK, values | {"locked": document_id})
+    # A statement of its own: it sees what was committed while the lock was waited for.
+    cursor = await connection.execute(HAS_MEMBERS, values)
+    if await cursor.fetchone() is not None:
+        return False
+    await connection.execute(RECORDED, values)
+    return True
 
 
 async def note_metadata(
@@ -178,5 +184,5 @@ order by document_id
 
 RECORDED = """
 update documents set members_generation = %(generation)s
-where tenant = %(tenant)s and document_id = %(document_id)s
+where tenant = %(tenant)s and document_id = %(document_id)s and members_generation < %(generation)s
 """

@@ -112,15 +112,20 @@ class Members:
         async with self._database.transaction(tenant=received.version.tenant) as connection:
             return not (await self._opened(connection, received.version)).recorded
 
-    async def had_some(self, received: events_pb2.DocumentReceived) -> bool:
-        """Tell whether the version before had members, which are to go."""
+    async def record_none(self, received: events_pb2.DocumentReceived) -> None:
+        """Note that a version has no members: those of the version before go, and an older one still to come has none.
+
+        Raise `Superseded` as `record` does.
+        """
         version = received.version
         if version.generation <= 1:
-            return False
-        async with self._database.transaction(tenant=version.tenant, read_only=True) as connection:
-            return await stored_members.has_members(
-                connection, tenant=version.tenant, document_id=version.document_id
+            return
+        async with self._database.transaction(tenant=version.tenant) as connection:
+            noted = await stored_members.record_none(
+                connection, tenant=version.tenant, document_id=version.document_id, generation=version.generation
             )
+        if not noted:
+            await self.record(received, (), Path())
 
     async def describe(self, version: events_pb2.VersionReference, metadata: Mapping[str, str]) -> None:
         """Note what a document says of itself, for the commit of its version."""

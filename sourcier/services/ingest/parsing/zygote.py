@@ -94,12 +94,13 @@ class Zygote:
 
     def _obey(self, command: dict[str, Any], replies: int) -> None:
         identifier = command["id"]
-        if command.get("kill") or command.get("give_way"):
+        if "kill" in command or "give_way" in command:
             # Only this process reaps, so the number still belongs to that child.
             pid = self.running.get(identifier)
-            if pid is not None and command.get("kill"):
+            if pid is not None and "kill" in command:
                 _kill(pid)
             elif pid is not None:
+                # A niceness of 0 is one, too: the last attempt gives way to nobody.
                 give_way(pid, niceness=command["give_way"])
                 reply(replies, {"id": identifier, "waited": seconds_kept_waiting(pid)})
             return

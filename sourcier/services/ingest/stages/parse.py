@@ -81,6 +81,8 @@ class ParseStage:
             document = await asyncio.to_thread(
                 read_light, body, filename=received.filename, limits=self._parsers.limits
             )
+        if document is not None:
+            await self._members.record_none(received)
         if document is not None and self._chunk is not None:
             await failpoint("parse.after-work")
             await self._cut(received, document, self._chunk, delivery)
@@ -126,11 +128,10 @@ class ParseStage:
         # What is inside is not kept with the artefact: it is unpacked for whom it is due.
         async with self._parsers.working_folder() as folder:
             artefact = await self._read(received, body, attempt, folder)
-            if artefact.scanned:
-                return b"", artefact.scanned
-            await self._objects.put(key, artefact.content)
+            if not artefact.scanned:
+                await self._objects.put(key, artefact.content)
             await self._tell(received, artefact.metadata, artefact.members, folder / _UNPACKED)
-        return artefact.content, ()
+        return (b"", artefact.scanned) if artefact.scanned else (artefact.content, ())
 
     async def _tell(
         self, received: events_pb2.DocumentReceived, metadata: Mapping[str, str], members: Sequence[Member],
@@ -139,8 +140,10 @@ class ParseStage:
         """Have the index know what a document says of itself, and what is inside it now."""
         if metadata:
             await self._members.describe(received.version, metadata)
-        if members or await self._members.had_some(received):
+        if members:
             await self._members.record(received, members, unpacked)
+        else:
+            await self._members.record_none(received)
 
     async def _publish(
         self, received: events_pb2.DocumentReceived, key: str, artefact: bytes, delivery: Delivery

@@ -47,11 +47,14 @@ class ZygoteProcess:
             async with asyncio.timeout(START_TIMEOUT_SECONDS):
                 line = await process.stdout.readline()
             return cls(process, json.loads(line)["network"])
-        except (TimeoutError, ValueError) as error:
+        except BaseException as error:
+            # A service that is stopped meanwhile leaves no process behind either.
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-            raise Unavailable("The parsing process did not start; its log says why.") from error
+            if isinstance(error, (TimeoutError, ValueError)):
+                raise Unavailable("The parsing process did not start; its log says why.") from error
+            raise
 
     @property
     def ended(self) -> bool:

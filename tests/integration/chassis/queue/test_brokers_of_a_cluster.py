@@ -16,12 +16,16 @@ from nkeys import PREFIX_BYTE_ACCOUNT, PREFIX_BYTE_OPERATOR, PREFIX_BYTE_USER
 
 from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.chassis.queue import subjects
-from sourcier.services.chassis.queue.durables import durables
+from sourcier.services.chassis.queue.durables import durables, figures
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.stack.processes.ports import free_ports
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
+from tests.integration.chassis.fix_jetstream import ready
 
+ROOT = Path(__file__).parents[4]
 GIBIBYTE = 1024**3
+FILE_STORE_BYTES = sum(4 * GIBIBYTE for stream, _ in subjects.streams() if not stream.in_memory)
+"""What the streams reserve."""
 
 
 def settings_of(folder: Path, **limits: Any) -> NatsServerSettings:
@@ -29,9 +33,8 @@ def settings_of(folder: Path, **limits: Any) -> NatsServerSettings:
 
 
 async def test_every_service_starts_at_the_limits_that_the_documentation_names(tmp_path: Path) -> None:
-    # docs/running/install.md: eight streams of 4 GiB, and 128 MiB in memory.
     settings = settings_of(
-        tmp_path, file_store_bytes_max=32 * GIBIBYTE, memory_store_bytes_max=128 * 1024**2
+        tmp_path, file_store_bytes_max=FILE_STORE_BYTES, memory_store_bytes_max=128 * 1024**2
     )
     async with NatsServer(settings) as server, JetStream(url=server.url, prefix="test.", name="first") as first:
         async with JetStream(url=server.url, prefix="test.", name="second") as second:
@@ -39,9 +42,14 @@ async def test_every_service_starts_at_the_limits_that_the_documentation_names(t
         await asyncio.gather(*(first.ensure_streams() for _ in range(8)))
 
 
+def test_the_documentation_names_what_the_streams_reserve() -> None:
+    told = (ROOT / "docs" / "running" / "install.md").read_text("utf-8")
+    assert f"{FILE_STORE_BYTES // GIBIBYTE} GiB of `max_file_store`" in told
+
+
 async def test_services_that_start_together_at_these_limits_all_start(tmp_path: Path) -> None:
     settings = settings_of(
-        tmp_path, file_store_bytes_max=32 * GIBIBYTE, memory_store_bytes_max=128 * 1024**2
+        tmp_path, file_store_bytes_max=FILE_STORE_BYTES, memory_store_bytes_max=128 * 1024**2
     )
 
     async def start(url: str, number: int) -> None:
@@ -109,28 +117,46 @@ async def test_a_credentials_file_opens_the_door(tmp_path: Path) -> None:
                 pass
 
 
-def test_every_durable_has_one_name_for_each_lane_and_space() -> None:
-    named = durables("test.v1.", space_ids=["space-a", "space-b"])
+def test_every_durable_has_one_name_for_each_lane_and_every_figure_one_for_each_space_too() -> None:
+    named = durables("test.v1.")
     by_stage = {
         stage: {each.name for each in named if each.stage == stage} for stage in {each.stage for each in named}
     }
     assert by_stage["parse"] == {"parse_interactive", "parse_bulk"}
-    tokens = [subjects.space_token(space) for space in ("space-a", "space-b")]
-    assert by_stage["embed"] == {f"embed_{lane}_{token}" for lane in subjects.LANES for token in tokens}
+    assert by_stage["ocr"] == {"ocr_interactive", "ocr_bulk"}
     assert by_stage["intake"] == {"intake"}
     assert by_stage["failures_embed"] == {"failures_embed"}
     assert {each.stream for each in named if each.stage == "parse"} == {"TEST_V1_RECEIVED"}
+    counted = figures("test.v1.", space_ids=["space-a", "space-b"])
+    tokens = [subjects.space_token(space) for space in ("space-a", "space-b")]
+    assert {each.name for each in counted} == {f"embed_{lane}_{token}" for lane in subjects.LANES for token in tokens}
+    assert {each.stream for each in counted} == {"TEST_V1_READY"}
     # What is scaled by is what a work queue holds.
-    assert {each.stage for each in named if each.work_queue} == set(subjects.DEAD_BY_STAGE)
+    scaled_by = [each.stage for each in named if each.work_queue] + [each.stage for each in counted]
+    assert set(scaled_by) == set(subjects.DEAD_BY_STAGE)
 
 
-async def test_a_durable_that_is_made_is_called_as_the_list_says(nats_url: str, subject_prefix: str) -> None:
+async def test_durables_are_made_as_the_list_says_and_figures_are_counted_so(
+    nats_url: str, subject_prefix: str
+) -> None:
     async with JetStream(url=nats_url, prefix=subject_prefix, name="test") as jetstream:
+        token = subjects.space_token("space-a")
+        counted = figures(subject_prefix, space_ids=["space-a"])
         for lane in subjects.LANES:
-            made = await jetstream.ensure_durable(
-                subjects.CHUNKS_READY, stage="embed", lane=lane, suffix=subjects.space_token("space-a")
-            )
-            assert made in {(each.stream, each.name) for each in durables(subject_prefix, space_ids=["space-a"])}
+            made = await jetstream.ensure_durable(subjects.DOCUMENT_SCANNED, stage="ocr", lane=lane)
+            assert made in {(each.stream, each.name) for each in durables(subject_prefix)}
+            for tenant in ("acme", "other"):
+                await jetstream.publish(subjects.CHUNKS_READY, ready(1), tenant=tenant, lane=lane, suffix=token,
+                                        message_id=f"{lane}-{tenant}")
+                _, own = await jetstream.ensure_durable(
+                    subjects.CHUNKS_READY, stage="embed", lane=lane, suffix=token, tenant=tenant
+                )
+                # Made while a tenant is at work: nobody can be told its name ahead.
+                assert own not in {each.name for each in durables(subject_prefix)} | {each.name for each in counted}
+        depths = await jetstream.queues.depths()
+        assert {name: depths.get(name) for name in (each.name for each in counted)} == dict.fromkeys(
+            (each.name for each in counted), 2
+        )
         for stream, _ in subjects.streams():
             await jetstream.context.delete_stream(subjects.stream_name(subject_prefix, stream))
 

@@ -1,13 +1,15 @@
 """What KEDA would see and do: the rendered triggers against the monitoring port of a real broker, by KEDA's arithmetic.
 
 KEDA's nats-jetstream scaler reads `/jsz?acc=…&consumers=true&config=true`; a queue's lag is `num_pending` plus
-`num_ack_pending`, and the autoscaler asks for as many replicas as the largest quotient of lag and threshold.
+`num_ack_pending`, and the autoscaler asks for as many replicas as the largest quotient of lag and threshold. Its
+prometheus scaler asks a query: here the figure is taken from where ingest's comes from, `depths`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,6 +25,7 @@ from sourcier.events.v1 import events_pb2
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.consuming import Consumer, Delivery
 from sourcier.services.chassis.queue.durables import durables
+from sourcier.services.chassis.queue.fair_consuming import FairConsumer
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.stack.processes.ports import free_ports
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
@@ -64,9 +67,13 @@ class Scaler:
         self._server = server
         self._specification = specification
 
-    async def replicas(self) -> int:
+    async def replicas(self, jetstream: JetStream) -> int:
         """Return how many replicas would be asked for now."""
-        asked = [await self._asked(trigger["metadata"]) for trigger in self._specification["triggers"]]
+        asked = [
+            await self._asked(trigger["metadata"]) if trigger["type"] == "nats-jetstream"
+            else await self._told(trigger["metadata"], jetstream)
+            for trigger in self._specification["triggers"]
+        ]
         return max(self._specification["minReplicaCount"], min(max(asked), self._specification["maxReplicaCount"]))
 
     async def _asked(self, trigger: dict[str, str]) -> int:
@@ -81,6 +88,13 @@ class Scaler:
         lag = consumer["num_pending"] + consumer["num_ack_pending"]
         return math.ceil(lag / int(trigger["lagThreshold"]))
 
+    @staticmethod
+    async def _told(trigger: dict[str, str], jetstream: JetStream) -> int:
+        if "sourcier_queue_messages" not in trigger["query"]:
+            return 0
+        [label] = re.findall(r'consumer="([a-z0-9_]+)"', trigger["query"])
+        return math.ceil((await jetstream.queues.depths()).get(label, 0) / int(trigger["threshold"]))
+
 
 @asynccontextmanager
 async def broker(folder: Path) -> AsyncIterator[tuple[Monitored, JetStream]]:
@@ -89,63 +103,84 @@ async def broker(folder: Path) -> AsyncIterator[tuple[Monitored, JetStream]]:
     async with (
         Monitored(settings) as server, JetStream(url=server.url, prefix=PREFIX, name="test") as jetstream,
     ):
-        by_stage = {"parse": subjects.DOCUMENT_RECEIVED, "chunk": subjects.DOCUMENT_PARSED,
-                    "embed": subjects.CHUNKS_READY, "index": subjects.CHUNKS_EMBEDDED,
+        by_stage = {"parse": subjects.DOCUMENT_RECEIVED, "ocr": subjects.DOCUMENT_SCANNED,
+                    "chunk": subjects.DOCUMENT_PARSED, "index": subjects.CHUNKS_EMBEDDED,
                     "enrich": subjects.CHUNKS_ENRICH}
         for stage, subject in by_stage.items():
             for lane in subjects.LANES:
-                await jetstream.ensure_durable(
-                    subject, stage=stage, lane=lane, suffix=TOKEN if subject.suffixed else ""
-                )
+                await jetstream.ensure_durable(subject, stage=stage, lane=lane)
         yield server, jetstream
 
 
-async def send(jetstream: JetStream, count: int, *, start: int = 0, lane: str = "bulk") -> None:
-    """Put batches on the queue of the embed stage."""
-    for number in range(start, start + count):
-        await jetstream.publish(subjects.CHUNKS_READY, ready(number), tenant="acme", lane=lane, suffix=TOKEN,
-                                message_id=f"{lane}-{number}")
+async def send(jetstream: JetStream, count: int, *, to: str = "ingest-parse", tenants: int = 1) -> None:
+    """Put messages on the queue of a stage."""
+    for number in range(count):
+        tenant = f"tenant-{number % tenants}"
+        if to == "embed":
+            await jetstream.publish(subjects.CHUNKS_READY, ready(number), tenant=tenant, lane="bulk", suffix=TOKEN,
+                                    message_id=f"bulk-{number}")
+        else:
+            version = events_pb2.VersionReference(tenant=tenant, document_id=str(number))
+            await jetstream.publish(subjects.DOCUMENT_RECEIVED, events_pb2.DocumentReceived(version=version),
+                                    tenant=tenant, lane="bulk", message_id=f"bulk-{number}")
 
 
 async def test_every_trigger_finds_its_queue_on_the_broker_and_asks_for_the_least_where_it_is_empty(
     tmp_path: Path,
 ) -> None:
-    async with broker(tmp_path) as (server, _):
-        found = {name: await Scaler(server, each).replicas() for name, each in scalers().items()}
+    async with broker(tmp_path) as (server, jetstream):
+        found = {name: await Scaler(server, each).replicas(jetstream) for name, each in scalers().items()}
         wanted = {name: each["minReplicaCount"] for name, each in scalers().items()}
     assert found == wanted
-    assert len(found) == 3
-    named = {trigger["metadata"]["consumer"] for each in scalers().values() for trigger in each["triggers"]}
-    assert named <= {each.name for each in durables(PREFIX, space_ids=[SPACE])}
+    assert found.keys() == {f"sourcier-{name}" for name in (
+        "ingest-parse", "ingest-ocr", "ingest-index", "embed", "generate")}
+    named = {trigger["metadata"]["consumer"] for each in scalers().values() for trigger in each["triggers"]
+             if trigger["type"] == "nats-jetstream"}
+    assert named <= {each.name for each in durables(PREFIX)}
 
 
+@pytest.mark.parametrize("stage", ["ingest-parse", "embed"])
 @pytest.mark.parametrize(("waiting", "replicas"), [(0, 1), (4, 1), (5, 2), (22, 6), (100, 8)])
-async def test_replicas_follow_what_waits(tmp_path: Path, waiting: int, replicas: int) -> None:
+async def test_replicas_follow_what_waits(tmp_path: Path, stage: str, waiting: int, replicas: int) -> None:
     async with broker(tmp_path) as (server, jetstream):
-        await send(jetstream, waiting)
-        assert await Scaler(server, scalers()["sourcier-embed"]).replicas() == replicas
+        await send(jetstream, waiting, to=stage, tenants=3)
+        assert await Scaler(server, scalers()[f"sourcier-{stage}"]).replicas(jetstream) == replicas
 
 
+@pytest.mark.parametrize("stage", ["ingest-parse", "embed"])
 async def test_a_load_is_worked_off_by_replicas_that_come_and_go_and_each_message_is_done_once(
-    tmp_path: Path,
+    tmp_path: Path, stage: str
 ) -> None:
-    done: Counter[int] = Counter()
+    done: Counter[str] = Counter()
     counts: list[int] = []
 
-    async def handle(message: events_pb2.ChunksReady, delivery: Delivery) -> None:
+    async def read(message: events_pb2.DocumentReceived, delivery: Delivery) -> None:
         await asyncio.sleep(0.02)
-        done[message.batch_no] += 1
+        done[message.version.document_id] += 1
+
+    async def embed(message: events_pb2.ChunksReady, delivery: Delivery) -> None:
+        await asyncio.sleep(0.02)
+        done[str(message.batch_no)] += 1
+
+    def replica(jetstream: JetStream) -> Consumer[Any]:
+        concurrency = {"interactive": 1, "bulk": 1}
+        if stage == "embed":
+            return FairConsumer(
+                jetstream, subjects.CHUNKS_READY, told=subjects.CHUNKS_TOLD, stage="embed", suffix=TOKEN, handle=embed,
+                concurrency=concurrency, cost=lambda message: 1.0,
+            )
+        return Consumer(jetstream, subjects.DOCUMENT_RECEIVED, stage="parse", handle=read, concurrency=concurrency)
 
     async with broker(tmp_path) as (server, jetstream), AsyncExitStack() as ended:
-        scaler = Scaler(server, scalers()["sourcier-embed"])
+        scaler = Scaler(server, scalers()[f"sourcier-{stage}"])
         replicas: list[tuple[asyncio.Event, asyncio.Task[None]]] = []
 
         async def scale(wanted: int) -> None:
             while len(replicas) < wanted:
                 stopping = asyncio.Event()
-                consumer = Consumer(jetstream, subjects.CHUNKS_READY, stage="embed", suffix=TOKEN, handle=handle,
-                                    concurrency={"interactive": 1, "bulk": 1})
-                replicas.append((stopping, asyncio.create_task(consumer.run(stopping), name="replica")))
+                replicas.append(
+                    (stopping, asyncio.create_task(replica(jetstream).run(stopping), name="replica"))
+                )
             while len(replicas) > wanted:
                 # As SIGTERM does: what is in hand is finished, the rest is left to the others.
                 stopping, task = replicas.pop()
@@ -153,10 +188,10 @@ async def test_a_load_is_worked_off_by_replicas_that_come_and_go_and_each_messag
                 await task
 
         ended.push_async_callback(scale, 0)
-        await send(jetstream, LOAD)
+        await send(jetstream, LOAD, to=stage, tenants=4)
         async with asyncio.timeout(90):
             while len(done) < LOAD or counts[-1] > 1:
-                wanted = await scaler.replicas()
+                wanted = await scaler.replicas(jetstream)
                 # Down by one at a time, as the rendered policy says.
                 counts.append(max(wanted, counts[-1] - 1) if counts else wanted)
                 await scale(counts[-1])

@@ -21,6 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from sourcier.client import Client
 from sourcier.errors import NotFound, PermissionDenied, Unauthenticated
 from sourcier.gateway.v1 import access_pb2, access_pb2_grpc, answer_pb2, conversation_pb2
+from sourcier.services.chassis import errors
 from sourcier.services.chassis.access import Access
 from sourcier.services.chassis.errors import FailedPrecondition
 from sourcier.services.chassis.grpc.serving import Server
@@ -276,6 +277,29 @@ async def test_it_starts_open_on_this_machine_and_locked_elsewhere(database: Dat
         await make_gate(AccessSettings(), ApiKeys(database), listen="0.0.0.0:1")
     await make_key(database, Role.OPERATOR)
     assert isinstance(await make_gate(AccessSettings(), ApiKeys(database), listen="0.0.0.0:1"), AccountGate)
+
+
+async def test_a_key_that_was_made_up_is_kept_once_and_stays_revoked(database: Database) -> None:
+    made_up = f"sourcier_default_00000000000000aa_{'k' * 43}"
+
+    async def keep(secret: str) -> bool:
+        async with database.transaction(tenant="default") as connection:
+            return await api_keys.keep(connection, secret, name="first", role=Role.OPERATOR, created_by="a test")
+
+    assert [await keep(made_up), await keep(made_up)] == [True, False]
+    principal = await ApiKeys(database).principal(made_up)
+    assert (principal.tenant, principal.role) == ("default", Role.OPERATOR)
+    assert isinstance(await make_gate(AccessSettings(), ApiKeys(database), listen="0.0.0.0:1"), AccountGate)
+    with pytest.raises(errors.InvalidArgument, match="another key has the id"):
+        await keep(f"{made_up[:-1]}x")
+    for wrong in ("", "sourcier_default_aa_k", f"{made_up}k", made_up.upper()):
+        with pytest.raises(errors.InvalidArgument, match="does not read"):
+            await keep(wrong)
+    async with database.transaction(tenant="default") as connection:
+        await api_keys.revoke(connection, tenant="default", key_id="00000000000000aa")
+    assert not await keep(made_up)
+    with pytest.raises(errors.Unauthenticated):
+        await ApiKeys(database).principal(made_up)
 
 
 @pytest.mark.parametrize(("settings", "told"), [

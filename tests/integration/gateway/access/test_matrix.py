@@ -304,11 +304,17 @@ async def test_what_is_anothers_is_the_same_after_all_calls(world: World) -> Non
     assert await _state(world.database) == before
 
 
+OF_INGEST = frozenset({"GetOriginal", "GetPageImage"})
+"""What the service behind the gateway has files for, which is none here."""
+
+
 async def test_what_is_granted_is_there(world: World) -> None:
     """The requests of the matrix are in order: about what the caller manages, most of them do their work."""
     reached, codes = 0, dict[str, str]()
     for method, rule in RULES.items():
         if method.rpartition("/")[2].startswith(("Delete", "Retire", "Drop", "Remove", "Switch", "Rollback", "Build")):
+            continue
+        if method.rpartition("/")[2] in OF_INGEST:
             continue
         code, text, _ = await world.call(method, filled(method, world.granted), max(rule.role, Role.MANAGER))
         codes[method] = f"{code} {text}"

@@ -247,9 +247,13 @@ select tenant, 'docs', source, collection_id, document_id, 'current'
 from documents
 where collection_id = %(collection_id)s
 """, """
-insert into staged_chunks
-select chunk.*, 0, '', '{1:1}/262144', '[1,2]', ''
-from chunks as chunk
+insert into staged_chunks (
+    chunk_id, tenant, collection_id, document_id, version_id, chunk_index, kind, method, language, page,
+    start_character, end_character, token_count, heading_path, text, batch_no, lexemes, terms, embedding, token_codes
+)
+select chunk_id, tenant, collection_id, document_id, version_id, chunk_index, kind, method, language, page,
+       start_character, end_character, token_count, heading_path, text, 0, '', '{1:1}/262144', '[1,2]', ''
+from chunks
 where collection_id = %(collection_id)s
 """)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import zipfile
 from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +21,11 @@ from sourcier.services.index.pipeline import releases
 from sourcier.services.ingest.intake import members
 from sourcier.services.ingest.intake.members import member_source
 from sourcier.services.ingest.messages import received_message
+from sourcier.services.ingest.stages.sandbox import ParsedArtefact
 from tests.integration.chassis.fix_jetstream import stream_messages
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import METADATA, Pipeline
+from tests.integration.ingest.fix_pipeline import METADATA, Pipeline, PlainParsers
+from tests.integration.ingest.stages.test_ocr_stage import PlainRecognisers
 from tests.waiting import eventually
 
 QUEUES = (subjects.RECEIVED, subjects.PARSED, subjects.READY, subjects.EMBEDDED)
@@ -112,6 +117,58 @@ async def test_a_mail_says_who_sent_it_and_its_metadata_stays(serve: Serve) -> N
         # Without attachments, the mail that takes its place leaves none.
         await send(service, mail(), "mail.eml")
         assert await sources(service) == ["copie.eml", "copie.eml/annexe (2).md", "copie.eml/annexe.md", "mail.eml"]
+
+
+@pytest.mark.parametrize(("filename", "body"), [("a.md", "Un texte."), ("a.txt", "Un texte."), ("a.pdf", "!scanned 2")])
+async def test_whatever_takes_the_place_of_an_archive_leaves_no_member(
+    serve: Serve, filename: str, body: str
+) -> None:
+    async with serve(stages="accept,parse,ocr,chunk,index", recognisers=PlainRecognisers()) as service:
+        for name, content in (("a.zip", archive(a_md="Le préavis.", b_md="La prime.")), (filename, body.encode())):
+            response = await service.submit(content, filename=name, source="a")
+            assert (await service.finished(response.job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+            await idle(service)
+        assert await sources(service) == ["a"]
+        assert len(await service.texts()) == 1
+
+
+class HeldParsers(PlainParsers):
+    """Reads archives when the test lets it."""
+
+    def __init__(self) -> None:
+        """Begin with a closed gate."""
+        super().__init__()
+        self.gate, self.held = asyncio.Event(), asyncio.Event()
+
+    async def parse_artefact(self, path: Path, *, filename: str, **named: Any) -> ParsedArtefact:
+        """Wait before an archive."""
+        if filename.endswith(".zip"):
+            self.held.set()
+            await self.gate.wait()
+        return await super().parse_artefact(path, filename=filename, **named)
+
+
+@pytest.mark.parametrize("filename", ["a.md", "a.txt"])
+async def test_an_archive_that_is_late_leaves_no_member(serve: Serve, filename: str) -> None:
+    parsers = HeldParsers()
+    async with serve(parsers=parsers) as service:
+        late = await service.submit(archive(a_md="Le préavis."), filename="a.zip", source="a")
+        await parsers.held.wait()
+        service.embedder.gate.clear()
+        newer = await service.submit("Un texte.", filename=filename, source="a")
+        await service.embedder.held.wait()
+        # The newer version was read, and is not visible yet: the older one is still to be, as far as anybody knows.
+        parsers.gate.set()
+
+        async def is_read() -> bool:
+            return "parsed" in [entry.stage for entry in (await service.job(late.job.job_id)).stage_times]
+
+        await eventually(is_read, seconds=30)
+        service.embedder.gate.set()
+        assert (await service.finished(newer.job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+        await idle(service)
+        assert await sources(service) == ["a"]
+        assert await service.texts() == ["Un texte."]
 
 
 @pytest.mark.parametrize("place", ["members.after-store", "members.before-commit", "members.after-commit"])

@@ -18,6 +18,7 @@ from sourcier.services.ingest.stages.recognisers import ReadPage, Recognisers
 from tests.unit.ingest.fix_pdf_pages import PageMaker
 from tests.unit.ingest.fix_scans import NOTICE, notice, picture_file, scan_pdf, scanned
 
+pytestmark = pytest.mark.usefixtures("keeping_priority")
 SHORT = 0.3
 """Of a page: what has text on it."""
 LIMITS = ParsingLimits(wall_seconds=600, cpu_seconds=1200, memory_bytes=3072 * MEBIBYTE)

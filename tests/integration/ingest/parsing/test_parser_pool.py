@@ -19,6 +19,9 @@ from sourcier.services.ingest.stages.sandbox import ParserPool
 from sourcier.services.ingest.stages.slots import Places
 from tests.waiting import until
 
+pytestmark = pytest.mark.usefixtures("keeping_priority")
+LAST_ATTEMPT = sandbox.GIVE_WAY[-1]
+
 
 @pytest.fixture(scope="module")
 async def pool() -> AsyncIterator[ParserPool]:
@@ -84,9 +87,18 @@ async def test_a_document_that_takes_long_gives_way_to_its_neighbours(
             assert not parsing.done()
             seen.add(os.getpriority(os.PRIO_PROCESS, child))
             await asyncio.sleep(0.01)
-    assert seen <= {0, 7, 19}
+    assert seen <= {os.getpriority(os.PRIO_PROCESS, 0), 7, 19}
     parsing.cancel()
     await asyncio.gather(parsing, return_exceptions=True)
+
+
+async def test_a_document_is_read_that_gives_way_to_nobody(
+    pool: ParserPool, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert LAST_ATTEMPT[-1][1] == 0
+    # At once, so that nothing depends on how fast it is read.
+    monkeypatch.setattr(sandbox, "GIVE_WAY", (((0.0, 0),),))
+    assert (await pool.parse(small, filename="note.txt")).text == "Un petit texte."
 
 
 async def test_a_document_that_takes_long_leaves_its_slot_to_the_next_and_a_second_one_does_not(

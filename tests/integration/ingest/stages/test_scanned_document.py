@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 from sourcier.services.ingest.stages.recognisers import Recognisers
@@ -14,6 +16,7 @@ from tests.integration.ingest.fix_pipeline import Pipeline
 from tests.unit.ingest.fix_scans import as_bytes, notice, scan_pdf, scanned
 from tests.waiting import eventually
 
+pytestmark = [pytest.mark.usefixtures("keeping_priority"), pytest.mark.timeout(300)]
 LIMITS = ParsingLimits(wall_seconds=600, cpu_seconds=1200, memory_bytes=3072 * MEBIBYTE)
 
 
@@ -32,7 +35,7 @@ async def test_scans_and_pictures_can_be_found(serve: Serve, tmp_path: Path) -> 
     ):
         for body, filename in ((scan, "scan.pdf"), (as_bytes(picture), "avis.png")):
             response = await service.submit(body, filename=filename, source=filename)
-            await eventually(partial(is_over, service, response.job.job_id), seconds=280)
+            await eventually(partial(is_over, service, response.job.job_id), seconds=140)
             job = await service.job(response.job.job_id)
             assert job.status == ingest_pb2.JOB_STATUS_COMPLETED, job.error
         rows = await service.rows("select source, page, text from chunks join documents using (document_id) "
