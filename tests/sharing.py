@@ -1,6 +1,6 @@
 """Files whose tests share a stack: it starts with the first of them and ends with the last, on one worker.
 
-A stack of five processes takes ten seconds of processor to start, and a few in a hundred while it idles: so it is
+A stack of six services takes ten seconds of processor to start, and a few in a hundred while it idles: so it is
 neither started for each file nor kept for the whole session.
 """
 

@@ -1,4 +1,4 @@
-"""The demo's own path: the handbook in, cited answers out, through five processes, real E5 and a real vLLM."""
+"""The demo's own path: the handbook in, cited answers out, through six services, real E5 and a real vLLM."""
 
 from __future__ import annotations
 
