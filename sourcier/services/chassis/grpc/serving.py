@@ -117,7 +117,9 @@ class Server:
         assert self._server is not None
         for register in self._registrations:
             register(self._server)
-        reflection.enable_server_reflection(self._service_names, self._server)
+        # A server of health alone describes nothing to those who ask.
+        if self._registrations:
+            reflection.enable_server_reflection(self._service_names, self._server)
         await self._server.start()
         for name in ("", *self._service_names):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)

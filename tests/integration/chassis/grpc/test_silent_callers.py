@@ -296,7 +296,7 @@ async def test_a_caller_that_reads_nothing_holds_its_place_and_no_other() -> Non
 
 
 async def test_silent_probes_end_too() -> None:
-    async with serving(limits=SHORT) as served:
+    async with serving(unary=read_all, limits=SHORT) as served:
         for method in ("/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
                        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"):
             assert (await status_of(silent(served.channel, method)))[0] is grpc.StatusCode.DEADLINE_EXCEEDED
