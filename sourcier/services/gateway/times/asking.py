@@ -9,7 +9,7 @@ from enum import Enum
 
 from sourcier.services.gateway.periods import Period
 from sourcier.services.gateway.times.dates import dates_in
-from sourcier.services.gateway.times.documents import fold_in_place
+from sourcier.services.index.language.stop_words import fold_in_place
 
 _CHANGE = re.compile(
     r"\b(?:evolu|difference|compar|histor|changement|change[rs]?\b|modifi|versions?\b|successi|ancien|avant et apres|"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
 from sourcier.services.gateway.clauses.lexicon import MONTHS
 from sourcier.services.gateway.periods import Period
-from sourcier.services.index.language.stop_words import fold
+from sourcier.services.index.language.stop_words import fold_in_place
 
 YEAR_MIN, YEAR_MAX = 1900, 2199
 
@@ -49,7 +48,7 @@ class Dated:
 
 def dates_in(text: str, *, years: bool = False) -> list[Dated]:
     """Return the dates of a text in its order; with `years`, those that are but a year too."""
-    folded = _folded(text)
+    folded = fold_in_place(text)
     found: list[Dated] = []
     for form in (*_FORMS, *((_YEAR_ALONE,) if years else ())):
         for match in form.finditer(folded):
@@ -97,14 +96,3 @@ def _period(match: re.Match[str]) -> Period | None:
     if not 1 <= int(day) <= last:
         return None
     return Period(date(year, number, int(day)), date(year, number, int(day)))
-
-
-def _folded(text: str) -> str:
-    """Return the text without accents and capitals, each character at its place."""
-    return "".join(_letters(text))
-
-
-def _letters(text: str) -> Iterator[str]:
-    for letter in text:
-        plain = " " if letter.isspace() else fold(letter.casefold())
-        yield plain if len(plain) == 1 else letter

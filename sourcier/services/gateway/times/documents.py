@@ -12,7 +12,7 @@ from enum import Enum
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.periods import Period
 from sourcier.services.gateway.times.dates import Dated, date_of_name, dates_in, without_dates
-from sourcier.services.index.language.stop_words import fold
+from sourcier.services.index.language.stop_words import fold, fold_in_place
 
 HEAD_CHARACTERS_MAX = 2_000
 OPENING_CHARACTERS_MAX = 300
@@ -222,10 +222,3 @@ def _names(target: Replaced, other: DocumentTimes, *, by: DocumentTimes) -> bool
 
 def _is_figure(token: Token) -> bool:
     return token.text[:1].isdecimal()
-
-
-def fold_in_place(text: str) -> str:
-    """Return the text without accents and capitals, each character at its place."""
-    return "".join(
-        plain if len(plain := fold(letter.casefold())) == 1 else letter for letter in text.replace("\u00a0", " ")
-    )

@@ -21,7 +21,8 @@ from sourcier.services.gateway.clauses.tokens import Token, forms_in, tokens_of,
 from sourcier.services.gateway.periods import Period
 from sourcier.services.gateway.times.asking import Aim, AskedTime, asked_time
 from sourcier.services.gateway.times.dates import dates_in, without_dates
-from sourcier.services.gateway.times.documents import DocumentTimes, fold_in_place, same_family
+from sourcier.services.gateway.times.documents import DocumentTimes, same_family
+from sourcier.services.index.language.stop_words import fold_in_place
 
 SHARE_MIN = 0.6
 """Of a question's words that a clause must hold to be what answers it."""

@@ -30,6 +30,24 @@ def fold(word: str) -> str:
     return word
 
 
+class _InPlace(dict[int, str]):
+    """What stands for each character, by its number, found out once."""
+
+    def __missing__(self, number: int) -> str:
+        letter = chr(number)
+        plain = " " if letter == "\u00a0" else fold(letter.casefold())
+        self[number] = plain if len(plain) == 1 else letter
+        return self[number]
+
+
+_IN_PLACE = _InPlace()
+
+
+def fold_in_place(text: str) -> str:
+    """Return the text without accents and capitals, each character at its place; what would take two stays."""
+    return text.translate(_IN_PLACE)
+
+
 _FRENCH = """
     le la les un une des du de au aux ce cet cette ces cela ça ceci celui celle ceux celles
     je tu il elle on nous vous ils elles me te se lui leur leurs y en moi toi soi eux
