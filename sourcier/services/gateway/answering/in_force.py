@@ -14,7 +14,7 @@ from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.events import Conflict, ConflictSide, Degradation, RankedPassage
-from sourcier.services.gateway.evidence.links import addresses, without_foreign_links
+from sourcier.services.gateway.evidence.extracts import extract
 from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
@@ -117,10 +117,7 @@ def _side(
 ) -> ConflictSide:
     passage = entries[number - 1].passage
     text = blanked(passage.text)
-    said = " ".join(text[clause[0] : clause[1]].split())
-    if len(said) > QUOTED_CHARACTERS_MAX:
-        said = f"{said[: said.rfind(' ', 0, QUOTED_CHARACTERS_MAX)]} …"
-    quote = defused(without_foreign_links(said, addresses([text])))
+    quote = extract(text[clause[0] : clause[1]], text, characters_max=QUOTED_CHARACTERS_MAX)
     return ConflictSide(places[number], passage, quote, times.period)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from sourcier.services.gateway.events import Citation, Quoted
-from sourcier.services.gateway.evidence.links import addresses, without_foreign_links
+from sourcier.services.gateway.evidence.extracts import extract
 from sourcier.services.gateway.evidence.wording import Wording, content_words
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.phrases import Messages
-from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.index.search.passages import Passage
 
@@ -27,10 +26,9 @@ def quote(passage: Passage, question: str, messages: Messages, *, marker: int) -
     end = min(len(text), start + QUOTED_CHARACTERS_MAX)
     if end < len(text):
         end = max(text.rfind(" ", start, end), start + 1)
-    quoted = defused(without_foreign_links(" ".join(text[start:end].split()), addresses([text])))
-    extract = f"{'… ' if start else ''}{quoted}{' …' if end < len(text) else ''}"
+    shown = f"{'… ' if start else ''}{extract(text[start:end], text)}{' …' if end < len(text) else ''}"
     citation = Citation(
         marker=marker, passage=passage, attached=True, finding=Finding.SUPPORTED, score=None,
         passage_span=(start, end),
     )
-    return Quoted(messages.quoted.format(extract=extract, marker=marker), citation)
+    return Quoted(messages.quoted.format(extract=shown, marker=marker), citation)

@@ -12,10 +12,9 @@ from prometheus_client import Counter
 from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, answered
 from sourcier.services.gateway.clauses.questions import asked
 from sourcier.services.gateway.clauses.ruling import Place, Ruling, Source, ruling
-from sourcier.services.gateway.evidence.links import addresses, without_foreign_links
+from sourcier.services.gateway.evidence.extracts import extract
 from sourcier.services.gateway.evidence.reasons import difference_reason, reason
 from sourcier.services.gateway.findings import Finding
-from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.index.search.passages import Passage
 
@@ -115,9 +114,7 @@ class ClauseCheck:
             between = text[place.lead[1] : place.start].strip(" \n-*•–—")
             said = f"{lead} {'… ' if between else ''}{said}"
         said = " ".join(said.split()).rstrip(" ;,")
-        if len(said) > QUOTED_CHARACTERS_MAX:
-            said = said[: said.rfind(" ", 0, QUOTED_CHARACTERS_MAX)] + " …"
-        shown = defused(without_foreign_links(said, addresses([text])))
+        shown = extract(said, text, characters_max=QUOTED_CHARACTERS_MAX)
         return f"« {shown} »" if self._language == "fr" else f"“{shown}”"
 
 
