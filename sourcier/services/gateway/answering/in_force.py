@@ -65,7 +65,8 @@ async def in_force(
 
 def _judged(found: Found, query: Query, heads: Mapping[str, str], *, today: date) -> InForce:
     entries = found.passages
-    candidates = [_candidate(entry, heads) for entry in entries]
+    times: dict[str, DocumentTimes] = {}
+    candidates = [_candidate(entry, heads, times) for entry in entries]
     stands = standing(query.question, candidates, today=today)
     if not stands.aside and not stands.unsettled:
         return InForce(found, entries)
@@ -90,16 +91,18 @@ def _order(stands: Standing, count: int) -> tuple[list[int], int]:
     return [*held, *(number for number in range(1, count + 1) if number in aside)], len(held)
 
 
-def _candidate(entry: RankedPassage, heads: Mapping[str, str]) -> Candidate:
+def _candidate(entry: RankedPassage, heads: Mapping[str, str], times: dict[str, DocumentTimes]) -> Candidate:
+    """Return how a passage is looked at; `times` has those of the documents that were read before."""
     passage = entry.passage
-    times = times_of(
-        title=passage.title, name=passage.filename or passage.source, head=heads.get(passage.document_id, ""),
-        metadata=passage.metadata,
-    )
     # A validated answer has no document of its own, and nothing puts it aside.
     document = passage.document_id or passage.chunk_id
+    if document not in times:
+        times[document] = times_of(
+            title=passage.title, name=passage.filename or passage.source, head=heads.get(passage.document_id, ""),
+            metadata=passage.metadata,
+        )
     context = "\n".join((passage.title, *passage.heading_path))
-    return Candidate(document, "" if passage.is_validated else passage.text, context, times)
+    return Candidate(document, "" if passage.is_validated else passage.text, context, times[document])
 
 
 def _conflict(
