@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from sourcier.services.gateway.periods import Period
 from sourcier.services.gateway.times.dates import dates_in
@@ -94,7 +95,12 @@ class CollectionQuestion:
 
     def is_of_kind(self, name: str) -> bool:
         """Return whether a document's title or name says that it is of this kind."""
-        return f" {_in_singular(self.kind)} " in f" {_in_singular(name)} " or not self.kind
+        return not self.kind or f" {self._one} " in f" {_in_singular(name)} "
+
+    @cached_property
+    def _one(self) -> str:
+        """Its kind in the singular, found once for all names."""
+        return _in_singular(self.kind)
 
 
 def collection_question(question: str) -> CollectionQuestion | None:

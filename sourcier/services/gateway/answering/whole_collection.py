@@ -19,7 +19,7 @@ from sourcier.services.gateway.history import Language
 from sourcier.services.gateway.periods import Period
 from sourcier.services.gateway.prompting.marking import defused, one_line
 from sourcier.services.gateway.retrieval.retriever import Query, Retriever
-from sourcier.services.gateway.times.documents import times_of
+from sourcier.services.gateway.times.documents import date_outside_text
 from sourcier.services.index.documents.titles import TITLES_MAX, DocumentTitle
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ async def answer_of_collection(query: Query, retriever: Retriever, *, deadline: 
 
 def _said(asked: CollectionQuestion, titles: Sequence[DocumentTitle], query: Query) -> str | None:
     of_kind = [
-        _Found(each, times_of(title=each.title, name=each.filename, head="", metadata=each.metadata).period)
+        _Found(each, date_outside_text(title=each.title, name=each.filename, metadata=each.metadata))
         for each in titles if asked.is_of_kind(f"{each.title} {each.filename}")
     ]
     wanted_period = asked.period

@@ -104,7 +104,7 @@ def times_of(
 ) -> DocumentTimes:
     """Return what is known of a document; `head` is its beginning."""
     opening = head[:HEAD_CHARACTERS_MAX]
-    by_data = {fold(str(key).casefold()).replace("-", "_"): str(value) for key, value in (metadata or {}).items()}
+    by_data = _by_data(metadata or {})
     dated = dates_in(opening, years=False)
     folded = fold_in_place(opening)
     effect = next(_after(_EFFECT, folded, dated), None)
@@ -124,6 +124,12 @@ def times_of(
     )
 
 
+def date_outside_text(*, title: str, name: str, metadata: Mapping[str, object]) -> Period | None:
+    """Return a document's date as its metadata, title or name tells it: for lists, which do without the texts."""
+    found = _own_date(title, name, "", "", [], _by_data(metadata))
+    return None if found is None else found[0]
+
+
 def family_of(title: str) -> frozenset[str]:
     """Return the words by which documents of one kind are told: a title's, without dates, numbers and versions."""
     plain = without_dates(_VERSION.sub(" ", fold_in_place(title)))
@@ -135,6 +141,10 @@ def family_of(title: str) -> frozenset[str]:
 def same_family(first: frozenset[str], second: frozenset[str]) -> bool:
     """Return whether two titles are of editions of one document."""
     return bool(first) and bool(second) and len(first & second) >= 0.75 * len(first | second)
+
+
+def _by_data(metadata: Mapping[str, object]) -> dict[str, str]:
+    return {fold(str(key).casefold()).replace("-", "_"): str(value) for key, value in metadata.items()}
 
 
 def _own_date(
