@@ -23,6 +23,12 @@ class Period:
         return str(self.start.year) if self.start.year == self.end.year else f"{self.start.year}–{self.end.year}"
 
 
+def dated(name: str, period: Period | None, *, language: str) -> str:
+    """Return a document's name with its date behind it, where it has one that the name does not say."""
+    told = "" if period is None else period.text(language=language)
+    return f"{name} ({told})" if told and told.casefold() not in name.casefold() else name
+
+
 def _name(month: int, language: str) -> str:
     names = _FRENCH_MONTHS if language == "fr" else _ENGLISH_MONTHS
     return names[month - 1]

@@ -15,6 +15,7 @@ from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.events import Conflict, ConflictSide, Degradation, RankedPassage
 from sourcier.services.gateway.evidence.extracts import extract
+from sourcier.services.gateway.periods import dated
 from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
@@ -132,10 +133,7 @@ def _message(holds: ConflictSide, other: ConflictSide, why: Why | None, *, langu
 
 def _named(side: ConflictSide, language: str) -> str:
     name = defused(side.passage.title or side.passage.filename) or "Document"
-    told = side.date.text(language=language) if side.date is not None else ""
-    if told and told.casefold() not in name.casefold():
-        name = f"{name} ({told})"
-    return f"{name} [{side.marker}]"
+    return f"{dated(name, side.date, language=language)} [{side.marker}]"
 
 
 _FRENCH: Mapping[Why | None, str] = {

@@ -16,7 +16,7 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering.collection_questions import CollectionQuestion, Wanted, collection_question
 from sourcier.services.gateway.events import Degradation
 from sourcier.services.gateway.history import Language
-from sourcier.services.gateway.periods import Period
+from sourcier.services.gateway.periods import Period, dated
 from sourcier.services.gateway.prompting.marking import defused, one_line
 from sourcier.services.gateway.retrieval.retriever import Query, Retriever
 from sourcier.services.gateway.times.documents import date_outside_text
@@ -109,8 +109,7 @@ def _order(each: _Found) -> tuple[str, str]:
 
 def _name(each: _Found, language: Language) -> str:
     name = defused(one_line(each.title.title or each.title.filename))
-    told = "" if each.period is None else each.period.text(language=language)
-    return f"{name} ({told})" if told and told.casefold() not in name.casefold() else name
+    return dated(name, each.period, language=language)
 
 
 def _day(when: datetime, language: Language) -> str:
