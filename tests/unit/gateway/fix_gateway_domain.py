@@ -150,10 +150,11 @@ class FakeRetriever(Retriever):
         return Candidates(list(self.results), EMBEDDING, ())
 
     async def heads(
-        self, found: Sequence[RankedPassage], *, tenant: str, characters: int, deadline: Deadline
+        self, document_ids: Sequence[str], *, tenant: str, characters: int, deadline: Deadline
     ) -> dict[str, str]:
-        """Return the passages' own beginnings."""
-        return {entry.passage.document_id: entry.passage.text[:characters] for entry in found}
+        """Return the beginnings of the last passages of these documents."""
+        texts = {entry.passage.document_id: entry.passage.text[:characters] for entry in self.results}
+        return {document_id: texts[document_id] for document_id in document_ids}
 
     async def rank(
         self, query: Query, embedding: QueryEmbedding, results: list[SearchResult], *, stopwatch: Stopwatch,

@@ -48,12 +48,13 @@ async def in_force(
     found: Found, query: Query, retriever: Retriever, *, today: date, deadline: Deadline
 ) -> InForce:
     """Return what holds of what was found; all of it, visibly, where the documents' beginnings cannot be read."""
-    chunks = [entry for entry in found.passages if not entry.passage.is_validated]
-    if len({entry.passage.document_id for entry in chunks}) < 2:
+    chunks, _ = found.split
+    documents = list(dict.fromkeys(entry.passage.document_id for entry in chunks))
+    if len(documents) < 2:
         return InForce(found, found.passages)
     try:
         heads = await retriever.heads(
-            chunks, tenant=query.tenant, characters=HEAD_CHARACTERS_MAX, deadline=deadline
+            documents, tenant=query.tenant, characters=HEAD_CHARACTERS_MAX, deadline=deadline
         )
     except ServiceError as error:
         telemetry.degradations_total.labels("in_force", error.reason).inc()

@@ -208,12 +208,11 @@ class Retriever:
         )
 
     async def heads(
-        self, found: Sequence[RankedPassage], *, tenant: str, characters: int, deadline: Deadline
+        self, document_ids: Sequence[str], *, tenant: str, characters: int, deadline: Deadline
     ) -> dict[str, str]:
-        """Return how the documents of passages begin, by their ids; raise `ServiceError` where that cannot be read."""
-        passages = [entry.passage for entry in found if not entry.passage.is_validated]
+        """Return how documents begin, by their ids; raise `ServiceError` where that cannot be read."""
         return await self._within(
-            search.heads(self._database, tenant=tenant, found=passages, characters=characters), deadline
+            search.heads(self._database, tenant=tenant, document_ids=document_ids, characters=characters), deadline
         )
 
     async def titles(self, query: Query, *, deadline: Deadline) -> list[DocumentTitle]:

@@ -243,10 +243,9 @@ async def neighbours(
 
 
 async def heads(
-    database: Database, *, tenant: str, found: Sequence[Passage], characters: int
+    database: Database, *, tenant: str, document_ids: Sequence[str], characters: int
 ) -> dict[str, str]:
-    """Return how the documents of passages begin, by their ids."""
-    document_ids = list(dict.fromkeys(passage.document_id for passage in found if passage.document_id))
+    """Return how documents begin, by their ids."""
     async with database.transaction(tenant=tenant, read_only=True) as connection:
         return await get_heads(connection, tenant=tenant, document_ids=document_ids, characters=characters)
 
