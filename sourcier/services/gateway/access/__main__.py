@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from datetime import timedelta
 
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
+from sourcier.services.chassis.settings import load
 from sourcier.services.gateway.access import api_keys
 from sourcier.services.gateway.access.principal import Role, role_named
+from sourcier.services.gateway.access.settings import KeyMakingSettings
 
 
-async def _make(arguments: argparse.Namespace) -> str:
-    settings = DatabaseSettings(
-        url=os.environ["SOURCIER_POSTGRES_URL"], schema=os.environ.get("SOURCIER_SCHEMA", "sourcier")
+async def _make(arguments: argparse.Namespace, settings: KeyMakingSettings) -> str:
+    database_settings = DatabaseSettings(
+        url=settings.postgres_url.get_secret_value(), schema=settings.schema_name
     )
     async with (
-        Database(settings) as database,
+        Database(database_settings) as database,
         database.transaction(tenant=arguments.tenant) as connection,
     ):
         _, secret = await api_keys.create(
@@ -34,17 +35,17 @@ def main() -> int:
     """Read the arguments, make the key, write it."""
     parser = argparse.ArgumentParser(
         prog="python -m sourcier.services.gateway.access",
-        description="Make an API key in the database that SOURCIER_POSTGRES_URL names; it is shown this once.",
+        description="Make an API key in the database that SOURCIER_POSTGRES_URL names (`sourcier status --environment` "
+                    "prints the stack's); it is shown this once.",
     )
     parser.add_argument("--tenant", default="default")
     parser.add_argument("--role", choices=[role.label for role in Role], default=Role.OPERATOR.label)
     parser.add_argument("--name", required=True, help="what it is for")
     parser.add_argument("--days", type=int, help="how long it is valid; by default until it is revoked")
     arguments = parser.parse_args()
-    if "SOURCIER_POSTGRES_URL" not in os.environ:
-        parser.error("SOURCIER_POSTGRES_URL is not set; `sourcier status --environment` prints the stack's")
+    settings = load(KeyMakingSettings)
     try:
-        secret = asyncio.run(_make(arguments))
+        secret = asyncio.run(_make(arguments, settings))
     except ServiceError as error:
         sys.stderr.write(f"error: {error.message}\n")
         return 1

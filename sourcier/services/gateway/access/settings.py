@@ -121,7 +121,13 @@ class AccessSettings(BaseSettings):
                              "their certificates")
 
 
-class FirstKeySettings(ServiceSettings, PostgresSettings):
+class KeyMakingSettings(ServiceSettings, PostgresSettings):
+    """What those can be told that make keys without a gateway: the database."""
+
+    model_config = settings_config("first_key")
+
+
+class FirstKeySettings(KeyMakingSettings):
     """What `sourcier-service first-key` can be told: the database, and a key that its owner made up."""
 
     model_config = settings_config("first_key")
