@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings
 
+from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.settings import PostgresSettings, ServiceSettings, settings_config, shared
 from sourcier.services.chassis.tenants import checked_tenant
 from sourcier.services.gateway.access.principal import Role, role_named
@@ -104,7 +105,7 @@ class AccessSettings(BaseSettings):
     def _check_tenant(cls, tenant: str) -> str:
         try:
             return checked_tenant(tenant)
-        except Exception as error:
+        except InvalidArgument as error:
             raise ValueError("a tenant is 1 to 40 characters of a-z, 0-9 and '-'") from error
 
     def check_access(self) -> None:
