@@ -65,7 +65,7 @@ class ApiKeys:
 
     async def principal(self, secret: str) -> Principal:
         """Return whose key it is; raise Unauthenticated for one that is not right, without a word on why."""
-        digest = hashlib.sha256(secret.encode()).digest()
+        digest = hash_of(secret)
         known = self._known.get(digest)
         if known is not None and time.monotonic() < known[1] and not _over(known[0]):
             self._known.move_to_end(digest)

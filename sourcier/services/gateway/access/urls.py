@@ -18,9 +18,8 @@ def checked_url(url: str) -> str:
 
 def same_host(first: str, second: str) -> bool:
     """Return whether two addresses are of one host, port and scheme."""
-    return [(parts.scheme, parts.hostname, parts.port) for parts in (urlsplit(first),)] == [
-        (parts.scheme, parts.hostname, parts.port) for parts in (urlsplit(second),)
-    ]
+    one, other = urlsplit(first), urlsplit(second)
+    return (one.scheme, one.hostname, one.port) == (other.scheme, other.hostname, other.port)
 
 
 def is_loopback(host: str) -> bool:
