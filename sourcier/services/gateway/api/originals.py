@@ -17,7 +17,7 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.grpc.serving import require, tenant_of
 from sourcier.services.chassis.ids import is_id
 from sourcier.services.chassis.postgres.database import Database
-from sourcier.services.gateway.contract.places import place_messages, places_of
+from sourcier.services.gateway.contract.places import body_of, place_messages, places_of
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.index.documents.documents import get_document
 from sourcier.services.index.places.place import PagePlace, Place, Rectangle
@@ -150,8 +150,7 @@ def _part(passage: Passage, start: int, end: int) -> tuple[Place, ...]:
     require(start <= end <= length,
             f"start and end are {start} and {end}; the chunk has {length} characters", field="end")
     if not start and end == length:
-        # What is repeated from further up does not stand here.
-        start = max(length - (passage.end_character - passage.start_character), 0)
+        start, end = body_of(passage)
     return places_of(passage, start, end, words=True)
 
 

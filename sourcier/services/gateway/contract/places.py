@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 def passage_places(passage: Passage) -> list[place_pb2.Place]:
     """Return where a passage stands; a header that it repeats from further up is left out."""
-    return place_messages(places_of(passage, *_body(passage)))
+    return place_messages(places_of(passage, *body_of(passage)))
 
 
 def cited_places(passage: Passage, start: int, end: int) -> list[place_pb2.Place]:
@@ -58,15 +58,15 @@ def places_of(passage: Passage, start: int, end: int, *, words: bool = False) ->
     return () if suffix in _SHEETS else (PagePlace(passage.page),)
 
 
-def place_messages(places: Iterable[Place]) -> list[place_pb2.Place]:
-    """Return places as the contract tells them."""
-    return [_message(place) for place in places]
-
-
-def _body(passage: Passage) -> tuple[int, int]:
+def body_of(passage: Passage) -> tuple[int, int]:
     """Return which part of a passage's text is not repeated from further up."""
     length = passage.end_character - passage.start_character
     return len(passage.text) - length if 0 < length <= len(passage.text) else 0, len(passage.text)
+
+
+def place_messages(places: Iterable[Place]) -> list[place_pb2.Place]:
+    """Return places as the contract tells them."""
+    return [_message(place) for place in places]
 
 
 @lru_cache(maxsize=_MAPS_KEPT)
