@@ -105,9 +105,9 @@ class Originals:
         chunk_id = request.chunk_id or await self._chunk_at(request, tenant=tenant)
         passage = await self._passage(chunk_id, tenant=tenant)
         require(passage.document_id == request.document_id,
-                f"the chunk {request.chunk_id} is not of the document {request.document_id}", field="chunk_id")
+                f"the chunk {chunk_id} is not of the document {request.document_id}", field="chunk_id")
         require(request.version_id in ("", passage.version_id),
-                f"the chunk {request.chunk_id} is of the version {passage.version_id}", field="version_id")
+                f"the chunk {chunk_id} is of the version {passage.version_id}", field="version_id")
         asked.version_id = passage.version_id
         pages = [place for place in _part(passage, request.start, request.end) if isinstance(place, PagePlace)]
         asked.page = request.page or next((place.number for place in pages), 1)
