@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from sourcier.services.index.places.place import column_name
 from sourcier.services.ingest.parsing.office.lines import STRUCK
 from sourcier.services.ingest.parsing.office.packages import (
     Element,
@@ -24,7 +25,6 @@ from sourcier.services.ingest.parsing.sheets.cells import (
     Cell,
     Sheet,
     Span,
-    column_letters,
     parse_span,
     raw_number,
 )
@@ -71,7 +71,7 @@ class SheetReader:
             number += repeated
             if number > ROWS_MAX:
                 break
-        places = [f"{self._name}!{column_letters(column)}:{column_letters(column)}"
+        places = [f"{self._name}!{column_name(column)}:{column_name(column)}"
                   for column in sorted(self._columns_with_hidden_cells)]  # fmt: skip
         self._warnings.add(WarningCode.HIDDEN_CELLS, count=len(places), places=places, detail="columns")
         return sheet
@@ -145,7 +145,7 @@ class SheetReader:
         return self._struck[style]
 
     def _formula_without_value(self, entry: Element, row: int, column: int) -> Cell:
-        place = f"{self._name}!{column_letters(column)}{row}"
+        place = f"{self._name}!{column_name(column)}{row}"
         self._warnings.add(WarningCode.FORMULAS_WITHOUT_VALUE, places=[place])
         formula = attribute(entry, "table:formula").partition("=")[2]
         return Cell(f"={formula}", is_number=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import lxml.etree  # type: ignore[import-untyped]
 
 from sourcier.services.chassis.errors import DocumentMalformed
+from sourcier.services.index.places.place import column_name
 from sourcier.services.ingest.parsing.office.lines import STRUCK
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, name
 from sourcier.services.ingest.parsing.sheets.number_formats import GENERAL, is_date, show, show_text
@@ -164,13 +165,13 @@ class SheetReader:
         return Cell(shown, is_number=True, raw=raw)
 
     def _formula_without_value(self, formula: Element, row: int, column: int) -> Cell:
-        place = f"{self._name}!{column_letters(column)}{row}"
+        place = f"{self._name}!{column_name(column)}{row}"
         self._warnings.add(WarningCode.FORMULAS_WITHOUT_VALUE, places=[place])
         text = (formula.text or "").strip()
         return Cell(f"={text or _SHARED_FORMULA}", is_number=True)
 
     def _warn(self) -> None:
-        places = [f"{self._name}!{column_letters(column)}:{column_letters(column)}"
+        places = [f"{self._name}!{column_name(column)}:{column_name(column)}"
                   for column in sorted(self._columns_with_hidden_cells)]  # fmt: skip
         self._warnings.add(WarningCode.HIDDEN_CELLS, count=len(places), places=places, detail="columns")
 
@@ -222,12 +223,3 @@ def _column(reference: str) -> int:
             break
         number = number * 26 + ord(letter) - ord("A") + 1
     return number
-
-
-def column_letters(column: int) -> str:
-    """Return a column's letters."""
-    letters = ""
-    while column > 0:
-        column, rest = divmod(column - 1, 26)
-        letters = chr(ord("A") + rest) + letters
-    return letters
