@@ -46,6 +46,11 @@ def written(plain: str = "Bonjour.", page: str = "") -> EmailMessage:
     return message
 
 
+def test_a_mail_names_no_lines_for_its_text_is_not_its_file(tmp_path: Path) -> None:
+    document = read(tmp_path, HEADERS + "\nBonjour.\n\nMerci.\n")
+    assert document.places.places(0, len(document.text)) == ()
+
+
 def test_header_lines_are_text_and_metadata(tmp_path: Path) -> None:
     kind = "Content-Type: text/plain; charset=utf-8\n\n"
     document = read(tmp_path, HEADERS + kind + "Deux mois.\n\n> Combien ?\n>\n> Zoé")
