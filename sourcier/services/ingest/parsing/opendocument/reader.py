@@ -9,7 +9,7 @@ from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import LABELS, Format
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, descendants, name
-from sourcier.services.ingest.parsing.office.shown import append, flat_text
+from sourcier.services.ingest.parsing.office.shown import FOOTER_LEAD, HEADER_LEAD, append, flat_text
 from sourcier.services.ingest.parsing.opendocument.blocks import BlockReader
 from sourcier.services.ingest.parsing.opendocument.files import OpenDocument, opened
 from sourcier.services.ingest.parsing.opendocument.sheets import SheetReader, is_hidden_sheet, shapes_of, table_spans
@@ -23,9 +23,9 @@ from sourcier.services.ingest.parsing.titles import usable_title
 from sourcier.services.ingest.reading_warnings import WarningCode
 
 _RUNNING = {
-    "style:header": "En-tête :", "style:header-first": "En-tête :", "style:header-left": "En-tête :",
-    "style:footer": "Pied de page :", "style:footer-first": "Pied de page :", "style:footer-left": "Pied de page :",
-}  # fmt: skip
+    **dict.fromkeys(("style:header", "style:header-first", "style:header-left"), HEADER_LEAD),
+    **dict.fromkeys(("style:footer", "style:footer-first", "style:footer-left"), FOOTER_LEAD),
+}
 _FIRST_PAGES = "Standard"
 
 
