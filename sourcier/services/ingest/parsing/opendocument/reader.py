@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sourcier.services.chassis.errors import DocumentMalformed, DocumentTooLarge
+from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import LABELS, Format
@@ -52,7 +52,7 @@ def parse_opendocument_sheets(source: Source) -> ParsedDocument:
         unseen = [attribute(table, "table:name") for table in tables if is_hidden_sheet(table, styles)]
         builder.warnings.add(WarningCode.HIDDEN_CELLS, count=len(unseen), places=unseen, detail="sheets")
         seen = [table for table in tables if not is_hidden_sheet(table, styles)]
-        _check_pages(len(seen), source, "sheets")
+        source.check_pages(len(seen), "sheets")
         for page, table in enumerate(seen, start=1):
             sheet_name = attribute(table, "table:name") or f"{page}"
             reader = SheetReader(styles, builder.warnings, budget, sheet_name=sheet_name)
@@ -77,7 +77,7 @@ def parse_opendocument_slides(source: Source) -> ParsedDocument:
         body = _body(document, source, Format.ODP)
         styles, budget = _styles(document), CellBudget(source.limits.table_cells)
         pages = list(children(body, "draw:page"))
-        _check_pages(len(pages), source, "slides")
+        source.check_pages(len(pages), "slides")
         for number, page in enumerate(pages, start=1):
             builder.leave_headings()
             if is_hidden_slide(page, styles):
@@ -101,11 +101,6 @@ def _styles(document: OpenDocument) -> Styles:
     return Styles(
         child(document.styles, "office:styles"), child(document.content, "office:automatic-styles")
     )
-
-
-def _check_pages(count: int, source: Source, what: str) -> None:
-    if count > source.limits.pages:
-        raise DocumentTooLarge(f"The document has {count:,} {what}; at most {source.limits.pages:,} are read.")
 
 
 def _built(
