@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
@@ -35,9 +35,10 @@ def parse_opendocument_text(source: Source) -> ParsedDocument:
     with opened(source, label=LABELS[Format.ODT]) as document:
         body = _body(document, source, Format.ODT)
         budget = CellBudget(source.limits.table_cells)
-        for lead, text in _running_texts(document, body, builder, budget):
+        styles = _styles(document)
+        for lead, text in _running_texts(document, _used_pages(document, body, styles), builder, budget):
             builder.add(BlockKind.PARAGRAPH, f"{lead} {text}")
-        blocks = BlockReader(document, _styles(document), builder.warnings, budget)
+        blocks = BlockReader(document, styles, builder.warnings, budget)
         append(blocks.blocks(body), builder)
         return _built(builder, document, source, Format.ODT)
 
@@ -116,13 +117,13 @@ def _built(
 
 
 def _running_texts(
-    document: OpenDocument, body: Element, builder: DocumentBuilder, budget: CellBudget
+    document: OpenDocument, pages: Sequence[Element], builder: DocumentBuilder, budget: CellBudget
 ) -> Iterator[tuple[str, str]]:
-    """Yield the texts of headers and footers that are shown, each once, with its lead."""
+    """Yield the texts of the headers and footers of pages, each once, with its lead."""
     styles = Styles(child(document.styles, "office:styles"), child(document.styles, "office:automatic-styles"))
     blocks = BlockReader(document, styles, builder.warnings, budget)
     told: set[tuple[str, str]] = set()
-    for page in _used_pages(document, body):
+    for page in pages:
         for part in page:
             lead = _RUNNING.get(name(part), "")
             if not lead or attribute(part, "style:display") == "false":
@@ -133,11 +134,10 @@ def _running_texts(
                 yield found
 
 
-def _used_pages(document: OpenDocument, body: Element) -> list[Element]:
+def _used_pages(document: OpenDocument, body: Element, styles: Styles) -> list[Element]:
     """Return the pages that paragraphs begin, or else the first one: those have the headers that are shown."""
     known = {attribute(page, "style:name"): page
              for page in children(child(document.styles, "office:master-styles"), "style:master-page")}  # fmt: skip
-    styles = _styles(document)
     used = {attribute(part, "text:style-name") for part in descendants(body, "text:p", "text:h")}
     named = (attribute(style, "style:master-page-name") for own in used for style in styles.chain("paragraph", own))
     pages = dict.fromkeys([_FIRST_PAGES, *sorted(filter(None, named))])
