@@ -253,11 +253,12 @@ def _opendocument(media_type: str) -> Format | None:
 
 
 def _ole_format(path: Path, filename: str) -> Format:
-    if ole.is_encrypted(path):
+    streams = ole.streams_of(path)
+    if ole.is_encrypted(streams):
         raise DocumentEncrypted(f"“{filename}” is protected by a password: save it without one and send it again.")
-    if ole.is_message(path):
+    if ole.is_message(streams):
         return Format.MSG
-    raise _unsupported(filename, *ole.described(path))
+    raise _unsupported(filename, *ole.described(streams))
 
 
 def _text_format(head: bytes, filename: str, content_type: str) -> Format:

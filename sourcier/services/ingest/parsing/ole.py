@@ -20,26 +20,25 @@ _WAY_OUT = (
 )
 
 
-def is_encrypted(path: Path) -> bool:
-    """Tell whether a container is an Office file behind a password."""
-    return _ENCRYPTED in _streams(path)
+def is_encrypted(streams: set[str]) -> bool:
+    """Tell whether a container of these streams is an Office file behind a password."""
+    return _ENCRYPTED in streams
 
 
-def is_message(path: Path) -> bool:
-    """Tell whether a container is an Outlook message."""
-    return _MESSAGE in _streams(path)
+def is_message(streams: set[str]) -> bool:
+    """Tell whether a container of these streams is an Outlook message."""
+    return _MESSAGE in streams
 
 
-def described(path: Path) -> tuple[str, str]:
+def described(streams: set[str]) -> tuple[str, str]:
     """Return what else a container is, and what its sender can do, in English and French."""
-    streams = _streams(path)
     for stream, kind, program, target in _LEGACY:
         if stream in streams:
             return kind, _WAY_OUT.format(program=program, format=target)
     return "an OLE container", ""
 
 
-def _streams(path: Path) -> set[str]:
+def streams_of(path: Path) -> set[str]:
     """Return the names at a container's root; of a damaged one, those that its bytes hold."""
     try:
         with olefile.OleFileIO(str(path)) as container:

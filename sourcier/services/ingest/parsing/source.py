@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sourcier.services.chassis.errors import DocumentTooLarge
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 
 
@@ -23,6 +24,11 @@ class Source:
     """A folder with what OCR read of such pages, a file for each."""
     unpacked: Path | None = None
     """The folder that documents inside this one are written to; None: they are named alone."""
+
+    def check_pages(self, count: int, what: str = "pages") -> None:
+        """Refuse a file of too many pages, slides or sheets; raise DocumentTooLarge."""
+        if count > self.limits.pages:
+            raise DocumentTooLarge(f"The document has {count:,} {what}; at most {self.limits.pages:,} are read.")
 
     def read(self) -> bytes:
         """Return the whole content."""

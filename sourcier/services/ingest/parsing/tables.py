@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sourcier.services.chassis.cleaning import clean_line
 from sourcier.services.chassis.errors import DocumentTooLarge
@@ -53,6 +53,14 @@ def grid_rows(cells: Sequence[GridCell], *, height: int, width: int) -> list[lis
             for column in range(cell.column, min(cell.column + (1 if whole else cell.columns), width)):
                 rows[row][column] = cell.text
     return rows
+
+
+def split_title(cells: Sequence[GridCell], *, height: int, width: int) -> tuple[str | None, list[GridCell]]:
+    """Return a table's title, a first row that is one cell over all columns, or None, and the cells below it."""
+    first = [cell for cell in cells if cell.row == 0]
+    if height < 2 or len(first) != 1 or first[0].columns < width or first[0].rows != 1:
+        return None, list(cells)
+    return first[0].text, [replace(cell, row=cell.row - 1) for cell in cells if cell.row]
 
 
 def header_height(cells: Sequence[GridCell], width: int, marked: int = 0) -> int:

@@ -1,8 +1,7 @@
 """The parsing process: imports every parser once, then forks a child for each document. OCR has such a process, too.
 
-Started by `sourcier.services.ingest.stages.sandbox` with `python -m`, so it shares nothing with the
-service: no threads, no gRPC, no
-credentials, no environment. It stays single-threaded, which is what makes its own forks safe.
+Started by `sourcier.services.ingest.stages.zygote_process` with `python -m`, so it shares nothing with the service: no
+threads, no gRPC, no credentials, no environment. It stays single-threaded, which is what makes its own forks safe.
 
 One JSON object a line. In: `{"id", "directory", "source"}` to parse, with a `drawing` to draw a page instead,
 `{"id", "kill": true}` to kill, `{"id", "give_way": niceness}` to let a long one run behind the others. Out: `{"ready"}`

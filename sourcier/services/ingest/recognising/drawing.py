@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
 import pypdfium2
 
 from sourcier.services.ingest.parsing.formats import Format
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.pdf.content.characters import read_page
+from sourcier.services.ingest.parsing.pdf.picture import three_channels
 from sourcier.services.ingest.parsing.scans import pictures
 from sourcier.services.ingest.parsing.scans.pages import pictures_of
 from sourcier.services.ingest.parsing.scans.pictures import READ_PIXELS_MAX, DrawnPage
@@ -52,11 +52,7 @@ def _draw(document: pypdfium2.PdfDocument, number: int, limits: ParsingLimits) -
         scale = min(scale, (READ_PIXELS_MAX / max(width * height, 1.0)) ** 0.5)
         bitmap = page.render(scale=scale, rev_byteorder=False, may_draw_forms=False)
         try:
-            pixels = bitmap.to_numpy()
-            if pixels.ndim == 2:
-                pixels = pixels[:, :, np.newaxis]
-            pixels = np.repeat(pixels, 3, axis=2) if pixels.shape[2] == 1 else pixels[:, :, :3]
-            return DrawnPage(np.ascontiguousarray(pixels), width, height, parts)
+            return DrawnPage(three_channels(bitmap.to_numpy()), width, height, parts)
         finally:
             bitmap.close()
     finally:

@@ -10,7 +10,6 @@ a crash.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,10 +26,10 @@ from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.index.collections import versions
 from sourcier.services.ingest.parsing.scans.pages import page_file
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
-from sourcier.services.ingest.progress import LOCATED, METADATA, PARSED, Progress
-from sourcier.services.ingest.stages.parse import parsed_message
+from sourcier.services.ingest.progress import LOCATED, PARSED, Progress
+from sourcier.services.ingest.stages.parse import artefact_key, publish_parsed
 from sourcier.services.ingest.stages.recognisers import ReadPage, Recognisers
-from sourcier.services.ingest.storage import page_key, parsed_key
+from sourcier.services.ingest.storage import page_key
 
 STAGE = "ocr"
 PAGES_OF_TURN = 8
@@ -123,7 +122,7 @@ class OcrStage:
         )
 
     async def _publish_parsed(self, scanned: events_pb2.DocumentScanned, path: Path, delivery: Delivery) -> None:
-        received, version = scanned.received, scanned.version
+        received = scanned.received
         async with self._recognisers.working_folder() as folder:
             for number in scanned.pages:
                 page = await self._objects.get(self._key(scanned, number))
@@ -131,19 +130,11 @@ class OcrStage:
             artefact = await self._recognisers.assemble(
                 path, folder, filename=received.filename, content_type=received.content_type
             )
-        key = parsed_key(
-            tenant=version.tenant, content_sha256=received.original.sha256, filename=received.filename,
-            content_type=received.content_type,
-        )
+        key = artefact_key(received)
         await self._objects.put(key, artefact)
-        self._progress.advance(version, PARSED, METADATA)
-        parsed = parsed_message(received)
-        parsed.artefact.CopyFrom(events_pb2.ObjectReference(
-            key=key, sha256=hashlib.sha256(artefact).digest(), size_bytes=len(artefact)
-        ))
-        await self._jetstream.publish(
-            subjects.DOCUMENT_PARSED, parsed, tenant=version.tenant, lane=version.lane,
-            message_id=f"{version.version_id}-recognised-{delivery.identity}",
+        await publish_parsed(
+            self._jetstream, self._progress, received, key=key, artefact=artefact,
+            identity=f"recognised-{delivery.identity}",
         )
 
     async def _refuse_ended(self, version: events_pb2.VersionReference) -> None:

@@ -87,10 +87,7 @@ class ParseStage:
             await failpoint("parse.after-work")
             await self._cut(received, document, self._chunk, delivery)
             return
-        key = parsed_key(
-            tenant=version.tenant, content_sha256=received.original.sha256, filename=received.filename,
-            content_type=received.content_type,
-        )
+        key = artefact_key(received)
         if document is not None:
             artefact = await asyncio.to_thread(document.to_bytes)
             await self._objects.put(key, artefact)
@@ -148,18 +145,9 @@ class ParseStage:
     async def _publish(
         self, received: events_pb2.DocumentReceived, key: str, artefact: bytes, delivery: Delivery
     ) -> None:
-        version = received.version
-        self._progress.advance(version, PARSED, METADATA)
-        parsed = parsed_message(received)
-        parsed.artefact.CopyFrom(events_pb2.ObjectReference(
-            key=key, sha256=hashlib.sha256(artefact).digest(), size_bytes=len(artefact)
-        ))
-        await self._jetstream.publish(
-            subjects.DOCUMENT_PARSED,
-            parsed,
-            tenant=version.tenant,
-            lane=version.lane,
-            message_id=f"{version.version_id}-parsed-{delivery.identity}",
+        await publish_parsed(
+            self._jetstream, self._progress, received, key=key, artefact=artefact,
+            identity=f"parsed-{delivery.identity}",
         )
         await failpoint("parse.after-publish")
 
@@ -196,6 +184,31 @@ class ParseStage:
             path, filename=received.filename, content_type=received.content_type, attempt=attempt, ocr=self._ocr,
             unpack_to=folder / _UNPACKED,
         )
+
+
+def artefact_key(received: events_pb2.DocumentReceived) -> str:
+    """Return where the artefact of a document is kept."""
+    return parsed_key(
+        tenant=received.version.tenant, content_sha256=received.original.sha256, filename=received.filename,
+        content_type=received.content_type,
+    )
+
+
+async def publish_parsed(
+    jetstream: JetStream, progress: Progress, received: events_pb2.DocumentReceived, *, key: str, artefact: bytes,
+    identity: str,
+) -> None:
+    """Tell the next stage that a document's artefact is there; `identity` tells this message from others of it."""
+    version = received.version
+    progress.advance(version, PARSED, METADATA)
+    parsed = parsed_message(received)
+    parsed.artefact.CopyFrom(events_pb2.ObjectReference(
+        key=key, sha256=hashlib.sha256(artefact).digest(), size_bytes=len(artefact)
+    ))
+    await jetstream.publish(
+        subjects.DOCUMENT_PARSED, parsed, tenant=version.tenant, lane=version.lane,
+        message_id=f"{version.version_id}-{identity}",
+    )
 
 
 def parsed_message(received: events_pb2.DocumentReceived) -> events_pb2.DocumentParsed:

@@ -91,10 +91,10 @@ class ParserPool:
     ) -> None:
         """Working files go below `parent_directory` (empty: the system's), in a folder that closing removes.
 
-        `program` is the module of the zygote (empty: the parsers'). Unless `long`, what takes long keeps its slot.
+        Where a process is killed before that, the next pool to open below the same parent removes it.
 
-        Where a process is killed before that, the next pool to open below the same parent removes it. One that is not
-        `started` costs nothing before its first document.
+        `program` is the module of the zygote (empty: the parsers'). Unless `long`, what takes long keeps its slot. A
+        pool that is not `started` costs nothing before its first document.
         """
         self.limits = limits or ParsingLimits()
         self.network_isolation = ""
@@ -111,7 +111,7 @@ class ParserPool:
         self._directory: Path | None = None
 
     async def __aenter__(self) -> Self:
-        """Start the zygote and wait until its parsers are imported."""
+        """Start the zygote and wait until its parsers are imported, where the pool is `started`."""
         self._folder = await asyncio.to_thread(WorkingFolder.make, self._parent_directory)
         self._directory = self._folder.path
         try:
@@ -155,8 +155,8 @@ class ParserPool:
         """
         source = {"path": str(path), "filename": filename, "content_type": content_type, "title": title, "ocr": ocr}
         async with self.working_folder() as directory:
-            ended = await self.in_child(directory, source, attempt=attempt)
-            artefact = await asyncio.to_thread(self._artefact, directory, filename, ended)
+            peak_bytes = await self.in_child(directory, source, attempt=attempt)
+            artefact = await asyncio.to_thread(self._artefact, directory, filename, peak_bytes)
             if unpack_to is not None:
                 await asyncio.to_thread(_move_members, directory / MEMBERS, unpack_to)
             return artefact

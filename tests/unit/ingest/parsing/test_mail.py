@@ -46,6 +46,20 @@ def written(plain: str = "Bonjour.", page: str = "") -> EmailMessage:
     return message
 
 
+def test_a_mail_names_no_lines_for_its_text_is_not_its_file(tmp_path: Path) -> None:
+    document = read(tmp_path, HEADERS + "\nBonjour.\n\nMerci.\n")
+    assert document.places.places(0, len(document.text)) == ()
+
+
+@pytest.mark.parametrize("name", ["iso-8859-1", "latin-1", "us-ascii", "windows-1252"])
+def test_who_names_latin_1_means_what_windows_writes(tmp_path: Path, name: str) -> None:
+    head = f"From: a@exemple.fr\nSubject: =?{name}?Q?L=92essai?=\nMIME-Version: 1.0\n"
+    kind = f"Content-Type: text/plain; charset={name}\nContent-Transfer-Encoding: quoted-printable\n\n"
+    document = read(tmp_path, head + kind + "C=92est dit.\n")
+    assert document.title == "L’essai"
+    assert "C’est dit." in document.text
+
+
 def test_header_lines_are_text_and_metadata(tmp_path: Path) -> None:
     kind = "Content-Type: text/plain; charset=utf-8\n\n"
     document = read(tmp_path, HEADERS + kind + "Deux mois.\n\n> Combien ?\n>\n> Zoé")

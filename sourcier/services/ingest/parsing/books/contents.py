@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from urllib.parse import unquote
 
 from sourcier.services.chassis.cleaning import clean_line
 from sourcier.services.chassis.errors import DocumentMalformed
-from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, child, descendants
+from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, child, descendants, part_at
 
 _NCX = "application/x-dtbncx+xml"
 _NAMES_MAX = 20_000
@@ -17,18 +16,22 @@ def chapter_names(package: Package, folder: str, items: list[Element]) -> dict[s
     """Return the names of a book's files, by their parts in small letters; a file's first name is the chapter's."""
     names: dict[str, str] = {}
     for item in items:
-        if "nav" in attribute(item, "properties").split() or attribute(item, "media-type") == _NCX:
-            part = posixpath.normpath(posixpath.join("/" + folder, unquote(attribute(item, "href")))).lstrip("/")
+        if is_contents(item) or attribute(item, "media-type") == _NCX:
+            part = part_at(folder, attribute(item, "href"))
             try:
                 root = package.xml(part)
             except DocumentMalformed:
                 continue  # chapters without their names are chapters
             for address, name in _entries(root) if root is not None else ():
-                path = unquote(address.partition("#")[0])
-                target = posixpath.normpath(posixpath.join("/" + posixpath.dirname(part), path)).lstrip("/").lower()
+                target = part_at(posixpath.dirname(part), address.partition("#")[0]).lower()
                 if name and len(names) < _NAMES_MAX:
                     names.setdefault(target, name)
     return names
+
+
+def is_contents(item: Element) -> bool:
+    """Tell whether an item of a book is its table of contents."""
+    return "nav" in attribute(item, "properties").split()
 
 
 def _entries(root: Element) -> list[tuple[str, str]]:

@@ -6,16 +6,23 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
-from urllib.parse import unquote
 
 from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
-from sourcier.services.ingest.parsing.books.contents import chapter_names
+from sourcier.services.ingest.parsing.books.contents import chapter_names, is_contents
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import Format
 from sourcier.services.ingest.parsing.markup.reader import append_page
 from sourcier.services.ingest.parsing.office.archives import check_sizes
-from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, child, children, descendants
+from sourcier.services.ingest.parsing.office.packages import (
+    Element,
+    Package,
+    attribute,
+    child,
+    children,
+    descendants,
+    part_at,
+)
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.text.encodings import decoded_text
 from sourcier.services.ingest.parsing.titles import usable_title
@@ -74,7 +81,7 @@ class _Book:
             item = self._items.get(attribute(entry, "idref"))
             if item is None or attribute(item, "media-type") not in _PAGES or is_contents(item):
                 continue
-            part = resolved(self._folder, attribute(item, "href"))
+            part = part_at(self._folder, attribute(item, "href").partition("#")[0])
             content = self._package.read(part) if part not in read else None
             read.add(part)
             if content:
@@ -88,17 +95,6 @@ class _Book:
     def described(self, what: str) -> str:
         """Return the first thing that it says."""
         return next(iter(self.all_described(what)), "")
-
-
-def is_contents(item: Element) -> bool:
-    """Tell whether an item is the table of contents."""
-    return "nav" in attribute(item, "properties").split()
-
-
-def resolved(folder: str, address: str) -> str:
-    """Return the part of the archive that an address names, without a place in it."""
-    path = unquote(address.partition("#")[0])
-    return posixpath.normpath(posixpath.join("/" + folder, path)).lstrip("/")
 
 
 def _append_chapter(name: str, page: str, source: Source, builder: DocumentBuilder) -> None:

@@ -19,7 +19,7 @@ from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.formats import Format
 from sourcier.services.ingest.parsing.mail.letter import Attachment, Body, Letter, letter_document
 from sourcier.services.ingest.parsing.source import Source
-from sourcier.services.ingest.parsing.text.encodings import decoded_text
+from sourcier.services.ingest.parsing.text.encodings import codec_meant, decoded_text
 
 _SIGNATURES = frozenset({
     "application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature", "application/pgp-keys",
@@ -160,10 +160,8 @@ def part_text(part: Message) -> str:
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""
-    named = (_parameter(part, "charset") or "").strip().lower()
-    named = "cp1252" if named in ("iso-8859-1", "latin1", "us-ascii", "windows-1252") else named
     try:
-        return content.decode(named or "utf-8")
+        return content.decode(codec_meant(_parameter(part, "charset")) or "utf-8")
     except (LookupError, UnicodeError, ValueError):
         return decoded_text(content).text
 
@@ -236,7 +234,7 @@ def _decoded(part: bytes | str, charset: str | None) -> str:
     if isinstance(part, str):
         return part
     try:
-        return part.decode(charset or "utf-8")
+        return part.decode(codec_meant(charset or "") or "utf-8")
     except (LookupError, UnicodeError, ValueError):
         return decoded_text(part).text
 

@@ -23,7 +23,7 @@ from sourcier.services.ingest.parsing.markup.unseen import remove_unseen
 from sourcier.services.ingest.parsing.markup.walk import PageWalk, Shared
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.tables import CellBudget
-from sourcier.services.ingest.parsing.text.encodings import Decoded, decoded_text
+from sourcier.services.ingest.parsing.text.encodings import Decoded, codec_meant, decoded_text
 from sourcier.services.ingest.reading_warnings import WarningCode
 
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_:.-]{2,40})", re.I)
@@ -99,9 +99,7 @@ def _append(root: lxml.html.HtmlElement, source: Source, builder: DocumentBuilde
 def _decode_html(content: bytes) -> Decoded:
     declared = _META_CHARSET.search(content[:_CHARSET_WITHIN_BYTES])
     if declared and not content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        name = declared.group(1).decode("ascii").lower()
-        # Pages that say latin-1 mean cp1252: so the HTML standard reads them.
-        name = "cp1252" if name in ("iso-8859-1", "latin1", "latin-1", "us-ascii") else name
+        name = codec_meant(declared.group(1).decode("ascii"))
         try:
             return Decoded(content.decode(name), name)
         except (LookupError, UnicodeDecodeError):

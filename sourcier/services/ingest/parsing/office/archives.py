@@ -9,7 +9,7 @@ from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalforme
 from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 
 ENCRYPTED_FLAG = 0x1
-_PROLOGUE_BYTES = 4096
+PROLOGUE_BYTES = 4096
 # A small archive may be one well-compressed sheet; the ratio only tells a bomb once there is something to unpack.
 _RATIO_FROM_BYTES = 32 * MEBIBYTE
 
@@ -51,10 +51,16 @@ def check_sizes(archive: zipfile.ZipFile, packed_bytes: int, limits: ParsingLimi
         raise DocumentMalformed("The archive's parts overlap: it was made to unpack to more than it holds.")
 
 
+def declares_entities(prologue: bytes) -> bool:
+    """Tell whether an XML file declares its type or entities, by the `PROLOGUE_BYTES` that it begins with."""
+    # Without the zeros, a UTF-16 prologue reads like an ASCII one.
+    lowered = prologue.replace(b"\x00", b"").lower()
+    return b"<!doctype" in lowered or b"<!entity" in lowered
+
+
 def _check_prologue(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
     """Office formats allow no document type declaration; one is an attempt at external or exploding entities."""
     with archive.open(member) as stream:
-        # Without the zeros, a UTF-16 prologue reads like an ASCII one.
-        prologue = stream.read(_PROLOGUE_BYTES).replace(b"\x00", b"").lower()
-    if b"<!doctype" in prologue or b"<!entity" in prologue:
+        prologue = stream.read(PROLOGUE_BYTES)
+    if declares_entities(prologue):
         raise DocumentMalformed(f"The part “{member.filename}” declares XML entities, which Office files never do.")

@@ -154,7 +154,7 @@ class Package:
             external = entry.get("TargetMode") == "External"
             target = entry.get("Target", "")
             if not external:
-                target = posixpath.normpath(posixpath.join("/" + folder, unquote(target))).lstrip("/")
+                target = part_at(folder, target)
             found[entry.get("Id", "")] = Relationship(entry.get("Type", "").rpartition("/")[2], target, external)
         return found
 
@@ -167,6 +167,11 @@ class Package:
     def main_part(self, fallback: str) -> str:
         """Return the name of the part that is the document itself."""
         return next(iter(self.related("", "officeDocument")), fallback)
+
+
+def part_at(folder: str, address: str) -> str:
+    """Return the part of an archive that an address names, seen from a folder."""
+    return posixpath.normpath(posixpath.join("/" + folder, unquote(address))).lstrip("/")
 
 
 def parse_xml(content: bytes, *, what: str) -> Element:

@@ -12,6 +12,9 @@ from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.placing.collector import Standing
 from sourcier.services.ingest.parsing.tables import join_header, render_table
 
+HEADER_LEAD, FOOTER_LEAD = "En-tête :", "Pied de page :"
+"""What stands before the texts that run over all pages."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShownText:

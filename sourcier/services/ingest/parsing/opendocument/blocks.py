@@ -79,7 +79,7 @@ class BlockReader:
             yield from self.blocks(element)
 
     def _heading(self, element: Element, label: str = "") -> Iterator[Shown]:
-        level = max(whole_number(attribute(element, "text:outline-level", "1"), 1, most=LEVELS_MAX), 1)
+        level = _outline_level(element)
         text, anchored = self._runs.paragraph(element)
         if text.strip():
             if not label and attribute(element, "text:is-list-header") != "true":
@@ -130,7 +130,7 @@ class BlockReader:
     def _labelled(self, element: Element, text: str, label: str, level: int) -> Iterator[Shown]:
         heading = self._styles.role(attribute(element, "text:style-name")).heading
         if name(element) == "text:h":
-            heading = max(whole_number(attribute(element, "text:outline-level", "1"), 1, most=LEVELS_MAX), 1) + 1
+            heading = _outline_level(element) + 1
         if heading and len(text) <= TITLE_CHARACTERS_MAX:
             yield ShownText(BlockKind.HEADING, f"{label} {text}" if label not in ("", BULLET) else text, heading)
         elif label:
@@ -157,3 +157,7 @@ class BlockReader:
             self._warnings.add(WarningCode.PICTURES)
             return
         yield from self.blocks(element)
+
+
+def _outline_level(heading: Element) -> int:
+    return max(whole_number(attribute(heading, "text:outline-level", "1"), 1, most=LEVELS_MAX), 1)

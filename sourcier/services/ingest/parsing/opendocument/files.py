@@ -9,15 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed
-from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.office.archives import check_archive
+from sourcier.services.ingest.parsing.office.archives import PROLOGUE_BYTES, check_archive, declares_entities
 from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, child, descendants, parse_xml
 from sourcier.services.ingest.parsing.source import Source
 
 _MANIFEST = "META-INF/manifest.xml"
 _PACKED_WHOLE = "encrypted-package"
 _ENCRYPTED = re.compile(rb"<(?:\w{1,40}:)?encryption-data\b")
-_PROLOGUE_BYTES = 4096
 # Older programs declare the manifest's type; it is not read as XML.
 _UNREAD = frozenset({_MANIFEST})
 
@@ -65,7 +63,7 @@ def opened(source: Source, *, label: str) -> Iterator[OpenDocument]:
         return
     check_archive(source.path, source.limits, unread=_UNREAD)
     with Package(source.path, filename=source.filename) as package:
-        _check_readable(package, source.filename, source.limits)
+        _check_readable(package, source.filename)
         content = package.xml("content.xml")
         if content is None:
             raise DocumentMalformed(f"“{source.filename}” cannot be read as {label}: it has no content.")
@@ -76,7 +74,7 @@ def opened(source: Source, *, label: str) -> Iterator[OpenDocument]:
         yield OpenDocument(content, package.xml("styles.xml"), meta, package)
 
 
-def _check_readable(package: Package, filename: str, limits: ParsingLimits) -> None:
+def _check_readable(package: Package, filename: str) -> None:
     manifest = package.read(_MANIFEST) or b""
     if _PACKED_WHOLE in package.names() or _ENCRYPTED.search(manifest):
         raise DocumentEncrypted(f"“{filename}” is protected by a password: save it without one and send it again.")
@@ -84,7 +82,6 @@ def _check_readable(package: Package, filename: str, limits: ParsingLimits) -> N
 
 def _flat_root(source: Source, label: str) -> Element:
     content = source.read()
-    prologue = content[:_PROLOGUE_BYTES].replace(b"\x00", b"").lower()
-    if b"<!doctype" in prologue or b"<!entity" in prologue:
+    if declares_entities(content[:PROLOGUE_BYTES]):
         raise DocumentMalformed(f"“{source.filename}” declares XML entities, which {label} files never do.")
     return parse_xml(content, what=f"“{source.filename}”")

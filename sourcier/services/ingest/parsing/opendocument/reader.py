@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from sourcier.services.chassis.errors import DocumentMalformed, DocumentTooLarge
+from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import LABELS, Format
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, descendants, name
-from sourcier.services.ingest.parsing.office.shown import append, flat_text
+from sourcier.services.ingest.parsing.office.shown import FOOTER_LEAD, HEADER_LEAD, append, flat_text
 from sourcier.services.ingest.parsing.opendocument.blocks import BlockReader
 from sourcier.services.ingest.parsing.opendocument.files import OpenDocument, opened
 from sourcier.services.ingest.parsing.opendocument.sheets import SheetReader, is_hidden_sheet, shapes_of, table_spans
@@ -23,9 +23,9 @@ from sourcier.services.ingest.parsing.titles import usable_title
 from sourcier.services.ingest.reading_warnings import WarningCode
 
 _RUNNING = {
-    "style:header": "En-tête :", "style:header-first": "En-tête :", "style:header-left": "En-tête :",
-    "style:footer": "Pied de page :", "style:footer-first": "Pied de page :", "style:footer-left": "Pied de page :",
-}  # fmt: skip
+    **dict.fromkeys(("style:header", "style:header-first", "style:header-left"), HEADER_LEAD),
+    **dict.fromkeys(("style:footer", "style:footer-first", "style:footer-left"), FOOTER_LEAD),
+}
 _FIRST_PAGES = "Standard"
 
 
@@ -35,9 +35,10 @@ def parse_opendocument_text(source: Source) -> ParsedDocument:
     with opened(source, label=LABELS[Format.ODT]) as document:
         body = _body(document, source, Format.ODT)
         budget = CellBudget(source.limits.table_cells)
-        for lead, text in _running_texts(document, body, builder, budget):
+        styles = _styles(document)
+        for lead, text in _running_texts(document, _used_pages(document, body, styles), builder, budget):
             builder.add(BlockKind.PARAGRAPH, f"{lead} {text}")
-        blocks = BlockReader(document, _styles(document), builder.warnings, budget)
+        blocks = BlockReader(document, styles, builder.warnings, budget)
         append(blocks.blocks(body), builder)
         return _built(builder, document, source, Format.ODT)
 
@@ -52,7 +53,7 @@ def parse_opendocument_sheets(source: Source) -> ParsedDocument:
         unseen = [attribute(table, "table:name") for table in tables if is_hidden_sheet(table, styles)]
         builder.warnings.add(WarningCode.HIDDEN_CELLS, count=len(unseen), places=unseen, detail="sheets")
         seen = [table for table in tables if not is_hidden_sheet(table, styles)]
-        _check_pages(len(seen), source, "sheets")
+        source.check_pages(len(seen), "sheets")
         for page, table in enumerate(seen, start=1):
             sheet_name = attribute(table, "table:name") or f"{page}"
             reader = SheetReader(styles, builder.warnings, budget, sheet_name=sheet_name)
@@ -77,7 +78,7 @@ def parse_opendocument_slides(source: Source) -> ParsedDocument:
         body = _body(document, source, Format.ODP)
         styles, budget = _styles(document), CellBudget(source.limits.table_cells)
         pages = list(children(body, "draw:page"))
-        _check_pages(len(pages), source, "slides")
+        source.check_pages(len(pages), "slides")
         for number, page in enumerate(pages, start=1):
             builder.leave_headings()
             if is_hidden_slide(page, styles):
@@ -103,11 +104,6 @@ def _styles(document: OpenDocument) -> Styles:
     )
 
 
-def _check_pages(count: int, source: Source, what: str) -> None:
-    if count > source.limits.pages:
-        raise DocumentTooLarge(f"The document has {count:,} {what}; at most {source.limits.pages:,} are read.")
-
-
 def _built(
     builder: DocumentBuilder, document: OpenDocument, source: Source, kind: Format, *, pages: int = 0
 ) -> ParsedDocument:
@@ -121,13 +117,13 @@ def _built(
 
 
 def _running_texts(
-    document: OpenDocument, body: Element, builder: DocumentBuilder, budget: CellBudget
+    document: OpenDocument, pages: Sequence[Element], builder: DocumentBuilder, budget: CellBudget
 ) -> Iterator[tuple[str, str]]:
-    """Yield the texts of headers and footers that are shown, each once, with its lead."""
+    """Yield the texts of the headers and footers of pages, each once, with its lead."""
     styles = Styles(child(document.styles, "office:styles"), child(document.styles, "office:automatic-styles"))
     blocks = BlockReader(document, styles, builder.warnings, budget)
     told: set[tuple[str, str]] = set()
-    for page in _used_pages(document, body):
+    for page in pages:
         for part in page:
             lead = _RUNNING.get(name(part), "")
             if not lead or attribute(part, "style:display") == "false":
@@ -138,11 +134,10 @@ def _running_texts(
                 yield found
 
 
-def _used_pages(document: OpenDocument, body: Element) -> list[Element]:
+def _used_pages(document: OpenDocument, body: Element, styles: Styles) -> list[Element]:
     """Return the pages that paragraphs begin, or else the first one: those have the headers that are shown."""
     known = {attribute(page, "style:name"): page
              for page in children(child(document.styles, "office:master-styles"), "style:master-page")}  # fmt: skip
-    styles = _styles(document)
     used = {attribute(part, "text:style-name") for part in descendants(body, "text:p", "text:h")}
     named = (attribute(style, "style:master-page-name") for own in used for style in styles.chain("paragraph", own))
     pages = dict.fromkeys([_FIRST_PAGES, *sorted(filter(None, named))])

@@ -113,7 +113,6 @@ class RunReader:
             self._warnings.add(WarningCode.HIDDEN_TEXT)
 
 
-
 def _control_text(control: Element) -> str:
     kind = name(control)
     label = attribute(control, "form:label").strip()

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 
 from sourcier.services.ingest.parsing.office.lines import PLAIN, Look
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, name, whole_number
+from sourcier.services.ingest.parsing.office.style_names import CAPTION_NAMES, HEADING_NAME, TITLE_NAMES
 
 _CHAIN_MAX = 20
 _ENCODED = re.compile(r"_([0-9a-f]{2})_")
-_HEADING = re.compile(r"(?:heading|titre|überschrift|título|titolo) ?([1-9])")
-_TITLES = frozenset({"title", "titre"})
-_CAPTIONS = frozenset({"caption", "légende", "legende"})
 _SMALLEST_POINTS = 2.0
 """Letters of two points and less are not read by people."""
 _POINTS = re.compile(r"([0-9.]{1,8})pt")
@@ -90,10 +88,10 @@ class Styles:
                 return Role(heading=whole_number(level, most=9) + 1, list_style=list_style)
             for own in (attribute(style, "style:display-name"), attribute(style, "style:name")):
                 plain = _decoded(own).strip().lower()
-                numbered = _HEADING.fullmatch(plain)
-                if plain in _TITLES:
+                numbered = HEADING_NAME.fullmatch(plain)
+                if plain in TITLE_NAMES:
                     return Role(heading=1, list_style=list_style)
-                if plain in _CAPTIONS:
+                if plain in CAPTION_NAMES:
                     return Role(caption=True, list_style=list_style)
                 if numbered:
                     return Role(heading=int(numbered.group(1)) + 1, list_style=list_style)

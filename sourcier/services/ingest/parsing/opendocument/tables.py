@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, name, whole_number
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText, flat_text
-from sourcier.services.ingest.parsing.tables import CellBudget, GridCell, grid_rows, header_height
+from sourcier.services.ingest.parsing.tables import CellBudget, GridCell, grid_rows, header_height, split_title
 
 CELLS = frozenset({"table:table-cell", "table:covered-table-cell"})
 _GROUPS = frozenset({"table:table-rows", "table:table-row-group", "table:table-header-rows", "text:soft-page-break"})
@@ -101,14 +101,12 @@ def _shown(grid: _Grid, width: int) -> ShownTable:
             lead = text or next(filter(None, (_own_text(other) for other in row if other is not cell)), "")
             nested.extend((lead, item) for item in cell.shown if isinstance(item, ShownTable))
             cells.append(GridCell(index, cell.column, text, rows=cell.rows, columns=cell.columns))
-    height, headers, caption = len(grid.rows), grid.headers, ""
-    if height > 1 and len(grid.rows[0]) == 1 and cells[0].columns >= width and cells[0].rows == 1:
-        # A first row that is one cell is the table's title.
-        caption, headers = cells[0].text, max(headers - 1, 0)
-        cells = [replace(cell, row=cell.row - 1) for cell in cells[1:]]
-        height -= 1
+    height, headers = len(grid.rows), grid.headers
+    title, cells = split_title(cells, height=height, width=width)
+    if title is not None:
+        height, headers = height - 1, max(headers - 1, 0)
     if headers >= height:
         headers = 0
     return ShownTable(
-        grid_rows(cells, height=height, width=width), header_height(cells, width, headers), caption, nested
+        grid_rows(cells, height=height, width=width), header_height(cells, width, headers), title or "", nested
     )

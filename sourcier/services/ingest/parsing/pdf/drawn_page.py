@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-import numpy as np
 import pypdfium2
 
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentPageAbsent
@@ -16,7 +15,7 @@ from sourcier.services.index.places.place import Rectangle
 from sourcier.services.ingest.parsing.pdf.content.characters import read_page
 from sourcier.services.ingest.parsing.pdf.content.elements import Page
 from sourcier.services.ingest.parsing.pdf.lines import lines_of
-from sourcier.services.ingest.parsing.pdf.picture import Pixels, mark, png
+from sourcier.services.ingest.parsing.pdf.picture import Pixels, mark, png, three_channels
 from sourcier.services.ingest.parsing.pdf.reader import form_of, open_pdf
 from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord, rectangles_on
 from sourcier.services.ingest.parsing.source import Source
@@ -94,10 +93,7 @@ def _scale(width: float, height: float, dpi: float) -> float:
 
 def _rendered(page: pypdfium2.PdfPage, scale: float) -> Pixels:
     bitmap: Any = page.render(scale=scale, may_draw_forms=True, prefer_bgrx=False, rev_byteorder=True)
-    shown = bitmap.to_numpy()
-    if shown.ndim == 2 or shown.shape[2] == 1:
-        shown = np.repeat(shown.reshape(shown.shape[0], shown.shape[1], 1), 3, axis=2)
-    return np.ascontiguousarray(shown[:, :, :3])
+    return three_channels(bitmap.to_numpy())
 
 
 def _box(rectangle: Rectangle, scale: float) -> tuple[int, int, int, int]:

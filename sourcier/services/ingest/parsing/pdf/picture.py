@@ -15,6 +15,13 @@ Pixels = npt.NDArray[np.uint8]
 """Rows, columns, and red, green and blue."""
 
 
+def three_channels(drawn: npt.NDArray[np.uint8]) -> Pixels:
+    """Return what PDFium drew in its own order of colours: grey three times, nothing of what shines through."""
+    channels = drawn.reshape(drawn.shape[0], drawn.shape[1], -1)
+    channels = np.repeat(channels, 3, axis=2) if channels.shape[2] == 1 else channels[:, :, :3]
+    return np.ascontiguousarray(channels)
+
+
 def png(pixels: Pixels) -> bytes:
     """Return a picture's bytes."""
     height, width, _ = pixels.shape

@@ -11,7 +11,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from sourcier.services.chassis.cleaning import clean_line
-from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed, DocumentTooLarge
+from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import Format
@@ -35,8 +35,7 @@ def parse_pdf(source: Source) -> ParsedDocument:
     document = open_pdf(source)
     try:
         page_count = len(document)
-        if page_count > source.limits.pages:
-            raise DocumentTooLarge(f"The document has {page_count:,} pages; at most {source.limits.pages:,} are read.")
+        source.check_pages(page_count)
         builder = DocumentBuilder(source.limits)
         pages = _read_pages(document, builder)
         scanned = pages_to_recognise(pages, source.limits) if source.ocr else ()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.ingest.parsing.office.lines import Look, Note
 from sourcier.services.ingest.parsing.office.shown import flat_text
+from sourcier.services.ingest.parsing.office.style_names import HEADING_NAME, TITLE_NAMES
 from sourcier.services.ingest.parsing.office.symbols import box
 from sourcier.services.ingest.parsing.rich_text.characters import DOCUMENT_SETS, Characters, Font, codec_of_page
 from sourcier.services.ingest.parsing.rich_text.story import CellShape, Paragraph, Story
@@ -27,8 +27,6 @@ from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
 
 DEPTH_MAX = 5_000
-_HEADING_NAME = re.compile(r"(?:heading|titre|überschrift|título|titolo) ?([1-9])", re.I)
-_TITLE_NAMES = frozenset({"title", "titre"})
 _RAISED_HALF_POINTS = 4
 _UNSEEN_HALF_POINTS = 4
 _NAME_CHARACTERS_MAX = 1_000
@@ -330,10 +328,10 @@ class Interpreter:
         style = self._styles.setdefault(self._defined, _Style())
         style.name = (style.name + text)[:_NAME_CHARACTERS_MAX].strip()
         plain = style.name.rstrip(";").partition(",")[0].strip().lower()
-        numbered = _HEADING_NAME.fullmatch(plain)
+        numbered = HEADING_NAME.fullmatch(plain)
         if numbered:
             style.heading = int(numbered.group(1))
-        elif plain in _TITLE_NAMES:
+        elif plain in TITLE_NAMES:
             style.heading = 0
         if style.name.endswith(";"):
             self._defined = 0

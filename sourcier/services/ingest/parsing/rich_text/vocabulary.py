@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sourcier.services.ingest.parsing.office.shown import FOOTER_LEAD, HEADER_LEAD
+
 UNREAD = frozenset({
     b"colortbl", b"pict", b"objdata", b"bkmkstart", b"bkmkend", b"themedata", b"datastore", b"generator",
     b"listtable", b"listoverridetable", b"rsidtbl", b"xmlnstbl", b"mmathPr", b"nonshppict", b"revtbl", b"filetbl",
@@ -19,10 +21,9 @@ DESTINATIONS = frozenset({
 SILENT = frozenset({b"info", b"pn", b"formfield", b"annotation", b"shpinst", b"fldinst"})
 STORIES = frozenset({b"footnote", b"annotation", b"shptxt"})
 RUNNING = {
-    b"header": "En-tête :", b"headerl": "En-tête :", b"headerr": "En-tête :", b"headerf": "En-tête :",
-    b"footer": "Pied de page :", b"footerl": "Pied de page :", b"footerr": "Pied de page :",
-    b"footerf": "Pied de page :",
-}  # fmt: skip
+    **dict.fromkeys((b"header", b"headerl", b"headerr", b"headerf"), HEADER_LEAD),
+    **dict.fromkeys((b"footer", b"footerl", b"footerr", b"footerf"), FOOTER_LEAD),
+}
 CHARACTERS = {
     b"emdash": "—", b"endash": "–", b"lquote": "‘", b"rquote": "’", b"ldblquote": "“", b"rdblquote": "”",
     b"bullet": "•", b"tab": " ", b"emspace": " ", b"enspace": " ", b"qmspace": " ", b"line": "\n", b"lbr": "\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sourcier.services.chassis.errors import DocumentMalformed, DocumentTooLarge
+from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.index.places.place_map import Frame, Kind
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
@@ -39,8 +39,7 @@ def parse_workbook(source: Source) -> ParsedDocument:
         seen = [entry for entry in workbook.sheets if not entry.hidden]
         unseen = [entry.name for entry in workbook.sheets if entry.hidden]
         builder.warnings.add(WarningCode.HIDDEN_CELLS, count=len(unseen), places=unseen, detail="sheets")
-        if len(seen) > source.limits.pages:
-            raise DocumentTooLarge(f"The document has {len(seen):,} sheets; at most {source.limits.pages:,} are read.")
+        source.check_pages(len(seen), "sheets")
         reader = _SheetsReader(package, workbook, builder, CellBudget(source.limits.table_cells))
         for page, entry in enumerate(seen, start=1):
             shown = list(reader.sheet(entry))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sourcier.services.chassis.errors import DocumentMalformed, DocumentTooLarge
+from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.index.places.place_map import Frame, Kind
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
@@ -31,8 +31,7 @@ def parse_slides(source: Source) -> ParsedDocument:
     builder = DocumentBuilder(source.limits)
     with Package(source.path, filename=source.filename) as package:
         parts = _slide_parts(package, source.filename)
-        if len(parts) > source.limits.pages:
-            raise DocumentTooLarge(f"The document has {len(parts):,} slides; at most {source.limits.pages:,} are read.")
+        source.check_pages(len(parts), "slides")
         budget = CellBudget(source.limits.table_cells)
         for page, part in enumerate(parts, start=1):
             builder.leave_headings()

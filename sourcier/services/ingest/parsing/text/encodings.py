@@ -41,6 +41,12 @@ class Decoded:
         warnings.add(WarningCode.INVALID_BYTES, count=invalid, detail=f"not valid {self.encoding}")
 
 
+def codec_meant(name: str) -> str:
+    """Return the codec that pages and mails mean by a name: latin-1 is cp1252, as the HTML standard reads it."""
+    name = name.strip().lower()
+    return "cp1252" if name in ("iso-8859-1", "latin1", "latin-1", "us-ascii") else name
+
+
 def decode(content: bytes) -> tuple[str, str]:
     """Return the text and the encoding it was read with; undecodable bytes become U+FFFD, never an error."""
     decoded = decoded_text(content)

@@ -75,13 +75,13 @@ def _light_table(text: str, builder: DocumentBuilder, *, filename: str) -> Parse
 
 def text_document(text: str, builder: DocumentBuilder, *, filename: str, title: str = "") -> ParsedDocument:
     """Return a text as a document: paragraphs are what blank lines set apart, and items what begins with their sign."""
+    builder.stand_in_lines(text)
     add_text(builder, text)
     return builder.build(format=TEXT, filename=filename, titles=(title, _title_line(text)))
 
 
 def add_text(builder: DocumentBuilder, text: str) -> None:
     """Append a text's paragraphs and items to a document."""
-    builder.stand_in_lines(text)
     # Controls go first: they would end a line where the writer's text has none.
     cleaned = clean(text)
     listed = sum(1 for line in cleaned.split("\n") if _ITEM.match(line)) > 1

@@ -18,7 +18,7 @@ from sourcier.services.ingest.parsing.office.packages import (
     descendants,
 )
 from sourcier.services.ingest.parsing.office.properties import core_title
-from sourcier.services.ingest.parsing.office.shown import Shown, append, flat_text
+from sourcier.services.ingest.parsing.office.shown import FOOTER_LEAD, HEADER_LEAD, Shown, append, flat_text
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.titles import usable_title
@@ -28,7 +28,7 @@ from sourcier.services.ingest.parsing.word.numbering import Numbering
 from sourcier.services.ingest.parsing.word.styles import Styles, is_on
 from sourcier.services.ingest.reading_warnings import WarningCode
 
-_LEADS = {"w:headerReference": "En-tête :", "w:footerReference": "Pied de page :"}
+_LEADS = {"w:headerReference": HEADER_LEAD, "w:footerReference": FOOTER_LEAD}
 _MAIN = "word/document.xml"
 
 

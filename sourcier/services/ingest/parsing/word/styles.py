@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children
+from sourcier.services.ingest.parsing.office.style_names import CAPTION_NAMES, HEADING_NAME, TITLE_NAMES
 
 _CHAIN_MAX = 20
-_HEADING_NAME = re.compile(r"(?:heading|titre|überschrift|título|titolo) ?([1-9])", re.I)
-_TITLE_NAMES = frozenset({"title", "titre"})
-_CAPTION_NAMES = frozenset({"caption", "légende", "legende"})
 _OFF = frozenset({"0", "false", "off", "none"})
 OUTLINE_BODY = 9
 """The outline level of body text."""
@@ -66,14 +63,14 @@ class Styles:
             return ParagraphRole(heading=_outline(direct))
         for style in self.paragraph_chain(properties):
             own_name = attribute(child(style, "w:name"), "val").strip().lower()
-            if own_name in _TITLE_NAMES:
+            if own_name in TITLE_NAMES:
                 return ParagraphRole(heading=1)
-            if own_name in _CAPTION_NAMES:
+            if own_name in CAPTION_NAMES:
                 return ParagraphRole(caption=True)
             level = child(style, "w:pPr", "w:outlineLvl")
             if level is not None:
                 return ParagraphRole(heading=_outline(level))
-            numbered = _HEADING_NAME.fullmatch(own_name)
+            numbered = HEADING_NAME.fullmatch(own_name)
             if numbered:
                 return ParagraphRole(heading=int(numbered.group(1)) + 1)
         return ParagraphRole()

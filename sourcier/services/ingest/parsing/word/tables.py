@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, name
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText, flat_text
-from sourcier.services.ingest.parsing.tables import CellBudget, GridCell, grid_rows, header_height
+from sourcier.services.ingest.parsing.tables import CellBudget, GridCell, grid_rows, header_height, split_title
 from sourcier.services.ingest.parsing.word.styles import is_on, number
 
 _SPAN_MAX = 1000
@@ -87,14 +87,12 @@ class TableReader:
                 nested.extend((lead, table) for table in tables)
                 above[cell.column] = len(cells)
                 cells.append(GridCell(index, cell.column, text, columns=cell.columns))
-        height, caption = len(rows), ""
-        if height > 1 and len(rows[0]) == 1 and cells[0].columns >= width and cells[0].rows == 1:
-            # A first row that is one cell is the table's title.
-            caption, headers = cells[0].text, max(headers - 1, 0)
-            cells = [replace(cell, row=cell.row - 1) for cell in cells[1:]]
-            height -= 1
+        height = len(rows)
+        title, cells = split_title(cells, height=height, width=width)
+        if title is not None:
+            height, headers = height - 1, max(headers - 1, 0)
         rows_shown = grid_rows(cells, height=height, width=width)
-        return ShownTable(rows_shown, header_height(cells, width, headers), caption, nested)
+        return ShownTable(rows_shown, header_height(cells, width, headers), title or "", nested)
 
 
 def _inside(element: Element, wanted: str) -> Iterator[Element]:
