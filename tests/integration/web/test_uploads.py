@@ -56,7 +56,8 @@ async def test_several_files_and_the_path_of_ragfab(site: Web) -> None:
 
 @pytest.mark.parametrize(("files", "data", "field"), [
     ([], {"title": "x"}, "file"), ([FILE], {"titel": "x"}, "titel"), ([FILE], {"metadata": "[1]"}, "metadata"),
-    ([FILE], {"metadata": "{"}, "metadata"), ([FILE], {"metadata": '{"a": {"b": 1}}'}, "metadata"),
+    ([FILE], {"metadata": "{"}, "metadata"), ([FILE], {"metadata": '{"a": "\\ud800"}'}, "metadata"),
+    ([FILE], {"metadata": '{"a": {"b": 1}}'}, "metadata"),
     ([FILE, FILE], {"title": "x"}, "title"),
     ([("file", ("", b"x"))], {}, "file"),
 ])

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.services.chassis.errors import DeadlineExceeded, InvalidArgument, ResourceExhausted, TooLarge
-from sourcier.services.web.bodies import ClientGone, while_connected
+from sourcier.services.web.bodies import ClientGone, parsed, while_connected
 from sourcier.services.web.callers import Caller, caller_of
 from sourcier.services.web.contract import METHODS, PACKAGE, named
 from sourcier.services.web.gateway import Gateway
@@ -192,7 +192,7 @@ def _fields(form: FormData) -> dict[str, Any]:
 
 def _metadata(text: str) -> dict[str, str]:
     try:
-        found = json.loads(text)
+        found = parsed(text)
     except (ValueError, RecursionError):
         found = None
     return metadata_of(found)
