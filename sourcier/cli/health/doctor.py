@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import json_line, printable
+from sourcier.cli.text import json_line, printable, word
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -36,7 +36,7 @@ def line(check: operations_pb2.Check) -> str:
     """Return a check as one line: state, name, finding; then what follows, and the command that mends it."""
     from sourcier.gateway.v1 import operations_pb2
 
-    state = operations_pb2.CheckState.Name(check.state).removeprefix("CHECK_STATE_").lower()
+    state = word(operations_pb2.CheckState, check.state)
     told = f"{state:8} {check.name:9} {check.finding}"
     if check.consequence:
         told += f": {check.consequence}"
