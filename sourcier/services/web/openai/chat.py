@@ -45,8 +45,8 @@ class Models:
         """Answer with all models."""
         try:
             models = await while_connected(request.receive, listed(self._gateway, caller_of(request.headers)))
-        except Refusal as error:
-            return error_response(error)
+        except OURS as error:
+            return error_response(refusal(error))
         return JSONResponse({"object": "list", "data": models})
 
     async def get(self, request: Request) -> Response:
@@ -54,8 +54,8 @@ class Models:
         asked = request.path_params["model"]
         try:
             models = await while_connected(request.receive, listed(self._gateway, caller_of(request.headers)))
-        except Refusal as error:
-            return error_response(error)
+        except OURS as error:
+            return error_response(refusal(error))
         for model in models:
             if model["id"] == asked:
                 return JSONResponse(model)
