@@ -5,13 +5,11 @@ from __future__ import annotations
 import click
 
 from sourcier.cli.failure import Failure
-from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.gateway import TOKEN_VARIABLE, Connection, connects
 from sourcier.cli.handover import hand_over
 
-TOKEN_VARIABLE = "SOURCIER_TOKEN"  # noqa: S105 - a name
 
-
-@click.command(epilog=f"The variable {TOKEN_VARIABLE} holds a token or an API key that is shown to the gateway.")
+@click.command()
 @connects
 def mcp(connection: Connection) -> None:
     """Serve MCP over standard input and output: what a desktop assistant starts for itself.
@@ -22,4 +20,6 @@ def mcp(connection: Connection) -> None:
     if target.encrypted:
         raise Failure("sourcier mcp reaches a gateway without TLS only", exit_code=2,
                       hint="connect the assistant to https://…/mcp of the web service instead")
-    hand_over("sourcier.services.web.mcp", ["--gateway", target.address, "--tenant", connection.tenant])
+    connection.client()  # refuses credentials that everybody on the way could read, as for every other command
+    hand_over("sourcier.services.web.mcp", ["--gateway", target.address, "--tenant", connection.tenant],
+              variables={TOKEN_VARIABLE: connection.token} if connection.token else {})

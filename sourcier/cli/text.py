@@ -67,6 +67,12 @@ def moment(timestamp: Any) -> str:
     return str(local.strftime("%Y-%m-%d %H:%M:%S"))
 
 
+def word(kind: Any, value: int) -> str:
+    """Return a value of one of the contract's enumerations as it is typed: ACCOUNT_ROLE_READER is reader."""
+    prefix = str(kind.keys()[0]).removesuffix("UNSPECIFIED")
+    return str(kind.Name(value)).removeprefix(prefix).lower()
+
+
 def json_line(message: Any) -> str:
     """Return a protobuf message as one line of JSON, its fields named as in the contract."""
     from google.protobuf import json_format

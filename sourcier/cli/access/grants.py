@@ -8,7 +8,7 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import json_line, moment, printable, write_table
+from sourcier.cli.text import json_line, moment, printable, word, write_table
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -81,4 +81,4 @@ def remove(grant_id: str, connection: Connection) -> None:
 def _right(grant: access_pb2.Grant) -> str:
     from sourcier.gateway.v1 import access_pb2
 
-    return access_pb2.AccessRight.Name(grant.right).removeprefix("ACCESS_RIGHT_").lower()
+    return word(access_pb2.AccessRight, grant.right)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import json_line, moment, printable, write_table
+from sourcier.cli.text import json_line, moment, printable, word, write_table
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -80,7 +80,7 @@ def revoke(key_id: str, connection: Connection) -> None:
 def _role(key: access_pb2.ApiKey) -> str:
     from sourcier.gateway.v1 import access_pb2
 
-    return access_pb2.AccountRole.Name(key.role).removeprefix("ACCOUNT_ROLE_").lower()
+    return word(access_pb2.AccountRole, key.role)
 
 
 def _state(key: access_pb2.ApiKey) -> str:

@@ -8,7 +8,7 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import json_line, moment, printable
+from sourcier.cli.text import json_line, moment, printable, word
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -74,4 +74,4 @@ def whoami(as_json: bool, connection: Connection) -> None:
 def _role(found: access_pb2.WhoAmIResponse) -> str:
     from sourcier.gateway.v1 import access_pb2
 
-    return access_pb2.AccountRole.Name(found.role).removeprefix("ACCOUNT_ROLE_").lower()
+    return word(access_pb2.AccountRole, found.role)

@@ -11,7 +11,7 @@ from sourcier.cli.answers.ask import ask_options
 from sourcier.cli.answers.retrieval import how_to_search
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import counted, one_line, place, printable
+from sourcier.cli.text import counted, one_line, place, printable, word
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -74,7 +74,7 @@ def record(passage: answer_pb2.Passage) -> dict[str, Any]:
         "source": passage.source, "page": passage.page, "chunk_id": passage.chunk_id,
         "chunk_index": passage.chunk_index, "text": passage.text, "category": passage.category,
         "places": [record_of_place(place) for place in passage.places],
-        "kind": PassageKind.Name(passage.kind).removeprefix("PASSAGE_KIND_").lower(),
+        "kind": word(PassageKind, passage.kind),
         "chunk_type": passage.chunk_type,
         "duplicates": list(passage.duplicates),
         "duplicate_documents": [{"document_id": each.document_id, "title": each.title, "source": each.source}
@@ -110,7 +110,7 @@ def record_of_place(place: place_pb2.Place) -> dict[str, Any]:
 def _explanation(explanation: answer_pb2.Explanation) -> dict[str, Any]:
     from sourcier.gateway.v1.answer_pb2 import IdentifierPlace
 
-    place = IdentifierPlace.Name(explanation.identifier_place).removeprefix("IDENTIFIER_PLACE_").lower()
+    place = word(IdentifierPlace, explanation.identifier_place)
     return {
         "dense_place": explanation.dense_place, "lexical_place": explanation.lexical_place,
         "unit_place": explanation.unit_place, "merged_place": explanation.merged_place,

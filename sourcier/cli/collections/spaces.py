@@ -12,7 +12,7 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import counted, json_line, printable, write_table
+from sourcier.cli.text import counted, json_line, printable, word, write_table
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -189,7 +189,7 @@ def _progress() -> Any:
 def _state(build: spaces_pb2.SpaceBuild) -> str:
     from sourcier.gateway.v1 import spaces_pb2
 
-    return spaces_pb2.SpaceBuildState.Name(build.state).removeprefix("SPACE_BUILD_STATE_").lower()
+    return word(spaces_pb2.SpaceBuildState, build.state)
 
 
 def _line(build: spaces_pb2.SpaceBuild) -> str:

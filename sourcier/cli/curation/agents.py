@@ -8,7 +8,7 @@ import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import counted, json_line, moment, printable, write_table
+from sourcier.cli.text import counted, json_line, moment, printable, word, write_table
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -175,11 +175,11 @@ def mode_name(mode: answer_pb2.AnswerMode.ValueType) -> str:
     """Return who searches, as it is typed."""
     from sourcier.gateway.v1 import answer_pb2
 
-    return answer_pb2.AnswerMode.Name(mode).removeprefix("ANSWER_MODE_").lower() if mode else "service"
+    return word(answer_pb2.AnswerMode, mode) if mode else "service"
 
 
 def method_name(method: curation_pb2.IndexingMethod.ValueType) -> str:
     """Return an indexing method as it is typed."""
     from sourcier.gateway.v1 import curation_pb2
 
-    return curation_pb2.IndexingMethod.Name(method).removeprefix("INDEXING_METHOD_").lower()
+    return word(curation_pb2.IndexingMethod, method)

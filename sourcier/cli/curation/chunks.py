@@ -9,7 +9,7 @@ import click
 from sourcier.cli.curation.faq import who
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import json_line, moment, one_line, printable, write_table
+from sourcier.cli.text import json_line, moment, one_line, printable, word, write_table
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -113,5 +113,5 @@ def state_of(unit: curation_pb2.Unit) -> str:
     """Return how far a chunk is, with the reason."""
     from sourcier.gateway.v1 import curation_pb2
 
-    name = curation_pb2.UnitState.Name(unit.state).removeprefix("UNIT_STATE_").lower()
+    name = word(curation_pb2.UnitState, unit.state)
     return f"{name}: {unit.reason}" if unit.reason else name

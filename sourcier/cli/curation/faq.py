@@ -11,7 +11,7 @@ import click
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.inputs import read_standard_input
-from sourcier.cli.text import json_line, moment, one_line, printable, write_table
+from sourcier.cli.text import json_line, moment, one_line, printable, word, write_table
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -187,7 +187,7 @@ async def _each(events: list[answer_pb2.AskEvent]) -> AsyncGenerator[answer_pb2.
 def _state(entry: curation_pb2.FaqEntry) -> str:
     from sourcier.gateway.v1 import curation_pb2
 
-    name = curation_pb2.FaqState.Name(entry.state).removeprefix("FAQ_STATE_").lower()
+    name = word(curation_pb2.FaqState, entry.state)
     return f"{name} ({entry.state_reason})" if entry.state_reason else name
 
 

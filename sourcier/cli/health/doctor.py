@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import json_line, printable
+from sourcier.cli.text import json_line, printable, word
+from sourcier.errors import SourcierError
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -22,13 +24,12 @@ EXIT_FAULTS = 1
 @connects
 def doctor(as_json: bool, connection: Connection) -> None:
     """Look whether all works, and say what to do where it does not; the exit code is 1 then."""
-    async def use(client: Client) -> list[operations_pb2.Check]:
-        return await client.diagnose()
+    from sourcier.gateway.v1 import operations_pb2
 
-    checks = _looked(connection, use)
+    checks = _looked(connection)
     for check in checks:
         click.echo(json_line(check) if as_json else line(check))
-    if any(check.state != _ok() for check in checks):
+    if any(check.state != operations_pb2.CHECK_STATE_OK for check in checks):
         sys.exit(EXIT_FAULTS)
 
 
@@ -36,7 +37,7 @@ def line(check: operations_pb2.Check) -> str:
     """Return a check as one line: state, name, finding; then what follows, and the command that mends it."""
     from sourcier.gateway.v1 import operations_pb2
 
-    state = operations_pb2.CheckState.Name(check.state).removeprefix("CHECK_STATE_").lower()
+    state = word(operations_pb2.CheckState, check.state)
     told = f"{state:8} {check.name:9} {check.finding}"
     if check.consequence:
         told += f": {check.consequence}"
@@ -45,14 +46,15 @@ def line(check: operations_pb2.Check) -> str:
     return printable(told)
 
 
-def _looked(connection: Connection, use: object) -> list[operations_pb2.Check]:
+def _looked(connection: Connection) -> list[operations_pb2.Check]:
     """Return the gateway's checks; where it cannot be reached, that is the one check there is."""
-    from sourcier.cli.failure import Failure
-    from sourcier.errors import SourcierError
     from sourcier.gateway.v1 import operations_pb2
 
+    async def use(client: Client) -> list[operations_pb2.Check]:
+        return await client.diagnose()
+
     try:
-        return list(connection.run(use))  # type: ignore[arg-type]
+        return connection.run(use)
     except (Failure, SourcierError) as error:
         if isinstance(error, Failure) and error.exit_code == 2:
             raise
@@ -61,9 +63,3 @@ def _looked(connection: Connection, use: object) -> list[operations_pb2.Check]:
         name="gateway", state=operations_pb2.CHECK_STATE_FAILED, finding=message,
         consequence="nothing can be asked or taken in", remedy="sourcier status; sourcier up --detach",
     )]
-
-
-def _ok() -> int:
-    from sourcier.gateway.v1 import operations_pb2
-
-    return int(operations_pb2.CHECK_STATE_OK)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import json_line, printable
+from sourcier.cli.text import json_line, moment, printable
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -35,5 +35,4 @@ def stats(as_json: bool, connection: Connection) -> None:
     ):
         click.echo(f"{name:18} {value}")
     for failure in counted.last_failures:
-        when = failure.failed_at.ToDatetime().isoformat(sep=" ", timespec="seconds")
-        click.echo(printable(f"  {when}  {failure.stage}  {failure.reason}  {failure.source}"))
+        click.echo(printable(f"  {moment(failure.failed_at)}  {failure.stage}  {failure.reason}  {failure.source}"))

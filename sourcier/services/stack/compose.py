@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
+
 from sourcier import installation
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.stack import programs
@@ -113,11 +115,14 @@ def _is_called(name: str) -> bool:
 
 
 def _webhook(settings: StackSettings, book: PortBook) -> Webhook:
-    token = settings.gateway_webhook_token.get_secret_value()
     return Webhook(
         port=book.port("gateway_http", fixed=settings.gateway_http_port),
-        token=token or kept_secret(settings.folder / "gateway" / "webhook-token"),
+        token=_given_or_kept(settings.gateway_webhook_token, settings.folder / "gateway" / "webhook-token"),
     )
+
+
+def _given_or_kept(given: SecretStr, path: Path) -> str:
+    return given.get_secret_value() or kept_secret(path)
 
 
 def _environment(
@@ -131,19 +136,19 @@ def _environment(
         if _is_called(name) and (name != "gateway" or name in settings.services):
             variable = f"SOURCIER_{_service_of(name).upper()}_URL"
             environment[variable] = ",".join(filter(None, (environment.get(variable, ""), f"{HOST}:{port}")))
-    token = settings.internal_token.get_secret_value()
-    environment["SOURCIER_INTERNAL_TOKEN"] = token or kept_secret(settings.folder / "internal-token")
+    folder = settings.folder
+    environment["SOURCIER_INTERNAL_TOKEN"] = _given_or_kept(settings.internal_token, folder / "internal-token")
     if webhook is not None:
         environment["SOURCIER_GATEWAY_HTTP_LISTEN"] = f"{HOST}:{webhook.port}"
         environment["SOURCIER_GATEWAY_WEBHOOK_TOKEN"] = webhook.token
     if page_port:
         environment["SOURCIER_WEB_HTTP_LISTEN"] = f"{HOST}:{page_port}"
-        secret = settings.web_session_secret.get_secret_value()
-        environment["SOURCIER_WEB_SESSION_SECRET"] = secret or kept_secret(settings.folder / "web" / "session-secret")
+        environment["SOURCIER_WEB_SESSION_SECRET"] = _given_or_kept(
+            settings.web_session_secret, folder / "web" / "session-secret"
+        )
     if "gateway" in settings.services:
-        secret = settings.gateway_prompt_secret.get_secret_value()
-        environment["SOURCIER_GATEWAY_PROMPT_SECRET"] = secret or kept_secret(
-            settings.folder / "gateway" / "prompt-secret"
+        environment["SOURCIER_GATEWAY_PROMPT_SECRET"] = _given_or_kept(
+            settings.gateway_prompt_secret, folder / "gateway" / "prompt-secret"
         )
     if _watches_documents(settings):
         environment["SOURCIER_INGEST_SOURCE_BUCKET"] = DOCUMENTS_BUCKET

@@ -51,7 +51,8 @@ async def read_object(request: Request, *, bytes_max: int, seconds_max: float) -
     """Return a body that is a JSON object."""
     body = await read_body(request, bytes_max=bytes_max, seconds_max=seconds_max)
     try:
-        found = _parsed(body) if len(body) <= JSON_HERE_BYTES_MAX else await asyncio.to_thread(_parsed, body)
+        here = len(body) <= JSON_HERE_BYTES_MAX
+        found = parsed(body.decode()) if here else await asyncio.to_thread(lambda: parsed(body.decode()))
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(f"the body is not JSON: {str(error)[:200]}", field="body") from error
     if not isinstance(found, dict):
@@ -59,9 +60,8 @@ async def read_object(request: Request, *, bytes_max: int, seconds_max: float) -
     return found
 
 
-def _parsed(body: bytes) -> Any:
+def parsed(text: str) -> Any:
     """Return what JSON says; raise ValueError for halves of characters, too, which no message of the contract holds."""
-    text = body.decode()
     found = json.loads(text)
     if "\\ud" in text.lower():
         json.dumps(found, ensure_ascii=False).encode()

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import InvalidArgument, PermissionDenied
 from sourcier.services.web.bodies import ClientGone, send_whole
-from sourcier.services.web.refusals import Refusal, as_json, is_ours, refusal
+from sourcier.services.web.refusals import OURS, Refusal, as_json, refusal
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Guard:
             raise
         except Exception as error:  # the outermost layer: whatever it is, the caller gets to know that it failed
             told = refusal(error)
-            if not is_ours(error):
+            if not isinstance(error, OURS):
                 logger.error("%s failed", scope["path"], exc_info=error)
             if response.begun:
                 raise

@@ -125,6 +125,5 @@ def detail_json(status: status_pb2.Status) -> list[dict[str, str]]:
     ]
 
 
-def is_ours(error: BaseException) -> bool:
-    """Return whether an error tells of a request, not of a fault in this service."""
-    return isinstance(error, Refusal | ServiceError | grpc.aio.AioRpcError)
+OURS = (Refusal, ServiceError, grpc.aio.AioRpcError)
+"""Errors that tell of a request, not of a fault in this service."""

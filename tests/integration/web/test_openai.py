@@ -166,6 +166,13 @@ async def test_requests_that_are_refused(site: Web, body: dict[str, Any], param:
         assert (told["type"], told["param"]) == ("invalid_request_error", param)
 
 
+async def test_the_list_of_models_refuses_in_openais_words_too(site: Web) -> None:
+    for path in ("/v1/models", "/v1/models/sourcier"):
+        refused = await site.http.get(path, headers={"authorization": "Bearer " + "x" * 9_000})
+        assert refused.status_code == 400
+        assert refused.json()["error"]["type"] == "invalid_request_error"
+
+
 async def test_errors_have_the_classes_that_the_client_knows(site: Web, client: AsyncOpenAI) -> None:
     with pytest.raises(openai.NotFoundError) as missing:
         await client.chat.completions.create(model="nothing", messages=QUESTION)  # type: ignore[arg-type]

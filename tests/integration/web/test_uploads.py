@@ -10,8 +10,6 @@ import pytest
 
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.chassis.errors import DocumentTooLarge, Unavailable
-from sourcier.services.web.contract import named
-from sourcier.services.web.rest import uploads
 from tests.integration.web.fix_web import TENANT, Web, served
 from tests.waiting import eventually
 
@@ -56,7 +54,8 @@ async def test_several_files_and_the_path_of_ragfab(site: Web) -> None:
 
 @pytest.mark.parametrize(("files", "data", "field"), [
     ([], {"title": "x"}, "file"), ([FILE], {"titel": "x"}, "titel"), ([FILE], {"metadata": "[1]"}, "metadata"),
-    ([FILE], {"metadata": "{"}, "metadata"), ([FILE], {"metadata": '{"a": {"b": 1}}'}, "metadata"),
+    ([FILE], {"metadata": "{"}, "metadata"), ([FILE], {"metadata": '{"a": "\\ud800"}'}, "metadata"),
+    ([FILE], {"metadata": '{"a": {"b": 1}}'}, "metadata"),
     ([FILE, FILE], {"title": "x"}, "title"),
     ([("file", ("", b"x"))], {}, "file"),
 ])
@@ -130,11 +129,7 @@ async def begun(port: int, *, tenant: str) -> tuple[asyncio.StreamReader, asynci
     return reader, writer
 
 
-async def test_who_may_not_call_is_refused_before_anything_is_kept(
-    site: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # What tells who calls, in a contract that has accounts; here, any call that reads the tenant.
-    monkeypatch.setattr(uploads, "WHO_AM_I", named("KnowledgeService", "ListCollections"))
+async def test_who_may_not_call_is_refused_before_anything_is_kept(site: Web) -> None:
     reader, writer = await begun(site.port, tenant="Not One")
     async with asyncio.timeout(30):
         assert b" 400 " in await reader.readline()

@@ -26,7 +26,7 @@ from sourcier.services.web.callers import Caller, caller_of
 from sourcier.services.web.connect.envelopes import CODECS, Codec, codec_of, end, envelope, error_json, only_message
 from sourcier.services.web.contract import METHODS, Method
 from sourcier.services.web.gateway import Gateway
-from sourcier.services.web.refusals import Refusal, is_ours, refusal
+from sourcier.services.web.refusals import OURS, Refusal, refusal
 
 logger = logging.getLogger(__name__)
 
@@ -102,9 +102,7 @@ class _Exchange:
             message = await self._bridge.read(self._request, self._codec, method)
             work = self._stream if method.answers_stream else self._call
             await while_connected(self._request.receive, work(method, message, caller, seconds))
-        except Exception as error:
-            if not is_ours(error):
-                raise
+        except OURS as error:
             await self._tell(refusal(error))
 
     async def _call(self, method: Method, message: Message, caller: Caller, seconds: float | None) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+from collections.abc import Callable
 
 from mcp.server.stdio import stdio_server
 
+from sourcier.connection.signing_in import kept_token
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.grpc.serving import TENANT_KEY
 from sourcier.services.web.callers import Caller
@@ -26,15 +28,22 @@ def main() -> None:
     parser.add_argument("--tenant", default="")
     options = parser.parse_args()
     telemetry.configure_logging(service="mcp", level="WARNING", log_format="line")
-    asyncio.run(serve(options.gateway, tenant=options.tenant, token=os.environ.get(TOKEN_VARIABLE, "")))
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    asyncio.run(serve(options.gateway, lambda: caller_of(options.gateway, tenant=options.tenant, token=token)))
 
 
-async def serve(gateway_url: str, *, tenant: str, token: str) -> None:
-    """Serve one client on behalf of one caller."""
-    rights = (*(((TENANT_KEY, tenant),) if tenant else ()), *((("authorization", f"Bearer {token}"),) if token else ()))
-    caller = Caller(rights)
+def caller_of(gateway_url: str, *, tenant: str, token: str) -> Caller:
+    """Return who calls now; without a token, as whom somebody signed in at the gateway (`sourcier login`)."""
+    token = token or kept_token(gateway_url)
+    return Caller((
+        *(((TENANT_KEY, tenant),) if tenant else ()), *((("authorization", f"Bearer {token}"),) if token else ()),
+    ))
+
+
+async def serve(gateway_url: str, caller: Callable[[], Caller]) -> None:
+    """Serve one client; `caller` is asked at each request, for a sign-in is renewed."""
     async with Gateway(gateway_url) as gateway, stdio_server() as (reading, writing):
-        server = mcp_server(gateway, caller=lambda _: caller, answer_seconds_max=ANSWER_SECONDS_MAX)
+        server = mcp_server(gateway, caller=lambda _: caller(), answer_seconds_max=ANSWER_SECONDS_MAX)
         await server.run(reading, writing, server.create_initialization_options())
 
 

@@ -25,7 +25,7 @@ from sourcier.services.chassis import lifecycle
 from sourcier.services.web.callers import Caller, caller_of
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.mcp.tools import TOOLS, Outcome, Tools
-from sourcier.services.web.refusals import is_ours, refusal
+from sourcier.services.web.refusals import OURS, refusal
 from sourcier.services.web.settings import WebSettings
 
 logger = logging.getLogger(__name__)
@@ -55,11 +55,11 @@ def mcp_server(gateway: Gateway, *, caller: Callable[[Context], Caller], answer_
             return _result(await tools.run(params.name, params.arguments or {}))
         except SourcierError as error:
             return _failed(error.message)
-        except Exception as error:
-            if not is_ours(error):
-                logger.exception("the tool %s failed", params.name[:100])
-                raise MCPError(code=types.INTERNAL_ERROR, message="An internal error occurred.") from error
+        except OURS as error:
             return _failed(refusal(error).message)
+        except Exception as error:
+            logger.exception("the tool %s failed", params.name[:100])
+            raise MCPError(code=types.INTERNAL_ERROR, message="An internal error occurred.") from error
 
     return Server(
         "sourcier", version=_version(), title="Sourcier", instructions=INSTRUCTIONS, on_list_tools=list_tools,

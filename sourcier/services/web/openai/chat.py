@@ -28,7 +28,7 @@ from sourcier.services.web.openai.requests import Completion, read_completion
 from sourcier.services.web.openai.sources import Sources
 from sourcier.services.web.openai.titles import own_reply
 from sourcier.services.web.openai.writing import Writing
-from sourcier.services.web.refusals import Refusal, is_ours, refusal
+from sourcier.services.web.refusals import OURS, Refusal, refusal
 from sourcier.services.web.settings import WebSettings
 
 DONE = b"data: [DONE]\n\n"
@@ -45,8 +45,8 @@ class Models:
         """Answer with all models."""
         try:
             models = await while_connected(request.receive, listed(self._gateway, caller_of(request.headers)))
-        except Refusal as error:
-            return error_response(error)
+        except OURS as error:
+            return error_response(refusal(error))
         return JSONResponse({"object": "list", "data": models})
 
     async def get(self, request: Request) -> Response:
@@ -54,8 +54,8 @@ class Models:
         asked = request.path_params["model"]
         try:
             models = await while_connected(request.receive, listed(self._gateway, caller_of(request.headers)))
-        except Refusal as error:
-            return error_response(error)
+        except OURS as error:
+            return error_response(refusal(error))
         for model in models:
             if model["id"] == asked:
                 return JSONResponse(model)
@@ -83,9 +83,7 @@ class ChatCompletions:
             writing = Writing(completion, Sources(self._settings.base_url(request.headers)))
             work = _streamed(asking, writing, send) if completion.streams else _whole(asking, writing, scope, send)
             await while_connected(receive, work)
-        except Exception as error:
-            if not is_ours(error):
-                raise
+        except OURS as error:
             await error_response(refusal(error))(scope, receive, send)
 
 

@@ -18,7 +18,7 @@ from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.lending import PREFIXES, Lending, Vectors, as_lists, checked_text, checked_texts
 from sourcier.services.web.openai.errors import error_response
 from sourcier.services.web.openai.models import DEFAULT
-from sourcier.services.web.refusals import is_ours, refusal
+from sourcier.services.web.refusals import OURS, refusal
 from sourcier.services.web.settings import WebSettings
 
 _ROLES = {prefix.removesuffix(": "): role for prefix, role in PREFIXES.items()}
@@ -52,9 +52,7 @@ class Embeddings:
                     for index, each in enumerate(await _written(vectors, encoding))
                 ], "usage": {"prompt_tokens": vectors.token_count, "total_tokens": vectors.token_count},
             })
-        except Exception as error:
-            if not is_ours(error):
-                raise
+        except OURS as error:
             return error_response(refusal(error))
 
 

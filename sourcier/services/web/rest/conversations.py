@@ -29,7 +29,7 @@ from sourcier.services.web.events import CONTENT_TYPE, PING, event, with_pings
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.guard import send_error
 from sourcier.services.web.lending import checked_text
-from sourcier.services.web.refusals import Refusal, as_json, is_ours, refusal
+from sourcier.services.web.refusals import OURS, as_json, refusal
 from sourcier.services.web.settings import WebSettings
 
 CREATE = named("ConversationService", "CreateConversation")
@@ -164,10 +164,8 @@ async def _streamed(events: Events, send: Send) -> None:
                     begun = True
                     await send_start(send, status=200, headers={"content-type": CONTENT_TYPE})
                 await send_piece(send, PING if each is None else _written(each))
-        except Exception as error:
-            if not is_ours(error):
-                raise
-            told: Refusal = refusal(error)
+        except OURS as error:
+            told = refusal(error)
             if not begun:
                 await send_error(send, told)
                 return

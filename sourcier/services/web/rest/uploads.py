@@ -21,16 +21,15 @@ from starlette.responses import JSONResponse, Response
 
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.services.chassis.errors import DeadlineExceeded, InvalidArgument, ResourceExhausted, TooLarge
-from sourcier.services.web.bodies import ClientGone, while_connected
+from sourcier.services.web.bodies import ClientGone, parsed, while_connected
 from sourcier.services.web.callers import Caller, caller_of
-from sourcier.services.web.contract import METHODS, PACKAGE, named
+from sourcier.services.web.contract import named
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.refusals import Refusal, as_json
 from sourcier.services.web.rest.jobs import job_json
 
 UPLOAD = named("KnowledgeService", "UploadDocument")
-WHO_AM_I = METHODS.get(f"/{PACKAGE}.AccessService/WhoAmI")
-"""None before a contract that has accounts."""
+WHO_AM_I = named("AccessService", "WhoAmI")
 ADMISSION_SECONDS_MAX = 10.0
 RETRY_SECONDS = 5.0
 PIECE_BYTES = 256 * 1024
@@ -60,9 +59,8 @@ class Uploads:
     async def upload(self, request: Request) -> Response:
         """Answer 202 with the job of each file; the first error's status where none was taken."""
         caller = caller_of(request.headers)
-        if WHO_AM_I is not None:
-            # Before anything is kept on the disk.
-            await self._gateway.call(WHO_AM_I, WHO_AM_I.request(), caller=caller, seconds=ADMISSION_SECONDS_MAX)
+        # Before anything is kept on the disk.
+        await self._gateway.call(WHO_AM_I, WHO_AM_I.request(), caller=caller, seconds=ADMISSION_SECONDS_MAX)
         if self._at_once >= self._at_once_max:
             raise ResourceExhausted(f"{self._at_once} uploads are on their way, as many as this service takes; try "
                                     "again in a moment", retry_after_seconds=RETRY_SECONDS)
@@ -192,7 +190,7 @@ def _fields(form: FormData) -> dict[str, Any]:
 
 def _metadata(text: str) -> dict[str, str]:
     try:
-        found = json.loads(text)
+        found = parsed(text)
     except (ValueError, RecursionError):
         found = None
     return metadata_of(found)

@@ -13,10 +13,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from sourcier.gateway.v1 import access_pb2
 from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument, PermissionDenied, ServiceError
 from sourcier.services.web.bodies import read_object
 from sourcier.services.web.callers import Caller
-from sourcier.services.web.contract import METHODS, PACKAGE
+from sourcier.services.web.contract import named
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.refusals import Refusal
 from sourcier.services.web.settings import WebSettings
@@ -26,8 +27,7 @@ from sourcier.services.web.signin.sessions import ATTRIBUTES, Sessions, cookies_
 
 logger = logging.getLogger(__name__)
 
-GET_SIGN_IN, WHO_AM_I = (METHODS.get(f"/{PACKAGE}.AccessService/{name}") for name in ("GetSignIn", "WhoAmI"))
-"""None before a contract that has accounts."""
+GET_SIGN_IN, WHO_AM_I = named("AccessService", "GetSignIn"), named("AccessService", "WhoAmI")
 ATTEMPT_COOKIE = "__Host-sourcier-signin"
 ATTEMPT_SECONDS = 600.0
 """How long a person may take at the identity provider."""
@@ -47,9 +47,9 @@ class TermsOfGateway:
 
     async def read(self) -> tuple[bool, Terms | None]:
         """Return whether accounts are asked for, and of which identity provider; None where of none."""
-        if GET_SIGN_IN is None:
-            return False, None
-        told: Any = await self._gateway.call(GET_SIGN_IN, GET_SIGN_IN.request(), caller=Caller(), seconds=SECONDS_MAX)
+        told: access_pb2.GetSignInResponse = await self._gateway.call(
+            GET_SIGN_IN, access_pb2.GetSignInRequest(), caller=Caller(), seconds=SECONDS_MAX
+        )
         if not told.issuer or not told.client_id:
             return told.required, None
         return told.required, Terms(
@@ -129,7 +129,7 @@ class SignIn:
         required, terms = await self._terms.read()
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         who = None
-        if scheme.lower() == "bearer" and bearer and WHO_AM_I is not None:
+        if scheme.lower() == "bearer" and bearer:
             try:
                 who = await self._who(bearer)
             except Refusal:
@@ -159,13 +159,12 @@ class SignIn:
 
     async def _who(self, bearer: str) -> dict[str, Any]:
         """Return who the gateway takes a token for; raise its Refusal."""
-        if WHO_AM_I is None:
-            raise FailedPrecondition("this gateway knows no accounts")
         caller = Caller((("authorization", f"Bearer {bearer}"),))
-        told: Any = await self._gateway.call(WHO_AM_I, WHO_AM_I.request(), caller=caller, seconds=SECONDS_MAX)
-        role = told.DESCRIPTOR.fields_by_name["role"].enum_type.values_by_number[told.role].name
-        return {"name": told.name, "tenant": told.tenant, "groups": list(told.groups),
-                "role": role.rpartition("_")[2].lower()}
+        told: access_pb2.WhoAmIResponse = await self._gateway.call(
+            WHO_AM_I, access_pb2.WhoAmIRequest(), caller=caller, seconds=SECONDS_MAX
+        )
+        role = access_pb2.AccountRole.Name(told.role).removeprefix("ACCOUNT_ROLE_").lower()
+        return {"name": told.name, "tenant": told.tenant, "groups": list(told.groups), "role": role}
 
     def _redirect_uri(self, request: Request) -> str:
         return self._settings.base_url(request.headers) + CALLBACK
