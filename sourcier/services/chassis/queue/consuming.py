@@ -25,7 +25,6 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 import nats.errors
-import nats.js.errors
 from google.protobuf.message import DecodeError
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
@@ -36,6 +35,7 @@ from sourcier.services.chassis.errors import ResourceExhausted, ServiceError, Su
 from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS, quietly
 from sourcier.services.chassis.queue.heartbeats import heartbeat
 from sourcier.services.chassis.queue.jetstream import LETTER_BYTES_MAX, JetStream
 from sourcier.services.chassis.queue.subjects import Payload, Subject
@@ -158,7 +158,7 @@ class Consumer(Generic[M]):
         while not stopping.is_set():
             try:
                 subscription = await self._subscribe(lane)
-            except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error, ServiceError) as error:
+            except (*BROKER_ERRORS, ServiceError) as error:
                 logger.warning("%s cannot subscribe: %s", self.name, error or type(error))
                 await pause(stopping, 1.0)
                 continue
@@ -170,7 +170,7 @@ class Consumer(Generic[M]):
                 logger.exception("%s lost its consumer, subscribing again", self.name)
                 await pause(stopping, 1.0)
             finally:
-                await _unsubscribe(subscription)
+                await quietly(subscription.unsubscribe())
         # Every slot free again means that nothing is in hand.
         for _ in range(concurrency):
             await slots.acquire()
@@ -204,7 +204,7 @@ class Consumer(Generic[M]):
                 if message is None and time.monotonic() - checked_at > CHECK_SECONDS:
                     await subscription.consumer_info()
                     checked_at = time.monotonic()
-            except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
+            except BROKER_ERRORS as error:
                 logger.warning("%s lost its consumer, subscribing again: %s", self.name, error or type(error))
                 await pause(stopping, 0.5)
                 return
@@ -366,7 +366,7 @@ async def _fetch_one(subscription: JetStreamContext.PullSubscription) -> Msg | N
 async def _acknowledge(message: Msg, outcome: str) -> str:
     try:
         await message.ack_sync(timeout=5)
-    except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
+    except BROKER_ERRORS as error:
         # The work is done and idempotent: a second delivery finds it so.
         logger.warning("acknowledgement not confirmed: %s", error or type(error))
         return "unconfirmed"
@@ -377,15 +377,8 @@ async def hand_back(message: Msg, delay_seconds: float) -> None:
     """Have a message delivered again after a delay."""
     try:
         await message.nak(delay=delay_seconds)
-    except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
+    except BROKER_ERRORS as error:
         logger.warning("nak not sent, the ack wait does it: %s", error)
-
-
-async def _unsubscribe(subscription: JetStreamContext.PullSubscription) -> None:
-    try:
-        await subscription.unsubscribe()
-    except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
-        logger.debug("unsubscribe: %s", error)
 
 
 async def pause(stopping: asyncio.Event, seconds: float) -> None:

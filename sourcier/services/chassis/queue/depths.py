@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-import nats.errors
 import nats.js.errors
 from nats.js import JetStreamContext
 from nats.js.api import StreamInfo
 
 from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS
 from sourcier.services.chassis.queue.durables import durable_name
 from sourcier.services.chassis.queue.subjects import Payload, Stream, Subject
-
-NOT_DESCRIBED = (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error)
 
 
 class Queues:
@@ -30,7 +28,7 @@ class Queues:
         name = self._name(stream)
         try:
             return await self._context.stream_info(name, subjects_filter)
-        except NOT_DESCRIBED as error:
+        except BROKER_ERRORS as error:
             raise _undescribed(name, error) from error
 
     async def depths(self) -> dict[str, int]:
@@ -49,7 +47,7 @@ class Queues:
             try:
                 for consumer in await self._context.consumers_info(name):
                     depths[consumer.name] = (consumer.num_pending or 0) + (consumer.num_ack_pending or 0)
-            except NOT_DESCRIBED as error:
+            except BROKER_ERRORS as error:
                 raise _undescribed(name, error) from error
         return depths
 
@@ -88,7 +86,7 @@ class Queues:
             )
         except nats.js.errors.NotFoundError:
             return None
-        except NOT_DESCRIBED as error:
+        except BROKER_ERRORS as error:
             raise _undescribed(name, error) from error
         return found.seq
 

@@ -18,8 +18,6 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-import nats.errors
-import nats.js.errors
 from google.protobuf.message import DecodeError
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
@@ -28,6 +26,7 @@ from nats.js.api import Header
 from sourcier.services.chassis.errors import ServiceError, Superseded, Unavailable
 from sourcier.services.chassis.fair_turns import FairSlots
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS, quietly
 from sourcier.services.chassis.queue.consuming import Consumer, Delivery, hand_back, pause
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.chassis.queue.subjects import Payload, Subject
@@ -45,7 +44,7 @@ IDLE_SECONDS_MAX = 600.0
 """How long a tenant's durable stays without being asked. It knows how often a message was delivered, so that this is
 longer than all attempts of one take."""
 _NOTHING = frozenset({"404", "408", "409"})
-_LOST = (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error, ServiceError)
+_LOST = (*BROKER_ERRORS, ServiceError)
 
 
 class FairConsumer(Consumer[M]):
@@ -144,7 +143,7 @@ async def _subscribed(
     try:
         yield
     finally:
-        await _quietly(subscription.unsubscribe())
+        await quietly(subscription.unsubscribe())
 
 
 class _LaneQueue:
@@ -173,7 +172,7 @@ class _LaneQueue:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await _quietly(self._answers.unsubscribe())
+        await quietly(self._answers.unsubscribe())
 
     async def _remove_shared(self) -> None:
         """Remove what older releases had: a durable for all tenants, whose messages stay and are delivered again, and
@@ -218,10 +217,3 @@ class _LaneQueue:
     def _forget_idle(self) -> None:
         since = time.monotonic() - IDLE_SECONDS_MAX / 2
         self._durables = {tenant: known for tenant, known in self._durables.items() if known[1] >= since}
-
-
-async def _quietly(ending: Awaitable[None]) -> None:
-    try:
-        await ending
-    except (OSError, nats.errors.Error) as error:
-        logger.debug("unsubscribe: %s", error)
