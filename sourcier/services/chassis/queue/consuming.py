@@ -22,6 +22,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Generic, TypeVar
 
 import nats.errors
@@ -155,25 +156,34 @@ class Consumer(Generic[M]):
         self, lane: str, concurrency: int, group: asyncio.TaskGroup, stopping: asyncio.Event
     ) -> None:
         slots = asyncio.Semaphore(concurrency)
-        while not stopping.is_set():
-            try:
-                subscription = await self._subscribe(lane)
-            except (*BROKER_ERRORS, ServiceError) as error:
-                logger.warning("%s cannot subscribe: %s", self.name, error or type(error))
-                await pause(stopping, 1.0)
-                continue
-            try:
-                await self._fetch_until_lost(subscription, lane, slots, group, stopping)
-            except Exception:  # outermost loop of the lane's task
-                # What a client library raises while its server restarts is not all on one list, and a lane that ended
-                # would end the process with what the others hold.
-                logger.exception("%s lost its consumer, subscribing again", self.name)
-                await pause(stopping, 1.0)
-            finally:
-                await quietly(subscription.unsubscribe())
+        await self._serve_until(stopping, partial(self._serve, lane, slots, group, stopping))
         # Every slot free again means that nothing is in hand.
         for _ in range(concurrency):
             await slots.acquire()
+
+    async def _serve_until(self, stopping: asyncio.Event, serve: Callable[[], Awaitable[None]]) -> None:
+        """Serve, and begin anew where the broker or the durable was lost, until told to stop."""
+        while not stopping.is_set():
+            try:
+                await serve()
+            except (*BROKER_ERRORS, ServiceError) as error:
+                logger.warning("%s lost its queue, looking again: %s", self.name, error or type(error))
+                await pause(stopping, 0.5)
+            except Exception:  # outermost loop of the lane's task
+                # What a client library raises while its server restarts is not all on one list, and a lane that ended
+                # would end the process with what the others hold.
+                logger.exception("%s lost its queue, looking again", self.name)
+                await pause(stopping, 1.0)
+
+    async def _serve(
+        self, lane: str, slots: asyncio.Semaphore, group: asyncio.TaskGroup, stopping: asyncio.Event
+    ) -> None:
+        """Fetch and hand out messages until told to stop, or until the broker does not answer."""
+        subscription = await self._subscribe(lane)
+        try:
+            await self._fetch(subscription, lane, slots, group, stopping)
+        finally:
+            await quietly(subscription.unsubscribe())
 
     async def _subscribe(self, lane: str) -> JetStreamContext.PullSubscription:
         await self._jetstream.ensure_streams()
@@ -182,7 +192,7 @@ class Consumer(Generic[M]):
         )
         return await self._jetstream.context.pull_subscribe_bind(durable, stream=stream)
 
-    async def _fetch_until_lost(
+    async def _fetch(
         self,
         subscription: JetStreamContext.PullSubscription,
         lane: str,
@@ -204,10 +214,6 @@ class Consumer(Generic[M]):
                 if message is None and time.monotonic() - checked_at > CHECK_SECONDS:
                     await subscription.consumer_info()
                     checked_at = time.monotonic()
-            except BROKER_ERRORS as error:
-                logger.warning("%s lost its consumer, subscribing again: %s", self.name, error or type(error))
-                await pause(stopping, 0.5)
-                return
             finally:
                 if message is None:
                     slots.release()

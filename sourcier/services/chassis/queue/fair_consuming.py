@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -23,15 +22,13 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.api import Header
 
-from sourcier.services.chassis.errors import ServiceError, Superseded, Unavailable
+from sourcier.services.chassis.errors import Superseded, Unavailable
 from sourcier.services.chassis.fair_turns import FairSlots
 from sourcier.services.chassis.queue import subjects
-from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS, quietly
-from sourcier.services.chassis.queue.consuming import Consumer, Delivery, hand_back, pause
+from sourcier.services.chassis.queue.broker_errors import quietly
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery, hand_back
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.chassis.queue.subjects import Payload, Subject
-
-logger = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Payload)
 
@@ -44,7 +41,6 @@ IDLE_SECONDS_MAX = 600.0
 """How long a tenant's durable stays without being asked. It knows how often a message was delivered, so that this is
 longer than all attempts of one take."""
 _NOTHING = frozenset({"404", "408", "409"})
-_LOST = (*BROKER_ERRORS, ServiceError)
 
 
 class FairConsumer(Consumer[M]):
@@ -78,18 +74,10 @@ class FairConsumer(Consumer[M]):
         self, lane: str, concurrency: int, group: asyncio.TaskGroup, stopping: asyncio.Event
     ) -> None:
         slots = self._slots[lane] = FairSlots(each_max=concurrency)
-        while not stopping.is_set():
-            try:
-                await self._serve(lane, slots, group, stopping)
-            except _LOST as error:
-                logger.warning("%s lost its queue, looking again: %s", self.name, error or type(error))
-                await pause(stopping, 0.5)
-            except Exception:  # outermost loop of the lane's task
-                logger.exception("%s lost its queue, looking again", self.name)
-                await pause(stopping, 1.0)
+        await self._serve_until(stopping, partial(self._serve_fairly, lane, slots, group, stopping))
         await slots.all_given_back()
 
-    async def _serve(
+    async def _serve_fairly(
         self, lane: str, slots: FairSlots, group: asyncio.TaskGroup, stopping: asyncio.Event
     ) -> None:
         """Fetch and hand out messages until told to stop, or until the broker does not answer."""
