@@ -31,6 +31,12 @@ class Queues:
         except BROKER_ERRORS as error:
             raise _undescribed(name, error) from error
 
+    async def counts(self, subject: Subject[Payload], *, lane: str = "", suffix: str = "") -> dict[str, int]:
+        """Return how many messages wait or are in hand, by address: of one lane and suffix, or of all."""
+        assert subject.stream is not None
+        pattern = subject.pattern(self._prefix, lane, suffix)
+        return (await self.describe(subject.stream, subjects_filter=pattern)).state.subjects or {}
+
     async def depths(self) -> dict[str, int]:
         """Return how many messages wait or are in hand, by stage and lane, and by space where there is one.
 
@@ -41,7 +47,7 @@ class Queues:
             if not stream.work_queue:
                 continue
             if stream.by_tenant:
-                depths |= await self._by_address(stream, held)
+                depths |= await self._by_address(held)
                 continue
             name = self._name(stream)
             try:
@@ -51,12 +57,11 @@ class Queues:
                 raise _undescribed(name, error) from error
         return depths
 
-    async def _by_address(self, stream: Stream, held: Iterable[Subject[Payload]]) -> dict[str, int]:
+    async def _by_address(self, held: Iterable[Subject[Payload]]) -> dict[str, int]:
         # Not asked of the durables: there are as many as tenants at work, and none where no service runs.
         depths: Counter[str] = Counter()
         for subject in held:
-            described = await self.describe(stream, subjects_filter=subject.pattern(self._prefix))
-            for address, count in (described.state.subjects or {}).items():
+            for address, count in (await self.counts(subject)).items():
                 _, lane = subject.queue_of(address)
                 [stage] = subject.consumers
                 depths[durable_name(stage, lane=lane, suffix=address.rpartition(".")[2])] += count
@@ -66,9 +71,7 @@ class Queues:
         """Return tenants and lanes of which a message of these subjects waits or is in hand."""
         found = set()
         for subject in held:
-            assert subject.stream is not None
-            described = await self.describe(subject.stream, subjects_filter=subject.pattern(self._prefix))
-            found |= {subject.queue_of(address) for address in described.state.subjects or {}}
+            found |= {subject.queue_of(address) for address in await self.counts(subject)}
         return found
 
     async def last_sequence(self, subject: Subject[Payload]) -> int:

@@ -171,9 +171,8 @@ class _LaneQueue:
 
     async def tenants(self) -> set[str]:
         """Return the tenants of which a message waits or is in hand."""
-        pattern = self._subject.pattern(self._jetstream.prefix, self._lane, self._suffix)
-        described = await self._jetstream.queues.describe(self._stream, subjects_filter=pattern)
-        return {self._subject.tenant_of(address) for address in described.state.subjects or {}}
+        counts = await self._jetstream.queues.counts(self._subject, lane=self._lane, suffix=self._suffix)
+        return {self._subject.tenant_of(address) for address in counts}
 
     async def fetch(self, tenant: str) -> Msg | None:
         """Return a tenant's next message, or None where there is none now."""
