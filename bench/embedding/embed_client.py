@@ -33,13 +33,14 @@ def vectors_of(texts: Sequence[str], embedded: Sequence[bytes]) -> FloatArray:
     return np.stack([np.frombuffer(chunk.vector, "<f2").astype(np.float32) for chunk in chunks])
 
 
-def _channel(addresses: Mapping[str, str]) -> grpc.aio.Channel:
+def embed_channel(addresses: Mapping[str, str]) -> grpc.aio.Channel:
+    """Open a channel to a running stack's embed service, with the token that it asks for."""
     return channels.open_channel(addresses["SOURCIER_EMBED_URL"], token=addresses["SOURCIER_INTERNAL_TOKEN"])
 
 
 async def compiles_for_lengths(addresses: Mapping[str, str]) -> bool:
     """Whether a running service's engine compiles the model for the lengths of a long load, as OpenVINO's does."""
-    async with _channel(addresses) as channel:
+    async with embed_channel(addresses) as channel:
         described = await channels.call(
             embed_pb2_grpc.EmbedServiceStub(channel).Describe, embed_pb2.DescribeRequest(), peer="embed",
             tenant="default", deadline=Deadline.after(10), cap_seconds=10,
@@ -55,7 +56,7 @@ class EmbedClient:
         self._model = model
 
     async def __aenter__(self) -> Self:
-        self._channel = _channel(self._addresses)
+        self._channel = embed_channel(self._addresses)
         self._stub = embed_pb2_grpc.EmbedServiceStub(self._channel)
         self._jetstream = await JetStream(
             url=self._addresses["SOURCIER_NATS_URL"], prefix=subjects.DEFAULT_PREFIX, name="bench"

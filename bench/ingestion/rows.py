@@ -8,6 +8,7 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
+from bench.embedding.embed_client import embed_channel
 from bench.embedding.embedding import FloatArray
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.services.chassis.grpc import channels
@@ -78,16 +79,15 @@ async def _prove(
 
 
 async def _embed(addresses: Mapping[str, str], texts: Sequence[str]) -> FloatArray:
-    channel = channels.open_channel(addresses["SOURCIER_EMBED_URL"], token=addresses["SOURCIER_INTERNAL_TOKEN"])
-    stub = embed_pb2_grpc.EmbedServiceStub(channel)
     vectors = []
-    for start in range(0, len(texts), TEXTS_AT_ONCE):
-        request = embed_pb2.EmbedRequest(
-            role=embed_pb2.TEXT_ROLE_PASSAGE, texts=texts[start : start + TEXTS_AT_ONCE]
-        )
-        response: embed_pb2.EmbedResponse = await channels.call(
-            stub.Embed, request, peer="embed", tenant="default", deadline=Deadline.after(120), cap_seconds=120
-        )
-        vectors += [np.frombuffer(entry.vector, "<f4") for entry in response.embeddings]
-    await channel.close()
+    async with embed_channel(addresses) as channel:
+        stub = embed_pb2_grpc.EmbedServiceStub(channel)
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            request = embed_pb2.EmbedRequest(
+                role=embed_pb2.TEXT_ROLE_PASSAGE, texts=texts[start : start + TEXTS_AT_ONCE]
+            )
+            response: embed_pb2.EmbedResponse = await channels.call(
+                stub.Embed, request, peer="embed", tenant="default", deadline=Deadline.after(120), cap_seconds=120
+            )
+            vectors += [np.frombuffer(entry.vector, "<f4") for entry in response.embeddings]
     return np.stack(vectors)

@@ -17,20 +17,18 @@ from pydantic_settings import SettingsConfigDict
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.models.store import ModelStore
 from sourcier.services.chassis.queue.durables import Durable, Figure, durables, figures
-from sourcier.services.chassis.queue.subjects import DEFAULT_PREFIX
-from sourcier.services.chassis.settings import ModelSettings, shared
+from sourcier.services.chassis.settings import ModelSettings, SubjectSettings, shared
 
 HEAD = ("STAGE", "LANE", "STREAM", "DURABLE")
 FIGURE_HEAD = ("STAGE", "LANE", "STREAM", "FIGURE", "SPACE")
 EXIT_FAILED, EXIT_USAGE = 1, 2
 
 
-class DurablesSettings(ModelSettings):
+class DurablesSettings(ModelSettings, SubjectSettings):
     """What names depend on: all of it is shared with the services."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
-    subject_prefix: str = shared("SUBJECT_PREFIX", DEFAULT_PREFIX, pattern=r"^([A-Za-z0-9_-]+\.)*$")
     embed_model: str = shared("EMBED_MODEL", "multilingual-e5-small")
     embed_models: str = shared("EMBED_MODELS", "")
 

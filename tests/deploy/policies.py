@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from sourcier.services.chassis.environment import declared_variables
 from sourcier.services.chassis.queue.durables import durables, figures
+from tests.deploy.objects import (
+    Rendered,
+    least_replicas,
+    mounted_secrets,
+    named_peers,
+    selecting,
+    stages_of,
+    told_by,
+    window,
+)
 
-Manifest = dict[str, Any]
-Rule = Callable[["Rendered"], Iterator[str]]
+Rule = Callable[[Rendered], Iterator[str]]
 
 RULES: dict[str, Rule] = {}
 LIVENESS_SECONDS_MIN = 60
@@ -27,39 +34,6 @@ INTERNAL = frozenset({"gateway", "ingest", "embed", "rerank", "generate"})
 STAGES = frozenset({"accept", "collect", "parse", "ocr", "chunk", "index", "enrich"})
 SPARE_SECONDS = 5
 """Between the end of the grace and the kill."""
-
-
-@dataclass(frozen=True)
-class Rendered:
-    """The objects of one rendering, as they are applied."""
-
-    objects: list[Manifest]
-    prefix: str = "sourcier.v1."
-    space_ids: tuple[str, ...] = ("multilingual-e5-small-ff671f68",)
-
-    def of(self, *kinds: str) -> list[Manifest]:
-        """Return the objects of these kinds."""
-        return [each for each in self.objects if each["kind"] in kinds]
-
-    def pods(self) -> Iterator[tuple[str, Manifest]]:
-        """Yield name and template of whatever makes pods."""
-        for each in self.of("Deployment", "Job"):
-            yield each["metadata"]["name"], each["spec"]["template"]
-
-    def containers(self, *, start: bool = True) -> Iterator[tuple[str, Manifest, Manifest]]:
-        """Yield name, container and pod specification, those that run at the start included."""
-        for name, pod in self.pods():
-            for container in (*(pod["spec"].get("initContainers", []) if start else ()), *pod["spec"]["containers"]):
-                yield f"{name}/{container['name']}", container, pod["spec"]
-
-    def settings(self, container: Manifest) -> dict[str, str]:
-        """Return the environment of a container, that of ConfigMaps included; its own wins."""
-        found: dict[str, str] = {}
-        for source in container.get("envFrom", []):
-            for each in self.of("ConfigMap"):
-                if each["metadata"]["name"] == source["configMapRef"]["name"]:
-                    found |= each["data"]
-        return found | {entry["name"]: str(entry.get("value", "")) for entry in container.get("env", [])}
 
 
 def rule(function: Rule) -> Rule:
@@ -127,11 +101,6 @@ def probes_are_patient(rendered: Rendered) -> Iterator[str]:
                 yield f"{name} is killed after {window(probe)} s of starting"
 
 
-def window(probe: Manifest) -> int:
-    """Return how long a probe may fail."""
-    return int(probe.get("periodSeconds", 10)) * int(probe.get("failureThreshold", 3))
-
-
 @rule
 def the_grace_is_kept(rendered: Rendered) -> Iterator[str]:
     for name, container, pod in rendered.containers(start=False):
@@ -156,15 +125,6 @@ def what_is_replicated_has_a_budget(rendered: Rendered) -> Iterator[str]:
             yield f"{name} is replicated and has {len(held)} budgets"
         if least_replicas(rendered, name) <= 1 and held:
             yield f"{name} has one replica, and a budget that holds up its node"
-
-
-def least_replicas(rendered: Rendered, name: str) -> int:
-    """Return the fewest replicas that a Deployment may have."""
-    for scaler in rendered.of("ScaledObject", "HorizontalPodAutoscaler"):
-        if scaler["spec"]["scaleTargetRef"]["name"] == name:
-            return int(scaler["spec"].get("minReplicaCount", scaler["spec"].get("minReplicas", 1)))
-    found = next(each for each in rendered.of("Deployment") if each["metadata"]["name"] == name)
-    return int(found["spec"].get("replicas", 1))
 
 
 @rule
@@ -199,17 +159,6 @@ def every_port_is_accounted_for(rendered: Rendered) -> Iterator[str]:
             yield f"{name} lets in {sorted(let_in)}, and has ports {sorted(named)}"
 
 
-def selecting(rendered: Rendered, kind: str, pod: Manifest) -> list[Manifest]:
-    """Return the objects of a kind that select a pod."""
-    labels = pod["metadata"]["labels"].items()
-    found = []
-    for each in rendered.of(kind):
-        selector = each["spec"].get("selector") or each["spec"].get("podSelector") or {}
-        if (selector.get("matchLabels", selector)).items() <= labels:
-            found.append(each)
-    return found
-
-
 @rule
 def every_pod_has_its_policy(rendered: Rendered) -> Iterator[str]:
     if not rendered.of("NetworkPolicy"):
@@ -241,14 +190,6 @@ def whoever_calls_may_call(rendered: Rendered) -> Iterator[str]:
             yield f"{caller} cannot reach {called}"
 
 
-def named_peers(peers: list[Manifest], pods: dict[str, Manifest]) -> set[str]:
-    """Return the components that a list of peers selects."""
-    return {
-        component for peer in peers for component, pod in pods.items()
-        if "podSelector" in peer and peer["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
-    }
-
-
 @rule
 def secrets_come_as_files(rendered: Rendered) -> Iterator[str]:
     secret = {name.removesuffix("_FILE") for name in declared_variables() if name.endswith("_FILE")
@@ -266,14 +207,6 @@ def secrets_come_as_files(rendered: Rendered) -> Iterator[str]:
             yield f"{name} reads {path}, and nothing is mounted there"
         for path in sorted(mounted - used):
             yield f"{name} is given {path}, and does not read it"
-
-
-def mounted_secrets(container: Manifest, pod: Manifest) -> Iterator[str]:
-    """Yield the paths of the secrets that a container has."""
-    volumes = {volume["name"]: volume for volume in pod.get("volumes", [])}
-    for mount in container.get("volumeMounts", []):
-        for item in volumes[mount["name"]].get("secret", {}).get("items", []):
-            yield f"{mount['mountPath']}/{item['path']}"
 
 
 @rule
@@ -315,12 +248,6 @@ def what_is_asked_for_is_served(rendered: Rendered) -> Iterator[str]:
         said = rendered.settings(container).get("SOURCIER_INGEST_OCR", "true")
         if container["args"] == ["ingest"] and said != ("true" if "ocr" in running else "false"):
             yield f"{name} is told SOURCIER_INGEST_OCR={said}; of the stages, {sorted(running)} run"
-
-
-def stages_of(rendered: Rendered) -> set[str]:
-    """Return the stages of ingest that workloads have."""
-    return {stage for _, container, _ in rendered.containers(start=False)
-            for stage in rendered.settings(container).get("SOURCIER_INGEST_STAGES", "").split(",") if stage}
 
 
 @rule
@@ -383,12 +310,6 @@ def embed_has_a_scaler_of_its_own(rendered: Rendered) -> Iterator[str]:
             asked |= wanted
     for label in sorted(asked ^ wanted):
         yield f"nothing is scaled by {label}" if label in wanted else f"no service tells {label}"
-
-
-def told_by(trigger: Manifest) -> list[str]:
-    """Return the labels of queues that a trigger's query has, the greatest of what each accept pod tells."""
-    query = trigger["metadata"].get("query", "") if trigger["type"] == "prometheus" else ""
-    return re.findall(r'^max\(sourcier_queue_messages\{[^}]*\bconsumer="([a-z0-9_]+)"\}\)$', query)
 
 
 @rule

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.deploy.conftest import profile, render, rendered
-from tests.deploy.policies import RULES, Manifest, Rendered
+from tests.deploy.objects import Manifest, Rendered
+from tests.deploy.policies import RULES
 
 PROFILES = render.profiles()
 Change = Callable[[dict[str, Manifest]], object]

@@ -119,14 +119,19 @@ class ServiceSettings(BaseSettings):
         return checked_address(address, example="0.0.0.0:9101")
 
 
-class NatsSettings(BaseSettings):
+class SubjectSettings(BaseSettings):
+    """How the names of streams and durables begin."""
+
+    subject_prefix: str = shared("SUBJECT_PREFIX", "sourcier.v1.", pattern=r"^([A-Za-z0-9_-]+\.)*$")
+
+
+class NatsSettings(SubjectSettings):
     """How to reach NATS."""
 
     nats_url: SecretStr = shared("NATS_URL")
     """`nats://host:4222`, or several by comma: servers of one cluster."""
     nats_credentials_file: Path | None = shared("NATS_CREDENTIALS_FILE", None)
     """A file of NATS's own with a user's token and key, as `nsc` writes it, for brokers that know users by them."""
-    subject_prefix: str = shared("SUBJECT_PREFIX", "sourcier.v1.", pattern=r"^([A-Za-z0-9_-]+\.)*$")
     stream_replicas: int = shared("STREAM_REPLICAS", 1, ge=1, le=5)
     """Copies of each stream; 3 on a cluster, so that one server's loss loses nothing."""
     queue_messages_max: int = shared("QUEUE_MESSAGES_MAX", 20_000, ge=1)

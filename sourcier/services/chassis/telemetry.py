@@ -6,6 +6,7 @@ import hmac
 import json
 import logging
 import re
+import socket
 import sys
 import threading
 import time
@@ -200,7 +201,9 @@ def serve_metrics(address: str, *, token: str = "") -> None:
         return
     host, port = split_address(address)
     try:
-        server = make_server(host, port, _asking_for(token), _ThreadingServer, _SilentHandler)
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+        kind = _Ipv6Server if family is socket.AF_INET6 else _ThreadingServer
+        server = make_server(host, port, _asking_for(token), kind, _SilentHandler)
     except OSError as error:
         raise ResourceExhausted(
             f"cannot serve metrics on {address}: {error.strerror}; choose another address with "
@@ -211,6 +214,10 @@ def serve_metrics(address: str, *, token: str = "") -> None:
 
 class _ThreadingServer(ThreadingMixIn, WSGIServer):
     daemon_threads = True
+
+
+class _Ipv6Server(_ThreadingServer):
+    address_family = socket.AF_INET6
 
 
 class _SilentHandler(WSGIRequestHandler):

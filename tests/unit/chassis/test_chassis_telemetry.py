@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import re
+import socket
 import sys
+import urllib.request
 
 import pytest
 from hypothesis import given
@@ -145,3 +147,14 @@ def test_an_errors_text_cannot_forge_a_line_of_the_log(forged: str) -> None:
     entry = JsonFormatter("embed").format(failed)
     assert len(entry.splitlines()) == 1
     assert forged in json.loads(entry)["exception"]
+
+
+@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "[::1]")])
+def test_metrics_are_served_on_either_family_of_addresses(family: socket.AddressFamily, host: str) -> None:
+    with socket.socket(family) as free:
+        free.bind((host.strip("[]"), 0))
+        address = f"{host}:{free.getsockname()[1]}"
+    telemetry.serve_metrics(address, token="shown")
+    request = urllib.request.Request(f"http://{address}/metrics", headers={"Authorization": "Bearer shown"})
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=5) as answer:
+        assert b"sourcier_rpc_seconds" in answer.read()

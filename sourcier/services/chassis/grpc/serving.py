@@ -20,7 +20,7 @@ from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
 from sourcier.services.chassis import telemetry
-from sourcier.services.chassis.access import ACCESS_KEY, Access, current_access, enter_access
+from sourcier.services.chassis.access import Access, enter_access
 from sourcier.services.chassis.errors import (
     DeadlineExceeded,
     InvalidArgument,
@@ -29,6 +29,7 @@ from sourcier.services.chassis.errors import (
     Unavailable,
 )
 from sourcier.services.chassis.grpc.admission import EndedCall, Gate, InnerGate, metadata_value
+from sourcier.services.chassis.grpc.callers import TENANT_KEY, check_rights_keys, named_tenant, tenant_of
 from sourcier.services.chassis.grpc.draining import drain
 from sourcier.services.chassis.grpc.hearing import Heard
 from sourcier.services.chassis.grpc.limits import ServingLimits, is_long
@@ -37,20 +38,14 @@ from sourcier.services.chassis.grpc.statuses import aborted_with, error_status
 from sourcier.services.chassis.grpc.tls import TlsFiles
 from sourcier.services.chassis.grpc.tokens import InternalTokens, refusal
 from sourcier.services.chassis.grpc.transport import MESSAGE_BYTES_MAX, server_options
-from sourcier.services.chassis.tenants import checked_tenant
 
 __all__ = [
-    "MESSAGE_BYTES_MAX", "STREAM_DEADLINE_SECONDS", "TENANT_KEY", "CallInterceptor", "Server", "check_rights_keys",
-    "error_status", "received", "require", "seconds_left", "tenant_of",
+    "MESSAGE_BYTES_MAX", "STREAM_DEADLINE_SECONDS", "TENANT_KEY", "CallInterceptor", "Server", "error_status",
+    "named_tenant", "received", "require", "seconds_left", "tenant_of",
 ]
 
 logger = logging.getLogger(__name__)
 
-TENANT_KEY = "sourcier-tenant"
-RIGHTS_KEYS = (TENANT_KEY, "authorization", ACCESS_KEY)
-"""Keys of the metadata that decide whose data a call sees. Each may be given once: behind a proxy that adds its own,
-the caller would otherwise choose."""
-DEFAULT_TENANT = "default"
 DEFAULT_DEADLINE_SECONDS = 120.0
 """For callers that set none."""
 STREAM_DEADLINE_SECONDS = 3600.0
@@ -135,25 +130,6 @@ class Server:
         server, self._server = self._server, None
         await self._health.enter_graceful_shutdown()
         await server.stop(self.grace_seconds)
-
-
-def tenant_of(context: grpc.aio.ServicerContext[Any, Any]) -> str:
-    """Return the caller's tenant; where no account is asked for, the one in the metadata, `default` where none is."""
-    access = current_access()
-    return access.tenant if access is not None else checked_tenant(named_tenant(context))
-
-
-def named_tenant(context: grpc.aio.ServicerContext[Any, Any]) -> str:
-    """Return the tenant that a call names, whether the name is well formed or not."""
-    return metadata_value(context.invocation_metadata(), TENANT_KEY) or DEFAULT_TENANT
-
-
-def check_rights_keys(metadata: Any) -> None:
-    """Raise InvalidArgument where a key that decides rights is given more than once."""
-    names = [name for name, _ in metadata or ()]
-    for key in RIGHTS_KEYS:
-        if names.count(key) > 1:
-            raise InvalidArgument(f"the metadata has {key} {names.count(key)} times; send it once", field=key)
 
 
 def seconds_left(context: grpc.aio.ServicerContext[Any, Any], *, default_seconds: float | None = None) -> float:

@@ -22,10 +22,10 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Generic, TypeVar
 
 import nats.errors
-import nats.js.errors
 from google.protobuf.message import DecodeError
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
@@ -36,6 +36,7 @@ from sourcier.services.chassis.errors import ResourceExhausted, ServiceError, Su
 from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS, quietly
 from sourcier.services.chassis.queue.heartbeats import heartbeat
 from sourcier.services.chassis.queue.jetstream import LETTER_BYTES_MAX, JetStream
 from sourcier.services.chassis.queue.subjects import Payload, Subject
@@ -155,25 +156,34 @@ class Consumer(Generic[M]):
         self, lane: str, concurrency: int, group: asyncio.TaskGroup, stopping: asyncio.Event
     ) -> None:
         slots = asyncio.Semaphore(concurrency)
-        while not stopping.is_set():
-            try:
-                subscription = await self._subscribe(lane)
-            except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error, ServiceError) as error:
-                logger.warning("%s cannot subscribe: %s", self.name, error or type(error))
-                await pause(stopping, 1.0)
-                continue
-            try:
-                await self._fetch_until_lost(subscription, lane, slots, group, stopping)
-            except Exception:  # outermost loop of the lane's task
-                # What a client library raises while its server restarts is not all on one list, and a lane that ended
-                # would end the process with what the others hold.
-                logger.exception("%s lost its consumer, subscribing again", self.name)
-                await pause(stopping, 1.0)
-            finally:
-                await _unsubscribe(subscription)
+        await self._serve_until(stopping, partial(self._serve, lane, slots, group, stopping))
         # Every slot free again means that nothing is in hand.
         for _ in range(concurrency):
             await slots.acquire()
+
+    async def _serve_until(self, stopping: asyncio.Event, serve: Callable[[], Awaitable[None]]) -> None:
+        """Serve, and begin anew where the broker or the durable was lost, until told to stop."""
+        while not stopping.is_set():
+            try:
+                await serve()
+            except (*BROKER_ERRORS, ServiceError) as error:
+                logger.warning("%s lost its queue, looking again: %s", self.name, error or type(error))
+                await pause(stopping, 0.5)
+            except Exception:  # outermost loop of the lane's task
+                # What a client library raises while its server restarts is not all on one list, and a lane that ended
+                # would end the process with what the others hold.
+                logger.exception("%s lost its queue, looking again", self.name)
+                await pause(stopping, 1.0)
+
+    async def _serve(
+        self, lane: str, slots: asyncio.Semaphore, group: asyncio.TaskGroup, stopping: asyncio.Event
+    ) -> None:
+        """Fetch and hand out messages until told to stop, or until the broker does not answer."""
+        subscription = await self._subscribe(lane)
+        try:
+            await self._fetch(subscription, lane, slots, group, stopping)
+        finally:
+            await quietly(subscription.unsubscribe())
 
     async def _subscribe(self, lane: str) -> JetStreamContext.PullSubscription:
         await self._jetstream.ensure_streams()
@@ -182,7 +192,7 @@ class Consumer(Generic[M]):
         )
         return await self._jetstream.context.pull_subscribe_bind(durable, stream=stream)
 
-    async def _fetch_until_lost(
+    async def _fetch(
         self,
         subscription: JetStreamContext.PullSubscription,
         lane: str,
@@ -204,10 +214,6 @@ class Consumer(Generic[M]):
                 if message is None and time.monotonic() - checked_at > CHECK_SECONDS:
                     await subscription.consumer_info()
                     checked_at = time.monotonic()
-            except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
-                logger.warning("%s lost its consumer, subscribing again: %s", self.name, error or type(error))
-                await pause(stopping, 0.5)
-                return
             finally:
                 if message is None:
                     slots.release()
@@ -366,7 +372,7 @@ async def _fetch_one(subscription: JetStreamContext.PullSubscription) -> Msg | N
 async def _acknowledge(message: Msg, outcome: str) -> str:
     try:
         await message.ack_sync(timeout=5)
-    except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
+    except BROKER_ERRORS as error:
         # The work is done and idempotent: a second delivery finds it so.
         logger.warning("acknowledgement not confirmed: %s", error or type(error))
         return "unconfirmed"
@@ -377,15 +383,8 @@ async def hand_back(message: Msg, delay_seconds: float) -> None:
     """Have a message delivered again after a delay."""
     try:
         await message.nak(delay=delay_seconds)
-    except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
+    except BROKER_ERRORS as error:
         logger.warning("nak not sent, the ack wait does it: %s", error)
-
-
-async def _unsubscribe(subscription: JetStreamContext.PullSubscription) -> None:
-    try:
-        await subscription.unsubscribe()
-    except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
-        logger.debug("unsubscribe: %s", error)
 
 
 async def pause(stopping: asyncio.Event, seconds: float) -> None:

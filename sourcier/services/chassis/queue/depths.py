@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-import nats.errors
 import nats.js.errors
 from nats.js import JetStreamContext
 from nats.js.api import StreamInfo
 
 from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS
 from sourcier.services.chassis.queue.durables import durable_name
 from sourcier.services.chassis.queue.subjects import Payload, Stream, Subject
-
-NOT_DESCRIBED = (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error)
 
 
 class Queues:
@@ -30,8 +28,14 @@ class Queues:
         name = self._name(stream)
         try:
             return await self._context.stream_info(name, subjects_filter)
-        except NOT_DESCRIBED as error:
+        except BROKER_ERRORS as error:
             raise _undescribed(name, error) from error
+
+    async def counts(self, subject: Subject[Payload], *, lane: str = "", suffix: str = "") -> dict[str, int]:
+        """Return how many messages wait or are in hand, by address: of one lane and suffix, or of all."""
+        assert subject.stream is not None
+        pattern = subject.pattern(self._prefix, lane, suffix)
+        return (await self.describe(subject.stream, subjects_filter=pattern)).state.subjects or {}
 
     async def depths(self) -> dict[str, int]:
         """Return how many messages wait or are in hand, by stage and lane, and by space where there is one.
@@ -43,22 +47,21 @@ class Queues:
             if not stream.work_queue:
                 continue
             if stream.by_tenant:
-                depths |= await self._by_address(stream, held)
+                depths |= await self._by_address(held)
                 continue
             name = self._name(stream)
             try:
                 for consumer in await self._context.consumers_info(name):
                     depths[consumer.name] = (consumer.num_pending or 0) + (consumer.num_ack_pending or 0)
-            except NOT_DESCRIBED as error:
+            except BROKER_ERRORS as error:
                 raise _undescribed(name, error) from error
         return depths
 
-    async def _by_address(self, stream: Stream, held: Iterable[Subject[Payload]]) -> dict[str, int]:
+    async def _by_address(self, held: Iterable[Subject[Payload]]) -> dict[str, int]:
         # Not asked of the durables: there are as many as tenants at work, and none where no service runs.
         depths: Counter[str] = Counter()
         for subject in held:
-            described = await self.describe(stream, subjects_filter=subject.pattern(self._prefix))
-            for address, count in (described.state.subjects or {}).items():
+            for address, count in (await self.counts(subject)).items():
                 _, lane = subject.queue_of(address)
                 [stage] = subject.consumers
                 depths[durable_name(stage, lane=lane, suffix=address.rpartition(".")[2])] += count
@@ -68,9 +71,7 @@ class Queues:
         """Return tenants and lanes of which a message of these subjects waits or is in hand."""
         found = set()
         for subject in held:
-            assert subject.stream is not None
-            described = await self.describe(subject.stream, subjects_filter=subject.pattern(self._prefix))
-            found |= {subject.queue_of(address) for address in described.state.subjects or {}}
+            found |= {subject.queue_of(address) for address in await self.counts(subject)}
         return found
 
     async def last_sequence(self, subject: Subject[Payload]) -> int:
@@ -88,7 +89,7 @@ class Queues:
             )
         except nats.js.errors.NotFoundError:
             return None
-        except NOT_DESCRIBED as error:
+        except BROKER_ERRORS as error:
             raise _undescribed(name, error) from error
         return found.seq
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -18,21 +17,18 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-import nats.errors
-import nats.js.errors
 from google.protobuf.message import DecodeError
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.api import Header
 
-from sourcier.services.chassis.errors import ServiceError, Superseded, Unavailable
+from sourcier.services.chassis.errors import Superseded, Unavailable
 from sourcier.services.chassis.fair_turns import FairSlots
 from sourcier.services.chassis.queue import subjects
-from sourcier.services.chassis.queue.consuming import Consumer, Delivery, hand_back, pause
+from sourcier.services.chassis.queue.broker_errors import quietly
+from sourcier.services.chassis.queue.consuming import Consumer, Delivery, hand_back
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.chassis.queue.subjects import Payload, Subject
-
-logger = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Payload)
 
@@ -45,7 +41,6 @@ IDLE_SECONDS_MAX = 600.0
 """How long a tenant's durable stays without being asked. It knows how often a message was delivered, so that this is
 longer than all attempts of one take."""
 _NOTHING = frozenset({"404", "408", "409"})
-_LOST = (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error, ServiceError)
 
 
 class FairConsumer(Consumer[M]):
@@ -79,18 +74,10 @@ class FairConsumer(Consumer[M]):
         self, lane: str, concurrency: int, group: asyncio.TaskGroup, stopping: asyncio.Event
     ) -> None:
         slots = self._slots[lane] = FairSlots(each_max=concurrency)
-        while not stopping.is_set():
-            try:
-                await self._serve(lane, slots, group, stopping)
-            except _LOST as error:
-                logger.warning("%s lost its queue, looking again: %s", self.name, error or type(error))
-                await pause(stopping, 0.5)
-            except Exception:  # outermost loop of the lane's task
-                logger.exception("%s lost its queue, looking again", self.name)
-                await pause(stopping, 1.0)
+        await self._serve_until(stopping, partial(self._serve_fairly, lane, slots, group, stopping))
         await slots.all_given_back()
 
-    async def _serve(
+    async def _serve_fairly(
         self, lane: str, slots: FairSlots, group: asyncio.TaskGroup, stopping: asyncio.Event
     ) -> None:
         """Fetch and hand out messages until told to stop, or until the broker does not answer."""
@@ -144,7 +131,7 @@ async def _subscribed(
     try:
         yield
     finally:
-        await _quietly(subscription.unsubscribe())
+        await quietly(subscription.unsubscribe())
 
 
 class _LaneQueue:
@@ -173,7 +160,7 @@ class _LaneQueue:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await _quietly(self._answers.unsubscribe())
+        await quietly(self._answers.unsubscribe())
 
     async def _remove_shared(self) -> None:
         """Remove what older releases had: a durable for all tenants, whose messages stay and are delivered again, and
@@ -184,9 +171,8 @@ class _LaneQueue:
 
     async def tenants(self) -> set[str]:
         """Return the tenants of which a message waits or is in hand."""
-        pattern = self._subject.pattern(self._jetstream.prefix, self._lane, self._suffix)
-        described = await self._jetstream.queues.describe(self._stream, subjects_filter=pattern)
-        return {self._subject.tenant_of(address) for address in described.state.subjects or {}}
+        counts = await self._jetstream.queues.counts(self._subject, lane=self._lane, suffix=self._suffix)
+        return {self._subject.tenant_of(address) for address in counts}
 
     async def fetch(self, tenant: str) -> Msg | None:
         """Return a tenant's next message, or None where there is none now."""
@@ -218,10 +204,3 @@ class _LaneQueue:
     def _forget_idle(self) -> None:
         since = time.monotonic() - IDLE_SECONDS_MAX / 2
         self._durables = {tenant: known for tenant, known in self._durables.items() if known[1] >= since}
-
-
-async def _quietly(ending: Awaitable[None]) -> None:
-    try:
-        await ending
-    except (OSError, nats.errors.Error) as error:
-        logger.debug("unsubscribe: %s", error)

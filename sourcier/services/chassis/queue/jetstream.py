@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -25,6 +25,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ResourceExhausted, TooLarge, Unavailable
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS, quietly
 from sourcier.services.chassis.queue.depths import Queues
 from sourcier.services.chassis.queue.durables import durable_name
 from sourcier.services.chassis.queue.streams import Streams
@@ -77,7 +78,7 @@ class JetStream:
         try:
             async with asyncio.timeout(self._wait_seconds):
                 await self._connect()
-        except (TimeoutError, OSError, nats.errors.Error) as error:
+        except BROKER_ERRORS as error:
             cause = self._client.last_error or error
             await self._client.close()
             raise Unavailable(f"cannot connect to NATS at {telemetry.redact(','.join(self._urls))}: "
@@ -234,7 +235,7 @@ class JetStream:
                 if left <= 0:
                     raise ResourceExhausted(f"the queue {address} {'stayed' if wait_seconds else 'is'} full") from error
                 logger.warning("queue full, waiting", extra={"subject": address})
-            except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
+            except BROKER_ERRORS as error:
                 raise Unavailable(f"JetStream did not take a message: {error or type(error)}") from error
             await asyncio.sleep(min(delay_seconds, left))
             delay_seconds = min(delay_seconds * 2, 5.0)
@@ -272,7 +273,7 @@ class JetStream:
             reply = await self._client.request(address, message.SerializeToString(), timeout=seconds)
         except nats.errors.NoRespondersError:
             return None
-        except (OSError, nats.errors.Error) as error:
+        except BROKER_ERRORS as error:
             raise Unavailable(f"nobody answered on {address}: {error or type(error).__name__}") from error
         return reply.data
 
@@ -287,14 +288,12 @@ class JetStream:
 
         try:
             stop = await self.listen(subject, tenant=tenant, suffix=suffix, heard=heard)
-        except (OSError, nats.errors.Error) as error:
+        except BROKER_ERRORS as error:
             raise Unavailable(f"NATS took no subscription: {error or type(error).__name__}") from error
         try:
             yield
         finally:
-            # With its connection it has ended already.
-            with suppress(nats.errors.Error):
-                await stop()
+            await quietly(stop())
 
     @property
     def client(self) -> Client:

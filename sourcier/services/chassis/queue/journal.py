@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-import nats.errors
 import nats.js.errors
 from nats.aio.msg import Msg
 from nats.js.api import Header
@@ -21,6 +20,7 @@ from nats.js.api import Header
 from sourcier.services.chassis.errors import TooLarge, Unavailable
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.appends import Appends
+from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS, quietly
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.chassis.queue.subjects import Payload, Subject
 
@@ -98,7 +98,7 @@ class Journal(Generic[M]):
             answer = await self._appends.send(
                 address, payload, headers={Header.EXPECTED_LAST_SUBJECT_SEQUENCE: str(after)}, seconds=APPEND_SECONDS
             )
-        except (TimeoutError, OSError, nats.errors.Error) as error:
+        except BROKER_ERRORS as error:
             raise Unavailable(f"JetStream did not take a message: {error or type(error).__name__}") from error
         if answer is None:
             # Kept in memory, the stream went with the server.
@@ -114,7 +114,7 @@ class Journal(Generic[M]):
             found = await self._jetstream.context.get_msg(self._stream, subject=address)
         except nats.js.errors.NotFoundError:
             return None
-        except (OSError, nats.js.errors.Error, nats.errors.Error) as error:
+        except BROKER_ERRORS as error:
             raise Unavailable(f"JetStream did not read a message: {error or type(error).__name__}") from error
         return Entry(found.seq or 0, self._subject.message.FromString(found.data or b""))
 
@@ -151,8 +151,8 @@ class Journal(Generic[M]):
                 await client.publish(f"$JS.API.DIRECT.GET.{self._stream}", asked.encode(), reply=inbox)
                 status = await asyncio.wait_for(ended, READ_SECONDS)
             finally:
-                await _quietly(subscription.unsubscribe())
-        except (TimeoutError, OSError, nats.errors.Error) as error:
+                await quietly(subscription.unsubscribe())
+        except BROKER_ERRORS as error:
             raise Unavailable(f"JetStream did not read {address}: {error or type(error).__name__}") from error
         if status not in ("204", "404", "503"):  # the end; nothing; no such stream
             raise Unavailable(f"JetStream refused to read {address}: status {status}")
@@ -165,19 +165,19 @@ class Journal(Generic[M]):
         self._check_connected()
         try:
             stop = await self._jetstream.listen(self._live, tenant=tenant, suffix=suffix, heard=followed.heard)
-        except (OSError, nats.errors.Error) as error:
+        except BROKER_ERRORS as error:
             raise Unavailable(f"NATS took no subscription: {error or type(error).__name__}") from error
         try:
             # Until the broker has the subscription, what is told passes by.
             await self._flush()
             yield followed
         finally:
-            await _quietly(stop())
+            await quietly(stop())
 
     async def _flush(self) -> None:
         try:
             await self._jetstream.client.flush(timeout=int(READ_SECONDS))
-        except (OSError, nats.errors.Error) as error:
+        except BROKER_ERRORS as error:
             raise Unavailable(f"NATS did not take a subscription: {error or type(error).__name__}") from error
 
     def _check_connected(self) -> None:
@@ -194,9 +194,3 @@ def _stored_at(answer: bytes) -> int | None:
     if refusal.get("err_code") == _WRONG_LAST_SEQUENCE:
         return None
     raise Unavailable(f"JetStream refused a message: {refusal.get('description') or refusal}")
-
-
-async def _quietly(ending: Awaitable[None]) -> None:
-    """End a subscription; with its connection it has ended already."""
-    with suppress(nats.errors.Error):
-        await ending

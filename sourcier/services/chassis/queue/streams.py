@@ -6,13 +6,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-import nats.errors
 import nats.js.errors
 from nats.js import JetStreamContext
 from nats.js.api import DiscardPolicy, RePublish, RetentionPolicy, StorageType, StreamConfig, StreamInfo
 
 from sourcier.services.chassis.errors import FailedPrecondition, Unavailable
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS
 from sourcier.services.chassis.queue.subjects import Payload, QueueLimits, Stream, Subject
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Streams:
             if found is not None and _differs(found.config, config):
                 # It exists with another configuration, from an older release.
                 await self._context.update_stream(config)
-        except (TimeoutError, OSError, nats.js.errors.Error, nats.errors.Error) as error:
+        except BROKER_ERRORS as error:
             if isinstance(error, nats.js.errors.APIError) and error.err_code in _NO_ROOM_CODES:
                 raise FailedPrecondition(
                     f"JetStream refuses the stream {config.name}: {error.description}; raise JetStream's "
