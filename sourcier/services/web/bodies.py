@@ -95,21 +95,37 @@ async def _closed(receive: Receive) -> None:
 async def send_whole(send: Send, *, status: int, headers: dict[str, str], body: bytes) -> None:
     """Send a response in one piece."""
     headers = {**headers, "content-length": str(len(body))}
-    await send_start(send, status=status, headers=headers)
+    await _send_start(send, status=status, headers=headers)
     await send({"type": "http.response.body", "body": body})
 
 
-async def send_start(send: Send, *, status: int, headers: dict[str, str]) -> None:
+async def _send_start(send: Send, *, status: int, headers: dict[str, str]) -> None:
     """Begin a response."""
     encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": encoded})
 
 
-async def send_piece(send: Send, body: bytes) -> None:
-    """Send the next piece of a response."""
-    await send({"type": "http.response.body", "body": body, "more_body": True})
+class Stream:
+    """A response in pieces, which begins with the first of them: until then it can be another one."""
 
+    def __init__(self, send: Send, *, content_type: str) -> None:
+        """Keep where it goes, and what it is."""
+        self._send = send
+        self._content_type = content_type
+        self.begun = False
 
-async def send_end(send: Send) -> None:
-    """End a response that was sent in pieces."""
-    await send({"type": "http.response.body", "body": b""})
+    async def begin(self) -> None:
+        """Send its head, unless that was done."""
+        if not self.begun:
+            self.begun = True
+            await _send_start(self._send, status=200, headers={"content-type": self._content_type})
+
+    async def piece(self, body: bytes) -> None:
+        """Send the next piece."""
+        await self.begin()
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def end(self) -> None:
+        """End it, without any piece where none came."""
+        await self.begin()
+        await self._send({"type": "http.response.body", "body": b""})

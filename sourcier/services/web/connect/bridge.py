@@ -13,15 +13,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from sourcier.services.chassis.errors import InvalidArgument
-from sourcier.services.web.bodies import (
-    JSON_HERE_BYTES_MAX,
-    read_body,
-    send_end,
-    send_piece,
-    send_start,
-    send_whole,
-    while_connected,
-)
+from sourcier.services.web.bodies import JSON_HERE_BYTES_MAX, Stream, read_body, send_whole, while_connected
 from sourcier.services.web.callers import Caller, caller_of
 from sourcier.services.web.connect.envelopes import CODECS, Codec, codec_of, end, envelope, error_json, only_message
 from sourcier.services.web.contract import METHODS, Method
@@ -111,16 +103,16 @@ class _Exchange:
         await send_whole(self._send, status=200, headers=headers, body=self._codec.write(answer))
 
     async def _stream(self, method: Method, message: Message, caller: Caller, seconds: float | None) -> None:
-        await send_start(self._send, status=200, headers={"content-type": self._codec.content_type})
-        ending = end()
+        stream, ending = Stream(self._send, content_type=self._codec.content_type), end()
+        await stream.begin()
         try:
             async with self._bridge.gateway.stream(method, message, caller=caller, seconds=seconds) as answers:
                 async for answer in answers:
-                    await send_piece(self._send, envelope(self._codec.write(answer)))
+                    await stream.piece(envelope(self._codec.write(answer)))
         except Refusal as error:
             ending = end(error)
-        await send_piece(self._send, ending)
-        await send_end(self._send)
+        await stream.piece(ending)
+        await stream.end()
 
     async def _tell(self, error: Refusal) -> None:
         """Answer with an error: of a stream in its last envelope, else with its own status."""

@@ -12,13 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from sourcier.services.web.answers import Asking
-from sourcier.services.web.bodies import (
-    read_object,
-    send_end,
-    send_piece,
-    send_start,
-    while_connected,
-)
+from sourcier.services.web.bodies import Stream, read_object, while_connected
 from sourcier.services.web.callers import caller_of
 from sourcier.services.web.events import CONTENT_TYPE, PING, event, with_pings
 from sourcier.services.web.gateway import Gateway
@@ -100,27 +94,25 @@ async def _nothing() -> Any:
 
 async def _streamed(asking: Asking, writing: Writing, send: Send) -> None:
     """Stream; an error before the first event is the response's, a later one an event of its own."""
-    begun = False
+    stream = Stream(send, content_type=CONTENT_TYPE)
     async with aclosing(with_pings(_deltas(asking, writing))) as deltas:
         try:
             async for delta in deltas:
-                if not begun:
-                    begun = True
-                    await send_start(send, status=200, headers={"content-type": CONTENT_TYPE})
-                    await send_piece(send, event(writing.chunk({"role": "assistant", "content": ""})))
+                if not stream.begun:
+                    await stream.piece(event(writing.chunk({"role": "assistant", "content": ""})))
                 if delta is None:
-                    await send_piece(send, PING)
+                    await stream.piece(PING)
                 elif delta:
-                    await send_piece(send, event(writing.chunk({"content": delta})))
+                    await stream.piece(event(writing.chunk({"content": delta})))
         except Refusal as error:
-            if not begun:
+            if not stream.begun:
                 raise
-            await send_piece(send, event(error_body(error)))
-            await send_end(send)
+            await stream.piece(event(error_body(error)))
+            await stream.end()
             return
     pieces = [*writing.ending(), *([writing.usage_chunk()] if writing.completion.tells_usage else [])]
-    await send_piece(send, b"".join(map(event, pieces)) + DONE)
-    await send_end(send)
+    await stream.piece(b"".join(map(event, pieces)) + DONE)
+    await stream.end()
 
 
 async def _deltas(asking: Asking, writing: Writing) -> AsyncGenerator[str, None]:

@@ -22,7 +22,7 @@ from sourcier.results import Answer, gather_answer
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.grpc.channels import from_reason
 from sourcier.services.web.answers import Asking, Events
-from sourcier.services.web.bodies import read_object, send_end, send_piece, send_start, while_connected
+from sourcier.services.web.bodies import Stream, read_object, while_connected
 from sourcier.services.web.callers import caller_of
 from sourcier.services.web.contract import named
 from sourcier.services.web.events import CONTENT_TYPE, PING, event, with_pings
@@ -156,23 +156,18 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
 
 async def _streamed(events: Events, send: Send) -> None:
     """Send each event of the contract under its name, numbered; an error before the first one is the response's."""
-    begun = False
+    stream = Stream(send, content_type=CONTENT_TYPE)
     async with aclosing(with_pings(events)) as coming:
         try:
             async for each in coming:
-                if not begun:
-                    begun = True
-                    await send_start(send, status=200, headers={"content-type": CONTENT_TYPE})
-                await send_piece(send, PING if each is None else _written(each))
+                await stream.piece(PING if each is None else _written(each))
         except OURS as error:
             told = refusal(error)
-            if not begun:
+            if not stream.begun:
                 await send_error(send, told)
                 return
-            await send_piece(send, event(as_json(told), name="error"))
-    if not begun:  # all of it was read before
-        await send_start(send, status=200, headers={"content-type": CONTENT_TYPE})
-    await send_end(send)
+            await stream.piece(event(as_json(told), name="error"))
+    await stream.end()
 
 
 def _written(each: answer_pb2.AskEvent) -> bytes:

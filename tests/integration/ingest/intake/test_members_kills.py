@@ -4,43 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
-import os
 import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sourcier.services.chassis import failpoints
 from tests.fix_servers import S3Bucket
 from tests.integration.ingest.conftest import Serve
+from tests.integration.ingest.fix_lives import life
 from tests.integration.ingest.fix_pipeline import Pipeline
 from tests.integration.ingest.intake.test_members import archive, send, sources
 from tests.integration.ingest.members_process import ACK_WAIT_SECONDS
 from tests.waiting import eventually
 
-ROOT = Path(__file__).parents[4]
 KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith("members."))
-
-
-@asynccontextmanager
-async def life(given: dict[str, Any], *, faults: str = "") -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run the service in a process, which is killed at the end if it still lives."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.integration.ingest.members_process", json.dumps(given), cwd=ROOT,
-        env=os.environ | {"SOURCIER_FAILPOINTS": faults, "PYTHONPATH": str(ROOT)},
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
 
 
 async def all_over(service: Pipeline) -> bool:
@@ -72,7 +50,7 @@ async def test_what_kills_left_is_recorded_once(
         # Another archive in its place: a member comes, one changes, and one goes.
         await service.submit(archive(b_md="La prime de mars.", c_md="Le congé."), filename="a.zip", source="a.zip")
     for name in KILLED_AT:
-        async with life(given, faults=f"{name}=kill:1") as process:
+        async with life("members_process", given, faults=f"{name}=kill:1") as process:
             assert await asyncio.wait_for(process.wait(), 60) == -signal.SIGKILL
     async with serve(ack_wait_seconds=ACK_WAIT_SECONDS) as service:
         await eventually(partial(all_over, service), seconds=60)

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -32,26 +26,11 @@ from tests.integration.ingest.fix_enriching import (
     CountingEngine,
     TextEmbed,
 )
+from tests.integration.ingest.fix_lives import life
 from tests.integration.ingest.fix_pipeline import TENANT
 from tests.waiting import eventually
 
-ROOT = Path(__file__).parents[4]
 KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith("enrich."))
-
-
-@asynccontextmanager
-async def life(given: dict[str, str], *, faults: str = "") -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run the stage in a process, which is killed at the end if it still lives."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.integration.ingest.enrich_process", json.dumps(given), cwd=ROOT,
-        env=os.environ | {"SOURCIER_FAILPOINTS": faults, "PYTHONPATH": str(ROOT)},
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
 
 
 @pytest.mark.parametrize("name", KILLED_AT)
@@ -75,7 +54,7 @@ async def test_what_a_kill_left_is_made_once(name: str, database_url: str, nats_
             "database_url": database_url, "nats_url": nats_url, "prefix": subject_prefix,
             "generate_url": generate.target, "embed_url": f"127.0.0.1:{embed_server.port}",
         }
-        async with life(given, faults=f"{name}=kill:1") as process:
+        async with life("enrich_process", given, faults=f"{name}=kill:1") as process:
             assert await asyncio.wait_for(process.wait(), 40) == -signal.SIGKILL
 
         async def whole() -> bool:
@@ -86,7 +65,7 @@ async def test_what_a_kill_left_is_made_once(name: str, database_url: str, nats_
                 row = await cursor.fetchone()
             return row == (["enriched", "enriched"], 0)
 
-        async with life(given):
+        async with life("enrich_process", given):
             await eventually(whole, seconds=60)
         async with database.transaction(tenant=TENANT) as connection:
             cursor = await connection.execute("select kind, count(*) from unit_points group by kind order by kind")
