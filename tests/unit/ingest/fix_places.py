@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import lru_cache
 from pathlib import Path
 
 import pypdfium2
@@ -16,21 +17,28 @@ _SCALE = 100
 
 def said_there(path: Path, places: tuple[Place, ...]) -> str:
     """Return the characters in the rectangles, without white space, in the order of the file."""
-    document = pypdfium2.PdfDocument(path)
+    pages = _pages(path, path.stat().st_mtime_ns)
     said = ""
+    for place in places:
+        assert isinstance(place, PagePlace)
+        size, characters = pages[place.number - 1]
+        assert size == (round(place.width), round(place.height))
+        for character, x, y in characters:
+            said += character if any(
+                left <= x <= left + width and top <= y <= top + height
+                for left, top, width, height in place.rectangles
+            ) else ""
+    return said
+
+
+@lru_cache(maxsize=4)
+def _pages(path: Path, _written: int) -> list[tuple[tuple[int, int], list[tuple[str, float, float]]]]:
+    """Return the size and the characters of each page."""
+    document = pypdfium2.PdfDocument(path)
     try:
-        for place in places:
-            assert isinstance(place, PagePlace)
-            page = document[place.number - 1]
-            assert (round(page.get_width()), round(page.get_height())) == (round(place.width), round(place.height))
-            for character, x, y in _characters(page):
-                said += character if any(
-                    left <= x <= left + width and top <= y <= top + height
-                    for left, top, width, height in place.rectangles
-                ) else ""
+        return [((round(page.get_width()), round(page.get_height())), _characters(page)) for page in document]
     finally:
         document.close()
-    return said
 
 
 def _characters(page: pypdfium2.PdfPage) -> list[tuple[str, float, float]]:

@@ -81,6 +81,7 @@ class _Structure:
         self._flags |= self._parsed.state.flags
         self.nodes = list(self._parsed)
         self._tests: dict[str, Any] = {}
+        self._ones: dict[str, str] = {}
         self._endless = [self._test(node) for body in _bodies(self.nodes) for node in _characters(body)]
         self.is_endless = bool(self._endless)
 
@@ -90,9 +91,10 @@ class _Structure:
 
     def alphabet(self) -> list[str]:
         """Return one character of each kind that the pattern tells apart, those it names first."""
-        tests = [self._test(node) for node in _characters(self.nodes)]
+        nodes = {str(node): node for node in _characters(self.nodes)}.values()
+        tests = [self._test(node) for node in nodes]
         tests += [re.compile(each).match for each in (r"\w", r"\s", r"\n")]
-        named = [character for node in _characters(self.nodes) for character in _named(node)]
+        named = dict.fromkeys(character for node in nodes for character in _named(node))
         kinds: dict[tuple[bool, ...], str] = {}
         for character in (*named, *_USUAL):
             kinds.setdefault(tuple(test(character) is not None for test in tests), character)
@@ -119,8 +121,12 @@ class _Structure:
         return self._tests[key]
 
     def _one(self, node: tuple[Any, Any]) -> str:
-        test = self._test(node)
-        return next((each for each in (*_named(node), *"a1 ", *_USUAL) if test(each)), "")
+        """Return a character that a node takes."""
+        key = str(node)
+        if key not in self._ones:
+            test = self._test(node)
+            self._ones[key] = next((each for each in (*_named(node), *"a1 ", *_USUAL) if test(each)), "")
+        return self._ones[key]
 
     def _samples(self, nodes: Sequence[tuple[Any, Any]]) -> list[str]:
         """Return short texts that nodes match, apart from what lookarounds want, each once."""

@@ -64,7 +64,7 @@ def test_no_pattern_takes_more_than_linear_time() -> None:
 
 def test_no_module_hides_its_patterns() -> None:
     hidden = [
-        module.name for module in modules() for node in ast.walk(module.tree)
+        module.name for module in modules() for node in module.nodes
         if (isinstance(node, ast.ImportFrom) and node.module in ("re", "regex"))
         or (isinstance(node, ast.Import) and any(each.name == "regex" or (each.name == "re" and each.asname)
                                                  for each in node.names))

@@ -42,7 +42,7 @@ class Module:
     def __init__(self, file: Path) -> None:
         self.name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         self.tree = ast.parse(file.read_text("utf-8"))
-        self._statements = {id(node) for statement in self.tree.body for node in _outside_functions(statement)}
+        self.nodes = _nodes(self.tree)
 
     @cached_property
     def constants(self) -> Mapping[str, Any]:
@@ -63,7 +63,7 @@ class Module:
     def calls(self) -> Sequence[ast.Call]:
         """The calls of `re`'s functions that take a pattern."""
         return [
-            node for node in ast.walk(self.tree)
+            node for node in self.nodes
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
             and isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
             and node.func.attr in _SEARCHES | {MATCH, FULLMATCH, "compile"}
@@ -74,9 +74,13 @@ class Module:
         """The names that calls are bound to, or the attributes that are asked of them at once, by the call."""
         return {
             id(node.value): node.attr if isinstance(node, ast.Attribute) else node.targets[0].id
-            for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)
+            for node in self.nodes if isinstance(node, ast.Attribute)
             or (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name))
         }
+
+    @cached_property
+    def _statements(self) -> frozenset[int]:
+        return frozenset(id(node) for statement in self.tree.body for node in _outside_functions(statement))
 
     def at_import(self, call: ast.Call) -> bool:
         """Return whether a call is made when the module is imported."""
@@ -154,6 +158,18 @@ def _held(value: Any, *, depth: int = 3) -> Iterator[re.Pattern[Any]]:
         yield from _held(list(value.values()), depth=depth - 1)
 
 
+def _nodes(tree: ast.AST) -> list[ast.AST]:
+    """Return all that is below a node, in the order of `ast.walk`, which takes three times as long."""
+    found = [tree]
+    for node in found:
+        for value in vars(node).values():
+            if isinstance(value, list):
+                found.extend(each for each in value if isinstance(each, ast.AST))
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found
+
+
 def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         yield node
@@ -165,7 +181,7 @@ def _ways(found: Sequence[Module]) -> Mapping[tuple[str, str], set[str]]:
     """Return how the code uses the names of modules. A name that is handed on may be searched with."""
     ways: dict[tuple[str, str], set[str]] = {}
     for module in found:
-        nodes = list(ast.walk(module.tree))
+        nodes = module.nodes
         imported = {
             alias.asname or alias.name: (statement.module or "", alias.name)
             for statement in nodes if isinstance(statement, ast.ImportFrom) for alias in statement.names

@@ -14,7 +14,7 @@ from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.events import Conflict, ConflictSide, Degradation, RankedPassage
-from sourcier.services.gateway.evidence.extracts import extract
+from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.periods import dated
 from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked

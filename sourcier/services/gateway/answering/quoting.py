@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sourcier.services.gateway.events import Citation, Quoted
-from sourcier.services.gateway.evidence.extracts import extract
+from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.evidence.wording import Wording, content_words
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.phrases import Messages

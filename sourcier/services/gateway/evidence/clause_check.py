@@ -12,7 +12,7 @@ from prometheus_client import Counter
 from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, answered
 from sourcier.services.gateway.clauses.questions import asked
 from sourcier.services.gateway.clauses.ruling import Place, Ruling, Source, ruling
-from sourcier.services.gateway.evidence.extracts import extract
+from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.evidence.reasons import difference_reason, reason
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.prompting.orders import blanked

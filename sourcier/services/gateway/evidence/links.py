@@ -1,4 +1,5 @@
-"""Links in an answer: those that a passage holds stay, all others go, and images and HTML always.
+"""Links in an answer and in what is shown of passages: those that a passage holds stay, all others go, and images and
+HTML always.
 
 A client that shows Markdown fetches an image by itself: its address could carry what the answer says to anybody (A11).
 """
@@ -9,6 +10,8 @@ import re
 from collections.abc import Iterable
 
 from prometheus_client import Counter
+
+from sourcier.services.gateway.prompting.marking import defused
 
 links_removed_total = Counter("sourcier_links_removed_total", "Links and images taken out of answers.")
 
@@ -97,6 +100,17 @@ def _without_images(text: str) -> str:
         kept += (text[place : found.start()], found.group(1))
         place = searched = end
     return "".join((*kept, text[place:]))
+
+
+def extract(said: str, text: str, *, characters_max: int | None = None) -> str:
+    """Return words of a passage's text as they are shown: in one line, and nothing in it reads as a marker.
+
+    What is beyond `characters_max` is left out at a word's end.
+    """
+    line = " ".join(said.split())
+    if characters_max is not None and len(line) > characters_max:
+        line = f"{line[: line.rfind(' ', 0, characters_max)]} …"
+    return defused(without_foreign_links(line, addresses([text])))
 
 
 def _inert(tag: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ from eval.sets.datasets import DatasetInvalid
 from sourcier.events.v1 import events_pb2
 
 
+@pytest.mark.usefixtures("sets_absent")
 def test_the_mix_of_lengths_is_the_same_each_time_and_has_a_long_tail() -> None:
     texts, origin = long_tailed(200)
     lengths = sorted(len(text.split()) for text in texts)
