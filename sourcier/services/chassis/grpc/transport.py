@@ -11,6 +11,9 @@ from sourcier.services.chassis.grpc.limits import ServingLimits
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 
 HANDSHAKE_SECONDS = 10
+KEEPALIVE_SECONDS = 30
+KEEPALIVE_WAIT_SECONDS = 10
+"""For the answer; a client that vanished without a FIN is noticed within both together."""
 CONNECTION_IDLE_SECONDS = 600
 """A connection without calls is closed; clients connect again by themselves."""
 
@@ -24,11 +27,10 @@ def server_options(*, places: int, limits: ServingLimits) -> tuple[Option, ...]:
         ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
         # gRPC's own 8 KiB are less than the token of a person in many groups.
         ("grpc.max_metadata_size", METADATA_BYTES_MAX),
-        # A client that vanished without a FIN is noticed within keepalive time plus time-out.
-        ("grpc.keepalive_time_ms", 30_000),
-        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.keepalive_time_ms", KEEPALIVE_SECONDS * 1000),
+        ("grpc.keepalive_timeout_ms", KEEPALIVE_WAIT_SECONDS * 1000),
         # Without it an unanswered ping is waited for as long as gRPC's own limit, 60 s.
-        ("grpc.http2.ping_timeout_ms", 10_000),
+        ("grpc.http2.ping_timeout_ms", KEEPALIVE_WAIT_SECONDS * 1000),
         ("grpc.keepalive_permit_without_calls", 1),
         # Clients of ours ping every 30 s; the default of 5 minutes would answer them with GOAWAY too_many_pings.
         ("grpc.http2.min_ping_interval_without_data_ms", 20_000),
