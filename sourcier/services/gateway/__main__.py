@@ -123,7 +123,8 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         server.add(models_pb2_grpc.add_ModelServiceServicer_to_server, ModelServer(LentModels(database, peers)),
                    MODEL_SERVICE_NAME)
         server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server,
-                   OperationsServer(peers, Diagnosis(database, peers)),
+                   OperationsServer(peers, Diagnosis(
+                       database, peers, broker=answers.broker_room, certificate=settings.tls_certificate)),
                    OPERATIONS_SERVICE_NAME)
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(database, peers), SPACE_SERVICE_NAME)
         # A connection of its own: an import fills it for minutes, and questions of jobs must not wait behind it.

@@ -507,7 +507,8 @@ async def gateway(
             server.add(models_pb2_grpc.add_ModelServiceServicer_to_server, ModelServer(LentModels(database, peers)),
                        "sourcier.gateway.v1.ModelService")
             server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server,
-                       OperationsServer(peers, Diagnosis(database, peers)),
+                       OperationsServer(peers, Diagnosis(
+                       database, peers, broker=answers.broker_room, certificate=configured.tls_certificate)),
                        "sourcier.gateway.v1.OperationsService")
             server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, ConversationServer(database),
                        "sourcier.gateway.v1.ConversationService")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 from sourcier.gateway.v1 import operations_pb2
 from sourcier.ingest.v1 import ingest_pb2
@@ -11,6 +12,8 @@ from sourcier.services.chassis.errors import ServiceError, Unavailable
 from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.queue.room import Room
+from sourcier.services.gateway.api import surroundings
 from sourcier.services.gateway.peers.embedding import ServedSpace
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.index.documents import soundness, statistics
@@ -23,17 +26,21 @@ Look = Callable[[], Awaitable[list[Check]]]
 ASK_SECONDS_MAX = 5.0
 """A service that says nothing for so long is as good as gone."""
 
-OK, WARNING, FAILED = (
-    operations_pb2.CHECK_STATE_OK, operations_pb2.CHECK_STATE_WARNING, operations_pb2.CHECK_STATE_FAILED
-)
+OK, WARNING, FAILED = surroundings.OK, surroundings.WARNING, surroundings.FAILED
 
 
 class Diagnosis:
     """Looks at all that a tenant's questions and documents rest on; it changes nothing."""
 
-    def __init__(self, database: Database, peers: Peers) -> None:
+    def __init__(
+        self, database: Database, peers: Peers, *, broker: Callable[[], Awaitable[Room]] | None = None,
+        certificate: Path | None = None,
+    ) -> None:
+        """Keep what to look at: `broker` tells of its room, where the gateway knows one; `certificate` is its own."""
         self._database = database
         self._peers = peers
+        self._broker = broker
+        self._certificate = certificate
 
     async def checks(self, *, tenant: str, deadline: Deadline) -> list[Check]:
         """Return one check for each thing, whatever became of the others."""
@@ -45,6 +52,10 @@ class Diagnosis:
             ("generate", "questions are not answered; searches are", lambda: self._generate(tenant, soon)),
             ("jobs", "nobody knows what is under way", lambda: self._jobs(tenant)),
             ("spaces", "collections cannot be searched", lambda: self._spaces(tenant, soon)),
+            ("broker", "documents wait between the stages, and answers are not resumed at other gateways",
+             self._look_at_broker),
+            ("clock", "nobody knows how late it is in the database", lambda: self._look_at_clocks(tenant)),
+            ("certificate", "clients refuse to connect", self._look_at_certificate),
         )
         found = await asyncio.gather(*(_looked(name, consequence, look) for name, consequence, look in looks))
         return [check for checks in found for check in checks]
@@ -96,6 +107,23 @@ class Diagnosis:
         async with self._database.transaction(tenant=tenant, read_only=True) as connection:
             spaces = await soundness.look_at_spaces(connection, tenant=tenant)
         return [check for space in spaces for check in of_space(space, served)]
+
+    async def _look_at_broker(self) -> list[Check]:
+        if self._broker is None:
+            return []
+        try:
+            async with asyncio.timeout(ASK_SECONDS_MAX):
+                return [surroundings.of_broker(await self._broker())]
+        except TimeoutError as error:
+            raise Unavailable("NATS says nothing") from error
+
+    async def _look_at_clocks(self, tenant: str) -> list[Check]:
+        return [await surroundings.of_clocks(self._database, tenant=tenant)]
+
+    async def _look_at_certificate(self) -> list[Check]:
+        if self._certificate is None:
+            return []
+        return [await asyncio.to_thread(surroundings.of_certificate, self._certificate)]
 
 
 def of_space(space: SpaceSoundness, served: Sequence[ServedSpace]) -> list[Check]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from types import TracebackType
 from typing import Self
@@ -15,6 +15,7 @@ from prometheus_client import Counter, Gauge
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.services.chassis.errors import ResourceExhausted, ServiceError, Unavailable
 from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.queue.room import Room
 from sourcier.services.gateway.contract.answers import is_terminal
 from sourcier.services.gateway.dialogue.dialogue import STORE_SECONDS_MAX
 from sourcier.services.gateway.events import Event, Outcome
@@ -73,6 +74,11 @@ class Answers:
         self._stop_all()
         # The group would wrap an error of the block, which is none of its tasks'.
         await self._group.__aexit__(*((kind, error, trace) if kind is asyncio.CancelledError else (None, None, None)))
+
+    @property
+    def broker_room(self) -> Callable[[], Awaitable[Room]] | None:
+        """What tells how full the broker is; None where none is known."""
+        return None if self._log is None else self._log.room
 
     def start(self, make: Make, *, tenant: str) -> LiveAnswer:
         """Begin to make an answer; raise ResourceExhausted when as many as allowed are made and read."""

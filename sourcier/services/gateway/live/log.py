@@ -21,6 +21,7 @@ from sourcier.services.chassis.errors import FailedPrecondition, Unavailable
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.chassis.queue.journal import Entry, Followed, Journal
+from sourcier.services.chassis.queue.room import Room, look
 from sourcier.services.chassis.queue.subjects import ANSWER, ANSWER_LIVE, ANSWER_OWNER, QueueLimits
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,12 @@ class AnswerLog:
     def connected(self) -> bool:
         """Whether the broker can be reached as far as is known."""
         return self._jetstream is not None and self._jetstream.connected
+
+    async def room(self) -> Room:
+        """Return how full the broker is; raise Unavailable where it cannot be asked."""
+        if self._jetstream is None:
+            raise Unavailable("NATS has not been reached yet")
+        return await look(self._jetstream)
 
     @property
     def _copies(self) -> Journal[Record]:

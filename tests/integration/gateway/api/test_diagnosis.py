@@ -5,13 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from sourcier.gateway.v1 import operations_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.chassis.queue.room import MESSAGE_BYTES_MIN, Filling, Room
 from sourcier.services.gateway.api.diagnosis import of_space
+from sourcier.services.gateway.api.surroundings import of_broker, of_certificate, of_clocks
 from sourcier.services.index.documents.soundness import MISSING_COUNTED_MAX, SpaceSoundness
 from tests.integration.cli.conftest import environment
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway
@@ -32,7 +43,7 @@ async def test_where_all_is_well_every_check_says_so(handbook: Database) -> None
     async with gateway(handbook, Scenario(language_model="small")) as served:
         checks = await diagnosed(served)
     assert list(checks) == [
-        "ingest", "embed", "rerank", "generate", "jobs", "failures", "model", "vectors", "index"
+        "ingest", "embed", "rerank", "generate", "jobs", "failures", "model", "vectors", "index", "clock"
     ]
     assert {name for name, check in checks.items() if check.state != OK} <= {"jobs"}
 
@@ -72,6 +83,57 @@ def test_a_space_without_its_index_or_of_another_size_is_told() -> None:
     assert (model.state, vectors.state, index.state) == (FAILED, WARNING, WARNING)
     assert vectors.finding.startswith("at least 1000 chunks")
     assert "500,000 vectors and no valid index" in index.finding
+
+
+async def test_the_broker_tells_how_full_it_is_and_a_broker_that_is_away_is_a_fault(
+    handbook: Database, nats_url: str, subject_prefix: str
+) -> None:
+    async with gateway(handbook, Scenario(), nats_url=nats_url, subject_prefix=subject_prefix) as served:
+        found = (await diagnosed(served))["broker"]
+    assert (found.state, "full (" in found.finding) == (OK, True), found
+    async with gateway(handbook, Scenario(), nats_url="nats://127.0.0.1:1", subject_prefix=subject_prefix) as served:
+        lost = (await diagnosed(served))["broker"]
+    assert (lost.state, lost.finding) == (FAILED, "NATS has not been reached yet")
+
+
+@pytest.mark.parametrize(("held", "message_bytes", "state", "finding"), [
+    (84, MESSAGE_BYTES_MIN, OK, "answers; work is 84% full (84 of 100 bytes), and nothing is fuller"),
+    (85, MESSAGE_BYTES_MIN, WARNING, "work is 85% full (85 of 100 bytes)"),
+    (0, MESSAGE_BYTES_MIN - 1, FAILED, "takes messages of 589,823 bytes, and 589,824 are needed"),
+])
+def test_a_broker_that_will_refuse_is_told_before_it_does(
+    held: int, message_bytes: int, state: int, finding: str
+) -> None:
+    fillings = tuple(Filling(name=name, held_bytes=of, bytes_max=100) for name, of in (("other", 1), ("work", held)))
+    check = of_broker(Room(message_bytes_max=message_bytes, fillings=fillings if held else ()))
+    assert (check.state, check.finding) == (state, finding)
+    assert bool(check.remedy) == (state != OK)
+
+
+async def test_clocks_that_disagree_are_told(handbook: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await of_clocks(handbook, tenant="acme")).state == OK
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 60)
+    check = await of_clocks(handbook, tenant="acme")
+    assert (check.state, check.finding.split(" s ")[1]) == (WARNING, "behind the gateway's")
+
+
+@pytest.mark.parametrize(("days", "state"), [(15, OK), (13, WARNING), (-1, FAILED)])
+def test_a_certificate_is_told_before_it_ends(tmp_path: Path, days: int, state: int) -> None:
+    now = datetime(2026, 11, 28, tzinfo=UTC)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "gateway")])
+    certificate = x509.CertificateBuilder(
+        issuer_name=name, subject_name=name, public_key=key.public_key(), serial_number=1,
+        not_valid_before=now - timedelta(days=60), not_valid_after=now + timedelta(days=days),
+    ).sign(key, hashes.SHA256())
+    path = tmp_path / "gateway.pem"
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    check = of_certificate(path, now=now)
+    assert check.state == state
+    assert f"{now + timedelta(days=days):%Y-%m-%d}" in check.finding
+    path.write_bytes(b"-----BEGIN")
+    assert of_certificate(path).state == FAILED
 
 
 async def test_what_a_tenant_has_is_counted(handbook: Database) -> None:
