@@ -27,6 +27,8 @@ class Window:
 
     page: Page
     origin: str
+    elsewhere: tuple[str, ...] = ()
+    """Where else it may go, an identity provider's address for one."""
     complaints: list[str] = field(default_factory=list)
     """Errors of the console and of scripts, requests that left the site, windows that scripts opened."""
 
@@ -38,7 +40,7 @@ class Window:
         self.page.on("request", lambda request: self._look(request.url))
 
     def _look(self, url: str) -> None:
-        if not url.startswith((self.origin, "blob:" + self.origin)):
+        if not url.startswith((self.origin, "blob:" + self.origin, *self.elsewhere)):
             self._note(f"a request left the site: {url}")
 
     def _note(self, complaint: str) -> None:
@@ -56,6 +58,13 @@ class Window:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Yield a browser, which ends with the tests of the file."""
+    with launched() as opened:
+        yield opened
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """Start a browser, to be used in this thread alone."""
     if not (ENVIRONMENT / "packages").is_file():
         pytest.skip("the page's browser is not there, for npm's registry was out of reach or nobody asked for it; run "
                     "`make test`, or `python3 requirements/install.py web`")
@@ -74,11 +83,13 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def window(browser: Browser, origin: str, **options: Any) -> Iterator[Window]:
+def window(
+    browser: Browser, origin: str, *, elsewhere: tuple[str, ...] = (), **options: Any
+) -> Iterator[Window]:
     """Open the page as somebody who was never here; at the end it must have behaved."""
     context: BrowserContext = browser.new_context(**{"locale": "fr-FR"} | options)
     try:
-        opened = Window(context.new_page(), origin)
+        opened = Window(context.new_page(), origin, elsewhere)
         opened.listen()
         yield opened
         assert opened.complaints == []

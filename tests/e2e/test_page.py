@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, FilePayload, Page, Route, expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from tests.fix_browser import Window, window
 from tests.fix_stack import RunningStack
@@ -193,32 +193,3 @@ def test_english_on_a_phone_by_keyboard(scripted_stack: RunningStack, browser: B
         page.get_by_role("button", name="Menu").press("Enter")
         page.get_by_label("Language").select_option("fr")
         expect(page.get_by_role("navigation", name="Rubriques")).to_be_visible()
-
-
-def test_who_is_not_known_is_asked_for_a_key(scripted_stack: RunningStack, browser: Browser) -> None:
-    shown: list[str] = []
-
-    def gateway(route: Route) -> None:
-        """Refuse who shows no key, as a gateway with accounts does."""
-        shown.append(route.request.headers.get("authorization", ""))
-        if shown[-1] == "Bearer sesame":
-            route.continue_()
-        else:
-            route.fulfill(status=401, json={"code": "unauthenticated", "message": "who are you?"})
-
-    with window(browser, scripted_stack.page) as seen:
-        page = seen.page
-        page.route("**/sourcier.gateway.v1.*/*", gateway)
-        page.goto(seen.origin)
-        expect(page.get_by_role("heading", name="Identifiez-vous")).to_be_visible()
-        assert seen.barriers() == []
-        page.get_by_label("Clé d’accès").fill("wrong")
-        page.get_by_role("button", name="Entrer").click()
-        expect(page.get_by_role("alert")).to_contain_text("pas reconnue")
-        page.get_by_label("Clé d’accès").fill("sesame")
-        page.get_by_role("button", name="Entrer").click()
-        expect(page.get_by_role("heading", name="Posez une question")).to_be_visible()
-        expect(page.get_by_role("button", name="Sortir")).to_be_visible()
-        # The browser's own note of each refusal.
-        seen.complaints[:] = [complaint for complaint in seen.complaints if "401" not in complaint]
-    assert {"", "Bearer wrong", "Bearer sesame"} <= set(shown)

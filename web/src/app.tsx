@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { asked, enter, key } from "./api/credentials";
+import { asked, leave, session } from "./api/credentials";
 import { AskView } from "./ask/AskView";
 import { ConversationList } from "./conversations/ConversationList";
 import { refreshCollections } from "./documents/collections";
@@ -25,7 +25,9 @@ export function App() {
   const words = t();
   const menu = useSignal(false);
   const { view, conversationId } = route.value;
-  useEffect(() => void refreshCollections(), []);
+  useEffect(() => {
+    if (!asked.value) void refreshCollections();
+  }, []);
   useEffect(() => {
     menu.value = false;
   }, [view, conversationId]);
@@ -95,7 +97,12 @@ function Preferences() {
           <option value="dark">{words.dark}</option>
         </select>
       </label>
-      {key.value && <button type="button" class="link" onClick={() => (enter(""), location.reload())}>{t().signIn.leave}</button>}
+      {session.value.who && (
+        <p class="who">
+          <span title={session.value.who.name}>{session.value.who.name.replace(/^(?:user|key):/, "")}</span>
+          <button type="button" class="link" onClick={() => void leave()}>{t().signIn.leave}</button>
+        </p>
+      )}
     </div>
   );
 }

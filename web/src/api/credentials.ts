@@ -1,7 +1,21 @@
-/** The key that the gateway knows this reader by, where it asks for one; forgotten with the window. */
+/**
+ * Who is here. The service keeps a sign-in in a cookie that no script can read; where a browser does not keep it, as at an
+ * address without TLS that is not this machine's, a key stays in the window until that is closed.
+ */
 import { signal } from "@preact/signals";
 
 const NAME = "sourcier.key";
+const SECONDS_MAX = 10;
+const FAILED = "#/sign-in-failed";
+
+export interface Person { name: string; tenant: string; role: string }
+export interface Session {
+  /** Whether the gateway wants to know who asks. */
+  required: boolean;
+  /** Whether an identity provider signs people in. */
+  provider: boolean;
+  who: Person | null;
+}
 
 function kept(): string {
   try {
@@ -11,12 +25,63 @@ function kept(): string {
   }
 }
 
-export const key = signal(kept());
-/** Whether a call was refused because nobody knows who made it. */
+const key = signal(kept());
+export const session = signal<Session>({ required: false, provider: false, who: null });
+/** Whether a call was refused because nobody knows who made it, or is going to be. */
 export const asked = signal(false);
+/** Whether somebody came back from the identity provider without a sign-in. */
+export const failed = signal(location.hash === FAILED);
 
-/** Takes a key, or forgets the one it has. */
-export function enter(given: string): void {
+export function headers(): Record<string, string> {
+  return key.value ? { authorization: `Bearer ${key.value}` } : {};
+}
+
+/** Finds out who is here, before anything is asked of the gateway. */
+export async function meet(): Promise<void> {
+  if (failed.value) history.replaceState(null, "", "#/");
+  try {
+    session.value = await told("/auth/session");
+    asked.value = session.value.required && !session.value.who;
+  } catch {
+    // Whoever has to sign in finds out at the first call that is refused.
+  }
+}
+
+/** Signs in with a key; returns whether it is known. */
+export async function enter(given: string): Promise<boolean> {
+  const answer = await fetch("/auth/key", {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ key: given }),
+    signal: AbortSignal.timeout(SECONDS_MAX * 1000),
+  });
+  if (answer.status === 400 || answer.status === 401) return false;
+  if (!answer.ok) throw new Error(((await answer.json()) as { message?: string }).message ?? answer.statusText);
+  remember("");
+  if (!(await told("/auth/session")).who) remember(given);
+  return true;
+}
+
+/** Where to sign in at the identity provider; the way back leads to where the reader is. */
+export function provider(): string {
+  const place = location.hash.startsWith("#/") ? location.hash : "#/";
+  return `/auth/login?place=${encodeURIComponent(place)}`;
+}
+
+/** Signs out, here and at the identity provider. */
+export async function leave(): Promise<void> {
+  remember("");
+  const answer = await fetch("/auth/logout", { method: "POST", signal: AbortSignal.timeout(SECONDS_MAX * 1000) });
+  const { end_session: end } = (await answer.json()) as { end_session: string };
+  if (end) location.assign(end);
+  else location.reload();
+}
+
+async function told(path: string): Promise<Session> {
+  const answer = await fetch(path, { headers: headers(), signal: AbortSignal.timeout(SECONDS_MAX * 1000) });
+  if (!answer.ok) throw new Error(answer.statusText);
+  return (await answer.json()) as Session;
+}
+
+function remember(given: string): void {
   key.value = given;
   try {
     if (given) sessionStorage.setItem(NAME, given);
@@ -24,8 +89,4 @@ export function enter(given: string): void {
   } catch {
     // A window that keeps nothing asks again after it is loaded anew.
   }
-}
-
-export function headers(): Record<string, string> {
-  return key.value ? { authorization: `Bearer ${key.value}` } : {};
 }

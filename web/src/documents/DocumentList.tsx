@@ -72,7 +72,7 @@ export function DocumentList({ collection }: { collection: string }) {
           <li key={document.documentId}>
             <button type="button" class="name link" title={document.source} onClick={(event) => openSource(ofDocument(document), event.currentTarget)}>{nameOf(document)}</button>
             <span class="facts">
-              {[document.source !== nameOf(document) ? document.source : "", document.versionId ? `${number(document.chunkCount)} ${words.passages.toLowerCase()}` : words.notYet, bytes(document.sizeBytes), dateTime(document.indexedAt?.seconds)].filter(Boolean).join(" · ")}
+              {[document.source !== nameOf(document) ? document.source : "", document.versionId ? words.passageCount(Number(document.chunkCount)) : words.notYet, bytes(document.sizeBytes), dateTime(document.indexedAt?.seconds)].filter(Boolean).join(" · ")}
             </span>
             <span class="row-actions">
               <IconButton icon="trash" label={`${t().common.delete} ${nameOf(document)}`} onClick={() => (deleting.value = document)} />

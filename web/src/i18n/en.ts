@@ -23,7 +23,11 @@ export const english: Words = {
     title: "Something went wrong",
   },
   signIn: {
-    title: "Sign in", lead: "This service is reserved. Enter the access key that you were given; it is forgotten when you close the window.",
+    title: "Sign in", lead: "This service is reserved. Enter the access key that you were given.",
+    leadProvider: "This service is reserved. Sign in with your organisation’s account.",
+    provider: "Sign in", withKey: "I have an access key",
+    failed: "You were not signed in, or it took too long. Try again; if it happens once more, tell whoever manages the accounts.",
+    away: "The service does not answer: try again in a moment.",
     key: "Access key", enter: "Enter", leave: "Sign out", wrong: "This key is not known, or it has expired.",
   },
   ask: {
@@ -118,10 +122,10 @@ export const english: Words = {
       queued: "Waiting to be sent", sending: "Sending", "": "Received", located: "Located", parsed: "Read", metadata: "Read", chunked: "Cut",
       embedded: "Indexed", saved: "Saved", done: "Ready", failed: "Failed", unchanged: "Unchanged",
     },
-    list: "Indexed documents", search: "Filter by name", name: "Name", passages: "Passages", size: "Size", indexed: "Indexed", actions: "Actions",
+    list: "Indexed documents", search: "Filter by name", name: "Name", size: "Size", indexed: "Indexed", actions: "Actions",
     open: "Read the text", deleteAsk: (name) => `Delete “${name}”? It is never found again.`,
     deleted: (name) => `“${name}” is deleted.`,
-    notYet: "not indexed yet",
+    notYet: "not indexed yet", passageCount: (count) => many(count, "passage", "passages"),
     empty: "No documents in this collection.", count: (count) => many(count, "document", "documents"),
     warnings: (count) => many(count, "warning", "warnings"),
     warning: {

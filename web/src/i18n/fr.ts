@@ -22,7 +22,11 @@ export const french = {
     title: "Quelque chose n’a pas marché",
   },
   signIn: {
-    title: "Identifiez-vous", lead: "Ce service est réservé. Entrez la clé d’accès que l’on vous a donnée ; elle est oubliée quand vous fermez la fenêtre.",
+    title: "Identifiez-vous", lead: "Ce service est réservé. Entrez la clé d’accès que l’on vous a donnée.",
+    leadProvider: "Ce service est réservé. Identifiez-vous avec le compte de votre organisation.",
+    provider: "Se connecter", withKey: "J’ai une clé d’accès",
+    failed: "La connexion n’a pas abouti, ou elle a pris trop de temps. Essayez encore ; si cela se répète, parlez-en à la personne qui gère les comptes.",
+    away: "Le service ne répond pas : réessayez dans un instant.",
     key: "Clé d’accès", enter: "Entrer", leave: "Sortir", wrong: "Cette clé n’est pas reconnue, ou elle a expiré.",
   },
   ask: {
@@ -117,10 +121,10 @@ export const french = {
       queued: "En attente d’envoi", sending: "Envoi", "": "Reçu", located: "Trouvé", parsed: "Lu", metadata: "Lu", chunked: "Découpé",
       embedded: "Indexé", saved: "Enregistré", done: "Prêt", failed: "Échec", unchanged: "Inchangé",
     },
-    list: "Documents indexés", search: "Filtrer par nom", name: "Nom", passages: "Passages", size: "Taille", indexed: "Indexé le", actions: "Actions",
+    list: "Documents indexés", search: "Filtrer par nom", name: "Nom", size: "Taille", indexed: "Indexé le", actions: "Actions",
     open: "Lire le texte", deleteAsk: (name: string) => `Supprimer « ${name} » ? Il ne sera plus jamais trouvé.`,
     deleted: (name: string) => `« ${name} » est supprimé.`,
-    notYet: "pas encore indexé",
+    notYet: "pas encore indexé", passageCount: (count: number) => many(count, "passage", "passages"),
     empty: "Aucun document dans cette collection.", count: (count: number) => many(count, "document", "documents"),
     warnings: (count: number) => many(count, "avertissement", "avertissements"),
     warning: {

@@ -135,6 +135,11 @@ def _bearer(found: Mapping[str, Any]) -> str:
     """Return the token that can be checked: the access token where it is a JWT, else the identity token."""
     for name in ("access_token", "id_token"):
         token = found.get(name)
-        if isinstance(token, str) and token.count(".") == 2:
+        if isinstance(token, str) and is_jwt(token):
             return token
     return ""
+
+
+def is_jwt(token: str) -> bool:
+    """Return whether a token has a JWT's three parts, as no API key has."""
+    return token.count(".") == 2

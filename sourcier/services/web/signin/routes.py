@@ -21,7 +21,7 @@ from sourcier.services.web.contract import named
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.refusals import Refusal
 from sourcier.services.web.settings import WebSettings
-from sourcier.services.web.signin.provider import Provider, Terms, Tokens
+from sourcier.services.web.signin.provider import Provider, Terms, Tokens, is_jwt
 from sourcier.services.web.signin.sealing import Seal, TooManyParts
 from sourcier.services.web.signin.sessions import ATTRIBUTES, Sessions, cookies_of, over
 
@@ -137,8 +137,9 @@ class SignIn:
         return JSONResponse({"required": required, "provider": terms is not None, "who": who})
 
     async def logout(self, request: Request) -> Response:
-        """End the session here, and tell where to end it with the provider."""
-        terms = await self._terms.terms()
+        """End the session here, and tell where to end it with the provider, where it began there."""
+        held = self._sessions.opened(request.headers)
+        terms = None if held is None or not is_jwt(held["bearer"]) else await self._terms.terms()
         try:
             url = "" if terms is None else await self._provider.end_session_url(terms)
         except ServiceError:
