@@ -30,6 +30,7 @@ from sourcier.services.gateway.contract.knowledge import (
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.index.collections import collections
 from sourcier.services.index.documents import documents, texts
+from sourcier.services.index.times import mending
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -210,6 +211,30 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         return knowledge_pb2.ListDocumentsResponse(
             documents=map(document_message, page.items), next_page_token=page.next_page_token
         )
+
+    async def SetDocumentDate(
+        self, request: knowledge_pb2.SetDocumentDateRequest, context: Context
+    ) -> knowledge_pb2.SetDocumentDateResponse:
+        """Set a date of a document, or go back to the one that was read."""
+        tenant, kind = tenant_of(context), mending.kind_of(request.kind)
+        period = mending.period_of(request.date) if request.date else None
+        async with self._database.transaction(tenant=tenant) as connection:
+            await mending.set_date(
+                connection, tenant=tenant, document_id=request.document_id, kind=kind, period=period
+            )
+        return knowledge_pb2.SetDocumentDateResponse(document=await self._document(tenant, request.document_id))
+
+    async def SupersedeDocument(
+        self, request: knowledge_pb2.SupersedeDocumentRequest, context: Context
+    ) -> knowledge_pb2.SupersedeDocumentResponse:
+        """Say that a document replaces another one, or that it does not."""
+        tenant = tenant_of(context)
+        async with self._database.transaction(tenant=tenant) as connection:
+            await mending.supersede(
+                connection, tenant=tenant, document_id=request.document_id, superseded_id=request.superseded_id,
+                removed=request.remove,
+            )
+        return knowledge_pb2.SupersedeDocumentResponse(document=await self._document(tenant, request.document_id))
 
     async def DeleteDocument(
         self, request: knowledge_pb2.DeleteDocumentRequest, context: Context

@@ -23,7 +23,9 @@ from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.times.dates import dates_in, without_dates
 from sourcier.services.index.times.document import DocumentTimes, same_family
 from sourcier.services.index.times.periods import Period
+from sourcier.services.index.times.relations import Said
 
+NOTHING_SAID = Said()
 SHARE_MIN = 0.6
 """Of a question's words that a clause must hold to be what answers it."""
 EDITIONS_ALIKE_MIN = 0.6
@@ -121,8 +123,10 @@ class _Answer:
     """Whether the clause itself tells since when it holds."""
 
 
-def standing(question: str, candidates: Sequence[Candidate], *, today: date) -> Standing:
-    """Return which passages are put aside for a question, and for which others."""
+def standing(
+    question: str, candidates: Sequence[Candidate], *, today: date, said: Said = NOTHING_SAID
+) -> Standing:
+    """Return which passages are put aside for a question, and for which others; what people say goes first."""
     asked = asked_time(question, today=today)
     if asked.aim is Aim.CHANGE or len({each.document for each in candidates}) < 2:
         return Standing(asked)
@@ -139,7 +143,7 @@ def standing(question: str, candidates: Sequence[Candidate], *, today: date) -> 
         for winner in answers:
             if loser.candidate.document == winner.candidate.document or not loser.told <= winner.told:
                 continue
-            why = _why(loser, winner, asked)
+            why = _why(loser, winner, asked, said)
             if why is not None:
                 aside.setdefault(loser.number, _aside(loser, winner, why))
             elif winner.number < loser.number and _unsettled(loser, winner, asked):
@@ -239,7 +243,7 @@ def _bounds(text: str) -> tuple[Period | None, Period | None]:
     return start, end
 
 
-def _why(loser: _Answer, winner: _Answer, asked: AskedTime) -> Why | None:
+def _why(loser: _Answer, winner: _Answer, asked: AskedTime, said: Said) -> Why | None:
     """Return why the one gives way to the other at the time that is asked of; None where it does not."""
     then = asked.period
     if winner.start is not None and winner.start > then.end:
@@ -250,7 +254,9 @@ def _why(loser: _Answer, winner: _Answer, asked: AskedTime) -> Why | None:
         return None
     of_one_kind = same_family(loser.candidate.times.family, winner.candidate.times.family)
     same = _say_the_same(loser, winner)
-    if winner.candidate.times.replaces_document(loser.candidate.times) and (same or of_one_kind):
+    pair = (winner.candidate.document, loser.candidate.document)
+    reads_so = pair not in said.denied and winner.candidate.times.replaces_document(loser.candidate.times)
+    if pair in said.replaces or (reads_so and (same or of_one_kind)):
         return Why.REPLACED
     if loser.status in _NOT_DECIDED and not asked.plans and _another_figure(loser, winner):
         return Why.NOT_DECIDED

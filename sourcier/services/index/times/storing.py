@@ -97,6 +97,24 @@ async def stored_times(
         return {stored.document_id: stored.times for stored in await cursor.fetchall()}
 
 
+async def known_times(
+    connection: Connection, *, tenant: str, document_ids: Sequence[str]
+) -> dict[str, DocumentTimes]:
+    """Return what is known of documents; of those that nobody read yet, what is read now."""
+    known = await stored_times(connection, tenant=tenant, document_ids=document_ids)
+    missing = [each for each in document_ids if each not in known]
+    if missing:
+        async with connection.cursor(row_factory=class_row(_Unread)) as cursor:
+            await cursor.execute(SELECT_NAMED, {
+                "tenant": tenant, "document_ids": missing, "head": HEAD_CHARACTERS_MAX, "tail": TAIL_CHARACTERS_MAX,
+            })
+            unread = await cursor.fetchall()
+        known |= await asyncio.to_thread(lambda: {
+            each.document_id: each.read().with_dates_set(set_dates_from(each.set_dates)) for each in unread
+        })
+    return known
+
+
 async def read_more(connection: Connection, *, limit: int) -> int:
     """Read documents that these rules did not read yet; return how many, `limit` at most."""
     async with connection.cursor(row_factory=class_row(_Unread)) as cursor:
@@ -131,7 +149,8 @@ on conflict (version_id, tenant) do update set
     read_at = now()
 """
 
-SET_COLUMNS = """times_rules = %(times_rules)s, dated_from = %(dated_from)s, dated_to = %(dated_to)s,
+SET_COLUMNS = """times_rules = %(times_rules)s, relations_found = false,
+        dated_from = %(dated_from)s, dated_to = %(dated_to)s,
         holds_from = %(holds_from)s, holds_until = %(holds_until)s"""
 
 UPDATE_DOCUMENT = f"""
@@ -140,16 +159,7 @@ set {SET_COLUMNS}
 where tenant = %(tenant)s and document_id = %(document_id)s and current_version = %(version_id)s
 """
 
-# Locked, so that no commit and nobody who sets a date comes in between; what somebody else has locked is read later.
-SELECT_UNREAD = """
-with unread as materialized (
-    select document_id, tenant, collection_id, title, filename, source, metadata, set_dates, current_version
-    from documents
-    where times_rules < %(rules)s and current_version is not null
-    order by times_rules
-    limit %(limit)s
-    for update skip locked
-)
+_ENDS = """
 select document_id, tenant, collection_id, current_version as version_id, title, filename, source, metadata, set_dates,
        coalesce(first.head, '') as head, coalesce(last.tail, '') as tail
 from unread
@@ -162,6 +172,26 @@ left join lateral (
     where chunks.tenant = unread.tenant and chunks.document_id = unread.document_id and chunk_index > 0
     order by chunk_index desc limit 1
 ) as last on true
+"""
+
+# Locked, so that no commit and nobody who sets a date comes in between; what somebody else has locked is read later.
+SELECT_UNREAD = f"""
+with unread as materialized (
+    select * from documents
+    where times_rules < %(rules)s and current_version is not null
+    order by times_rules
+    limit %(limit)s
+    for update skip locked
+)
+{_ENDS}
+"""
+
+SELECT_NAMED = f"""
+with unread as materialized (
+    select * from documents
+    where tenant = %(tenant)s and document_id = any(%(document_ids)s::uuid[]) and current_version is not null
+)
+{_ENDS}
 """
 
 SELECT_STORED = """

@@ -18,7 +18,7 @@ from sourcier.services.index.documents import file_removals, sweeping
 from sourcier.services.index.documents.sweeping import EndedJob
 from sourcier.services.index.lexical import frequencies
 from sourcier.services.index.pipeline import planner_statistics
-from sourcier.services.index.times import storing
+from sourcier.services.index.times import relations, storing
 from sourcier.services.ingest.intake.removal import Removal
 from sourcier.services.ingest.storage import PARSER_AND_ARTEFACT_VERSION
 
@@ -107,7 +107,7 @@ class Maintenance:
             self._manifests_due_at = ended + max(MANIFEST_SECONDS, (ended - began) / MANIFEST_SHARE)
 
     async def _read_times(self, stopping: asyncio.Event) -> None:
-        while await self.read_times() == TIMES_LIMIT and not stopping.is_set():
+        while TIMES_LIMIT in (await self.read_times(), await self.find_relations()) and not stopping.is_set():
             await first_of(stopping, seconds=TIMES_PAUSE_SECONDS)
 
     async def read_times(self) -> int:
@@ -117,6 +117,13 @@ class Maintenance:
             await failpoint("times.before-commit")
         if count:
             logger.info("read when documents hold", extra={"documents": count})
+        return count
+
+    async def find_relations(self) -> int:
+        """Find what documents that were read since do to others, and others to them; return how many were read."""
+        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+            count = await relations.find_more(connection, limit=TIMES_LIMIT)
+            await failpoint("relations.before-commit")
         return count
 
     async def _sweep(self, stopping: asyncio.Event) -> None:
