@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _KINDS = ("effect", "end", "signature", "publication", "document")
 _DOES = {"replaces": "replaces", "amends": "amends", "rider": "rider to"}
 _IS_DONE = {"replaces": "replaced by", "amends": "amended by", "rider": "has rider"}
-_WHY = {"replaced": "it replaces the other", "later": "it is later", "ended": "the other no longer holds"}
+_WHY = {"replaced": "it replaces the other", "later": "it is later", "ended": "the other no longer holds",
+        "not_yet": "the other does not hold yet"}
 
 
 @click.command("set-date")

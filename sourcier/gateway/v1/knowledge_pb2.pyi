@@ -1102,8 +1102,8 @@ class DocumentConflict(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     ALIKE_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
-    """Why `holds` does: `replaced` (its document replaces the other one), `later`, `ended` (the other one no longer holds).
-    Empty where nothing tells which one holds. Others may come.
+    """Why `holds` does: `replaced` (its document replaces the other one), `later`, `ended` (the other one no longer holds),
+    `not_yet` (the other one begins later than today). Empty where nothing tells which one holds. Others may come.
     """
     alike: _builtins.float
     """The words of the two clauses that are the same, 0 to 1 of all."""

@@ -102,14 +102,14 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """The clause of a passage that answers a question best."""
+class Stated:
+    """What a clause of a passage states."""
 
     number: int
     candidate: Candidate
     clause: Clause
     told: frozenset[str]
-    """The question's words that it holds."""
+    """The question's words that it holds; empty without a question."""
     words: tuple[Token, ...]
     """Its own, figures, dates and names apart."""
     figures: frozenset[str]
@@ -169,14 +169,14 @@ def _ending_at_what_holds(aside: dict[int, Aside]) -> dict[int, Aside]:
     return found
 
 
-def _aside(loser: _Answer, winner: _Answer, why: Why) -> Aside:
+def _aside(loser: Stated, winner: Stated, why: Why) -> Aside:
     return Aside(
         loser.number, winner.number, why, (loser.clause.start, loser.clause.end),
         (winner.clause.start, winner.clause.end),
     )
 
 
-def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today: date) -> _Answer | None:
+def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today: date) -> Stated | None:
     best: tuple[float, Clause, frozenset[str]] | None = None
     for clause in clauses_of(candidate.text, candidate.context):
         here, around = forms_in(clause.tokens), forms_in((*clause.subject, *clause.context))
@@ -190,15 +190,20 @@ def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today
     if best is None or best[0] < SHARE_MIN:
         return None
     _, clause, told = best
+    return stated(number, candidate, clause, told, today=today)
+
+
+def stated(number: int, candidate: Candidate, clause: Clause, told: frozenset[str], *, today: date) -> Stated:
+    """Return what a clause states."""
     plain = without_dates(clause.text)
     names = frozenset(_NAME.findall(plain))
     words = tuple(
         token for token in tokens_of(_NAME.sub(" ", _up_to_its_value(plain)))
         if token.tells and not _is_value(token) and token.text not in _FIXING
     )
-    figures = frozenset(token.text for token in tokens_of(plain) if _is_value(token))
+    figures = frozenset(_number(token) for token in tokens_of(plain) if _is_value(token))
     start, end = _bounds(clause.text)
-    return _Answer(
+    return Stated(
         number, candidate, clause, told, words, figures, _units(plain), names,
         frame_of(clause.tokens, today=today).status,
         candidate.times.start if start is None else start.start,
@@ -222,6 +227,11 @@ def _is_figure(token: Token) -> bool:
     return token.text[0].isdecimal() or any(form.isdecimal() for form in token.forms)
 
 
+def _number(token: Token) -> str:
+    """Return a figure in one form: « deux mois » and « 2 mois » say the same."""
+    return next((form for form in token.forms if form.isdecimal()), token.text)
+
+
 def _units(text: str) -> frozenset[str]:
     tokens = tokens_of(text)
     return frozenset(
@@ -243,7 +253,7 @@ def _bounds(text: str) -> tuple[Period | None, Period | None]:
     return start, end
 
 
-def _why(loser: _Answer, winner: _Answer, asked: AskedTime, said: Said) -> Why | None:
+def _why(loser: Stated, winner: Stated, asked: AskedTime, said: Said) -> Why | None:
     """Return why the one gives way to the other at the time that is asked of; None where it does not."""
     then = asked.period
     if winner.start is not None and winner.start > then.end:
@@ -253,7 +263,7 @@ def _why(loser: _Answer, winner: _Answer, asked: AskedTime, said: Said) -> Why |
     if winner.status in _NOT_DECIDED:
         return None
     of_one_kind = same_family(loser.candidate.times.family, winner.candidate.times.family)
-    same = _say_the_same(loser, winner)
+    same = say_the_same(loser, winner)
     pair = (winner.candidate.document, loser.candidate.document)
     reads_so = pair not in said.denied and winner.candidate.times.replaces_document(loser.candidate.times)
     if pair in said.replaces or (reads_so and (same or of_one_kind)):
@@ -267,12 +277,12 @@ def _why(loser: _Answer, winner: _Answer, asked: AskedTime, said: Said) -> Why |
         return Why.NOT_YET if differ else None
     if loser.end is not None and loser.end < then.start:
         return Why.ENDED
-    if winner.start is None or loser.start is None or not _is_later(winner, loser):
+    if winner.start is None or loser.start is None or not is_later(winner, loser):
         return None
     return Why.LATER if differ or of_one_kind else None
 
 
-def _is_later(winner: _Answer, loser: _Answer) -> bool:
+def is_later(winner: Stated, loser: Stated) -> bool:
     """Return whether one is later than the other beyond what their dates leave open."""
     assert winner.start is not None
     assert loser.start is not None
@@ -281,7 +291,7 @@ def _is_later(winner: _Answer, loser: _Answer) -> bool:
     return winner.start > last
 
 
-def _say_the_same(first: _Answer, second: _Answer) -> bool:
+def say_the_same(first: Stated, second: Stated) -> bool:
     """Return whether two clauses speak of the same: « la taxe foncière » and « la taxe de séjour » do not.
 
     Editions of one document may word it anew; of others each word must be found again.
@@ -296,7 +306,7 @@ def _say_the_same(first: _Answer, second: _Answer) -> bool:
     return both == of_both
 
 
-def _another_figure(loser: _Answer, winner: _Answer) -> bool:
+def _another_figure(loser: Stated, winner: Stated) -> bool:
     """Return whether a fact tells another figure of one unit: « pourrait passer à 10 € » beside « porté à 9,80 € »."""
     return (
         winner.status is Status.FACT and bool(loser.units & winner.units) and loser.figures != winner.figures
@@ -304,12 +314,12 @@ def _another_figure(loser: _Answer, winner: _Answer) -> bool:
     )
 
 
-def _differ(first: _Answer, second: _Answer) -> bool:
+def _differ(first: Stated, second: Stated) -> bool:
     """Return whether two clauses that say the same differ in a figure, a name or a denial."""
     return first.figures != second.figures or first.names != second.names or first.status is not second.status
 
 
-def _unsettled(first: _Answer, second: _Answer, asked: AskedTime) -> bool:
+def _unsettled(first: Stated, second: Stated, asked: AskedTime) -> bool:
     """Return whether two passages disagree on a figure, and nothing tells which one holds."""
     then = asked.period
     over = [
@@ -318,6 +328,6 @@ def _unsettled(first: _Answer, second: _Answer, asked: AskedTime) -> bool:
     ]
     return (
         not over and first.told == second.told and bool(first.figures) and bool(second.figures)
-        and first.figures.isdisjoint(second.figures) and _say_the_same(first, second)
+        and first.figures.isdisjoint(second.figures) and say_the_same(first, second)
         and {first.status, second.status} == {Status.FACT}
     )
