@@ -91,7 +91,7 @@ class DocumentTimes:
     family: frozenset[str]
     """The words of its title, without dates and numbers."""
 
-    def date(self, kind: DateKind) -> DocumentDate | None:
+    def date_of(self, kind: DateKind) -> DocumentDate | None:
         """Return its date of a kind."""
         return next((each for each in self.dates if each.kind is kind), None)
 
@@ -99,7 +99,7 @@ class DocumentTimes:
     def own(self) -> DocumentDate | None:
         """Its own date: what somebody set first, then its metadata's, its title's, its text's, its name's."""
         dates = [each for each in self.dates if each.kind not in (DateKind.EFFECT, DateKind.END)]
-        return min(dates, key=lambda each: _RANKS[each.origin], default=self.date(DateKind.EFFECT))
+        return min(dates, key=lambda each: _RANKS[each.origin], default=self.date_of(DateKind.EFFECT))
 
     @property
     def period(self) -> Period | None:
@@ -116,13 +116,13 @@ class DocumentTimes:
     @property
     def start(self) -> date | None:
         """Since when it holds: its date of effect, else the first day of its own date."""
-        effect = self.date(DateKind.EFFECT) or self.own
+        effect = self.date_of(DateKind.EFFECT) or self.own
         return None if effect is None else effect.period.start
 
     @property
     def end(self) -> date | None:
         """Until when it holds, where it says so."""
-        end = self.date(DateKind.END)
+        end = self.date_of(DateKind.END)
         return None if end is None else end.period.end
 
     def with_dates_set(self, dates: Mapping[DateKind, Period]) -> DocumentTimes:

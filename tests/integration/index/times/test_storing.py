@@ -92,7 +92,7 @@ async def test_dates_that_somebody_set_outlast_versions(writer: Writer) -> None:
     assert (await _columns(writer, version.document_id))[2] == date(2026, 1, 1)
     times = await _times(writer, version.document_id)
     assert times is not None
-    effect = times.date(DateKind.EFFECT)
+    effect = times.date_of(DateKind.EFFECT)
     assert effect is not None
     assert effect.origin is Origin.USER
 
