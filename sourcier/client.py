@@ -22,6 +22,7 @@ from sourcier.calls.health import HealthCalls
 from sourcier.calls.jobs import JobCalls
 from sourcier.calls.originals import OriginalCalls
 from sourcier.calls.spaces import SpaceCalls
+from sourcier.calls.times import TimesCalls
 from sourcier.calls.transfer import TransferCalls
 from sourcier.calls.upkeep import UpkeepCalls
 from sourcier.connection.channel import Channel
@@ -38,6 +39,7 @@ from sourcier.connection.targets import (
 class Client(
     AnswerCalls, DocumentCalls, JobCalls, CollectionCalls, FailureCalls, UpkeepCalls, SpaceCalls, TransferCalls,
     ConversationCalls, AgentCalls, FaqCalls, UnitCalls, PointCalls, HealthCalls, OriginalCalls, AccessCalls,
+    TimesCalls,
 ):
     """A connection to a gateway; use it as an asynchronous context manager.
 

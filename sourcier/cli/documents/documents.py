@@ -1,4 +1,4 @@
-"""`sourcier documents list | show | get | delete`."""
+"""`sourcier documents list | show | get | delete`; what is said of dates is in `times`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from sourcier.cli.documents.files import composed
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.groups import ClosableGroup
 from sourcier.cli.text import json_line, moment, printable, size, write_table
 
 if TYPE_CHECKING:
@@ -20,9 +21,25 @@ if TYPE_CHECKING:
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-@click.group()
+class _Documents(ClosableGroup):
+    """Some commands of the group stand in a module of their own, imported when they are used."""
+
+    _OF_TIMES = ("set-date", "supersedes", "conflicts")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *self._OF_TIMES]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._OF_TIMES:
+            return super().get_command(ctx, cmd_name)
+        from sourcier.cli.documents import times
+
+        return {"set-date": times.set_date, "supersedes": times.supersedes, "conflicts": times.conflicts}[cmd_name]
+
+
+@click.group(cls=_Documents)
 def documents() -> None:
-    """List, show and delete documents."""
+    """List, show and delete documents, and say when they hold."""
 
 
 @documents.command("list")
@@ -88,13 +105,15 @@ def show(
     if as_json:
         click.echo(json_line(found))
         return
+    from sourcier.cli.documents.times import shown
+
     for name, value in (
         ("id", found.document_id), ("title", found.title), ("source", found.source), ("collection", found.collection),
         ("file", ", ".join(part for part in (found.filename, found.content_type, size(found.size_bytes)) if part)),
         ("sha256", found.content_sha256),
         ("category", found.category), ("version", found.version_id), ("chunks", str(found.chunk_count)),
         ("created", moment(found.created_at)), ("indexed", moment(found.indexed_at) or "not yet"),
-        *((f"metadata.{key}", value) for key, value in sorted(found.metadata.items())),
+        *shown(found), *((f"metadata.{key}", value) for key, value in sorted(found.metadata.items())),
     ):
         if value:
             click.echo(f"{name:<12} {printable(value)}")

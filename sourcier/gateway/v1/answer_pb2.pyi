@@ -1807,6 +1807,10 @@ class Citation(_message.Message):
     FAQ_ENTRY_ID_FIELD_NUMBER: _builtins.int
     DOCUMENTS_FIELD_NUMBER: _builtins.int
     PLACES_FIELD_NUMBER: _builtins.int
+    DATE_START_FIELD_NUMBER: _builtins.int
+    DATE_END_FIELD_NUMBER: _builtins.int
+    SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
+    SUPERSEDED_BY_TITLE_FIELD_NUMBER: _builtins.int
     marker: _builtins.int
     """The number in the marker: `[2]` is 2. 0 for an unsupported sentence that is shown without a marker; the passage is
     then the closest one.
@@ -1852,6 +1856,14 @@ class Citation(_message.Message):
     """What is amiss, in the question's language; empty for a supported sentence."""
     faq_entry_id: _builtins.str
     """The FAQ entry that is cited; document, version and chunk are empty then. Empty for a passage of a document."""
+    date_start: _builtins.str
+    """The first day of the document's date, `2026-03-12`; empty where no date is known."""
+    date_end: _builtins.str
+    """The last day of it: the same for a day, later for a month or a year."""
+    superseded_by: _builtins.str
+    """The id of the document that replaces this one as a whole; empty where none is known to."""
+    superseded_by_title: _builtins.str
+    """That document's title."""
     @_builtins.property
     def absent(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The names, numbers or codes that the passage lacks."""
@@ -1889,10 +1901,14 @@ class Citation(_message.Message):
         faq_entry_id: _builtins.str = ...,
         documents: _abc.Iterable[Global___SourceDocument] | None = ...,
         places: _abc.Iterable[_place_pb2.Place] | None = ...,
+        date_start: _builtins.str = ...,
+        date_end: _builtins.str = ...,
+        superseded_by: _builtins.str = ...,
+        superseded_by_title: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "absent", b"absent", "attached", b"attached", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "documents", b"documents", "end_character", b"end_character", "faq_entry_id", b"faq_entry_id", "marker", b"marker", "page", b"page", "passage_end", b"passage_end", "passage_start", b"passage_start", "places", b"places", "reason", b"reason", "score", b"score", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "source", b"source", "start_character", b"start_character", "support", b"support", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "absent", b"absent", "attached", b"attached", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "date_end", b"date_end", "date_start", b"date_start", "document_id", b"document_id", "documents", b"documents", "end_character", b"end_character", "faq_entry_id", b"faq_entry_id", "marker", b"marker", "page", b"page", "passage_end", b"passage_end", "passage_start", b"passage_start", "places", b"places", "reason", b"reason", "score", b"score", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "source", b"source", "start_character", b"start_character", "superseded_by", b"superseded_by", "superseded_by_title", b"superseded_by_title", "support", b"support", "title", b"title", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
     _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015

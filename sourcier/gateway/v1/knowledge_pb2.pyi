@@ -758,6 +758,9 @@ class Document(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     INDEXED_AT_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
+    DATES_FIELD_NUMBER: _builtins.int
+    RELATIONS_FIELD_NUMBER: _builtins.int
+    RELATED_BY_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """Its id (UUIDv7)."""
     collection: _builtins.str
@@ -798,6 +801,18 @@ class Document(_message.Message):
         what a service before this one read.
         """
 
+    @_builtins.property
+    def dates(self) -> _containers.RepeatedCompositeFieldContainer[Global___DocumentDate]:
+        """When it is of and holds: at most one date of each kind. Empty where nothing tells, and until it was read."""
+
+    @_builtins.property
+    def relations(self) -> _containers.RepeatedCompositeFieldContainer[Global___RelatedDocument]:
+        """What it does to other documents of its collection."""
+
+    @_builtins.property
+    def related_by(self) -> _containers.RepeatedCompositeFieldContainer[Global___RelatedDocument]:
+        """What other documents of its collection do to it."""
+
     def __init__(
         self,
         *,
@@ -816,14 +831,351 @@ class Document(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         indexed_at: _timestamp_pb2.Timestamp | None = ...,
         warnings: _abc.Iterable[Global___ReadingWarning] | None = ...,
+        dates: _abc.Iterable[Global___DocumentDate] | None = ...,
+        relations: _abc.Iterable[Global___RelatedDocument] | None = ...,
+        related_by: _abc.Iterable[Global___RelatedDocument] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "indexed_at", b"indexed_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "chunk_count", b"chunk_count", "collection", b"collection", "content_sha256", b"content_sha256", "content_type", b"content_type", "created_at", b"created_at", "document_id", b"document_id", "filename", b"filename", "indexed_at", b"indexed_at", "metadata", b"metadata", "size_bytes", b"size_bytes", "source", b"source", "title", b"title", "version_id", b"version_id", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "chunk_count", b"chunk_count", "collection", b"collection", "content_sha256", b"content_sha256", "content_type", b"content_type", "created_at", b"created_at", "dates", b"dates", "document_id", b"document_id", "filename", b"filename", "indexed_at", b"indexed_at", "metadata", b"metadata", "related_by", b"related_by", "relations", b"relations", "size_bytes", b"size_bytes", "source", b"source", "title", b"title", "version_id", b"version_id", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Document: _TypeAlias = Document  # noqa: Y015
+
+@_typing.final
+class DocumentDate(_message.Message):
+    """A date of a document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """`effect` (since when it holds), `end` (until when), `signature`, `publication`, or `document`: its own, where no word
+    tells which. Others may come.
+    """
+    start: _builtins.str
+    """The first day of it, `2024-03-01`."""
+    end: _builtins.str
+    """The last day of it: the same for a day, later for a month or a year."""
+    origin: _builtins.str
+    """Where it was read: `user` (somebody set it), `metadata`, `title`, `text` or `name`."""
+    words: _builtins.str
+    """The words that tell it; empty where nothing but the date does."""
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        start: _builtins.str = ...,
+        end: _builtins.str = ...,
+        origin: _builtins.str = ...,
+        words: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "kind", b"kind", "origin", b"origin", "start", b"start", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DocumentDate: _TypeAlias = DocumentDate  # noqa: Y015
+
+@_typing.final
+class RelatedDocument(_message.Message):
+    """Another document, and what one of the two does to the other."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    PART_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """`replaces`, `amends` (it changes or replaces a part) or `rider` (it is an « avenant » to it). Others may come."""
+    document_id: _builtins.str
+    """The other document's id."""
+    title: _builtins.str
+    """The other document's title."""
+    origin: _builtins.str
+    """`text` (a document says so) or `user` (somebody does)."""
+    part: _builtins.str
+    """The part that is meant, `article 4`; empty for all of it."""
+    words: _builtins.str
+    """The words that say so; empty where somebody does."""
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        origin: _builtins.str = ...,
+        part: _builtins.str = ...,
+        words: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "kind", b"kind", "origin", b"origin", "part", b"part", "title", b"title", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RelatedDocument: _TypeAlias = RelatedDocument  # noqa: Y015
+
+@_typing.final
+class SetDocumentDateRequest(_message.Message):
+    """A date to set."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    DATE_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The document's id."""
+    kind: _builtins.str
+    """`effect`, `end`, `signature`, `publication` or `document`."""
+    date: _builtins.str
+    """A day, a month or a year: `2024-03-01`, `2024-03`, `2024`. Empty goes back to what was read."""
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        date: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["date", b"date", "document_id", b"document_id", "kind", b"kind"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetDocumentDateRequest: _TypeAlias = SetDocumentDateRequest  # noqa: Y015
+
+@_typing.final
+class SetDocumentDateResponse(_message.Message):
+    """The document as it is now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def document(self) -> Global___Document:
+        """The document."""
+
+    def __init__(
+        self,
+        *,
+        document: Global___Document | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetDocumentDateResponse: _TypeAlias = SetDocumentDateResponse  # noqa: Y015
+
+@_typing.final
+class SupersedeDocumentRequest(_message.Message):
+    """Which document replaces which."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    SUPERSEDED_ID_FIELD_NUMBER: _builtins.int
+    REMOVE_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The id of the document that replaces the other one."""
+    superseded_id: _builtins.str
+    """The id of the one that is replaced; of the same collection."""
+    remove: _builtins.bool
+    """True to say that it does not replace it."""
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        superseded_id: _builtins.str = ...,
+        remove: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "remove", b"remove", "superseded_id", b"superseded_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SupersedeDocumentRequest: _TypeAlias = SupersedeDocumentRequest  # noqa: Y015
+
+@_typing.final
+class SupersedeDocumentResponse(_message.Message):
+    """The document that replaces the other one, as it is now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def document(self) -> Global___Document:
+        """The document."""
+
+    def __init__(
+        self,
+        *,
+        document: Global___Document | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SupersedeDocumentResponse: _TypeAlias = SupersedeDocumentResponse  # noqa: Y015
+
+@_typing.final
+class ListConflictsRequest(_message.Message):
+    """Whose conflicts to find."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name."""
+    limit: _builtins.int
+    """Most conflicts to return, 1 to 1,000; 0 is 100."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "limit", b"limit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListConflictsRequest: _TypeAlias = ListConflictsRequest  # noqa: Y015
+
+@_typing.final
+class ListConflictsResponse(_message.Message):
+    """What was found."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONFLICTS_FIELD_NUMBER: _builtins.int
+    PASSAGES_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    passages: _builtins.int
+    """Passages with figures that were compared."""
+    truncated: _builtins.bool
+    """Whether the collection has more of them than were compared, or more conflicts than are returned."""
+    @_builtins.property
+    def conflicts(self) -> _containers.RepeatedCompositeFieldContainer[Global___DocumentConflict]:
+        """The conflicts, those first of which nothing tells what holds, then the closest."""
+
+    def __init__(
+        self,
+        *,
+        conflicts: _abc.Iterable[Global___DocumentConflict] | None = ...,
+        passages: _builtins.int = ...,
+        truncated: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conflicts", b"conflicts", "passages", b"passages", "truncated", b"truncated"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListConflictsResponse: _TypeAlias = ListConflictsResponse  # noqa: Y015
+
+@_typing.final
+class DocumentConflict(_message.Message):
+    """Two passages that say the same of another figure or date."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HOLDS_FIELD_NUMBER: _builtins.int
+    OTHER_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    ALIKE_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """Why `holds` does: `replaced` (its document replaces the other one), `later`, `ended` (the other one no longer holds),
+    `not_yet` (the other one begins later than today). Empty where nothing tells which one holds. Others may come.
+    """
+    alike: _builtins.float
+    """The words of the two clauses that are the same, 0 to 1 of all."""
+    @_builtins.property
+    def holds(self) -> Global___ConflictingPassage:
+        """The one that holds; where nothing tells which, the earlier of the two documents."""
+
+    @_builtins.property
+    def other(self) -> Global___ConflictingPassage:
+        """The one that says otherwise."""
+
+    def __init__(
+        self,
+        *,
+        holds: Global___ConflictingPassage | None = ...,
+        other: Global___ConflictingPassage | None = ...,
+        reason: _builtins.str = ...,
+        alike: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["holds", b"holds", "other", b"other"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alike", b"alike", "holds", b"holds", "other", b"other", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DocumentConflict: _TypeAlias = DocumentConflict  # noqa: Y015
+
+@_typing.final
+class ConflictingPassage(_message.Message):
+    """One of two passages that do not say the same."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    CHUNK_INDEX_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    QUOTE_FIELD_NUMBER: _builtins.int
+    DATE_START_FIELD_NUMBER: _builtins.int
+    DATE_END_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The document's id."""
+    title: _builtins.str
+    """The document's title."""
+    chunk_index: _builtins.int
+    """Place of the chunk in the document, from 0."""
+    page: _builtins.int
+    """The page, from 1; 0 where the format has no pages."""
+    quote: _builtins.str
+    """The clause."""
+    date_start: _builtins.str
+    """The first day of the document's date; empty where none was read."""
+    date_end: _builtins.str
+    """The last day of it: the same for a day, later for a month or a year."""
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        chunk_index: _builtins.int = ...,
+        page: _builtins.int = ...,
+        quote: _builtins.str = ...,
+        date_start: _builtins.str = ...,
+        date_end: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_index", b"chunk_index", "date_end", b"date_end", "date_start", b"date_start", "document_id", b"document_id", "page", b"page", "quote", b"quote", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConflictingPassage: _TypeAlias = ConflictingPassage  # noqa: Y015
 
 @_typing.final
 class ReadingWarning(_message.Message):

@@ -95,6 +95,21 @@ class KnowledgeServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsResponse.FromString,
                 _registered_method=True)
+        self.SetDocumentDate = channel.unary_unary(
+                '/sourcier.gateway.v1.KnowledgeService/SetDocumentDate',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SetDocumentDateRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SetDocumentDateResponse.FromString,
+                _registered_method=True)
+        self.SupersedeDocument = channel.unary_unary(
+                '/sourcier.gateway.v1.KnowledgeService/SupersedeDocument',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SupersedeDocumentRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SupersedeDocumentResponse.FromString,
+                _registered_method=True)
+        self.ListConflicts = channel.unary_unary(
+                '/sourcier.gateway.v1.KnowledgeService/ListConflicts',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListConflictsRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListConflictsResponse.FromString,
+                _registered_method=True)
         self.DeleteDocument = channel.unary_unary(
                 '/sourcier.gateway.v1.KnowledgeService/DeleteDocument',
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.DeleteDocumentRequest.SerializeToString,
@@ -210,6 +225,30 @@ class KnowledgeServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetDocumentDate(self, request, context):
+        """Sets a date of a document in the place of the one that was read, or goes back to that one. It holds for later versions,
+        too, until it is cleared. INVALID_ARGUMENT for a kind or a date that is none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SupersedeDocument(self, request, context):
+        """Says that a document replaces another one of its collection, or that it does not, whatever its text says.
+        FAILED_PRECONDITION where somebody said the opposite before.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListConflicts(self, request, context):
+        """Finds passages of different documents of a collection that say the same of another figure or date, and tells which one
+        holds. It looks at a bounded number of passages, and says at how many.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteDocument(self, request, context):
         """Deletes a document with all its versions; it is never found again. Deleting what does not exist succeeds.
         """
@@ -300,6 +339,21 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     servicer.ListDocuments,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsResponse.SerializeToString,
+            ),
+            'SetDocumentDate': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetDocumentDate,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SetDocumentDateRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SetDocumentDateResponse.SerializeToString,
+            ),
+            'SupersedeDocument': grpc.unary_unary_rpc_method_handler(
+                    servicer.SupersedeDocument,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SupersedeDocumentRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SupersedeDocumentResponse.SerializeToString,
+            ),
+            'ListConflicts': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListConflicts,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListConflictsRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListConflictsResponse.SerializeToString,
             ),
             'DeleteDocument': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteDocument,
@@ -647,6 +701,87 @@ class KnowledgeService(object):
             '/sourcier.gateway.v1.KnowledgeService/ListDocuments',
             sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetDocumentDate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.KnowledgeService/SetDocumentDate',
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SetDocumentDateRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SetDocumentDateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SupersedeDocument(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.KnowledgeService/SupersedeDocument',
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SupersedeDocumentRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SupersedeDocumentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListConflicts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.KnowledgeService/ListConflicts',
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListConflictsRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListConflictsResponse.FromString,
             options,
             channel_credentials,
             insecure,

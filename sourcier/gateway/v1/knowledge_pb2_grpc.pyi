@@ -48,6 +48,18 @@ class KnowledgeServiceStub:
     """Tells where a chunk, or a part of its text, stands in the file it was read from."""
     ListDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]
     """Lists documents, always in the same order."""
+    SetDocumentDate: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SetDocumentDateRequest, _knowledge_pb2.SetDocumentDateResponse]
+    """Sets a date of a document in the place of the one that was read, or goes back to that one. It holds for later versions,
+    too, until it is cleared. INVALID_ARGUMENT for a kind or a date that is none.
+    """
+    SupersedeDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SupersedeDocumentRequest, _knowledge_pb2.SupersedeDocumentResponse]
+    """Says that a document replaces another one of its collection, or that it does not, whatever its text says.
+    FAILED_PRECONDITION where somebody said the opposite before.
+    """
+    ListConflicts: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListConflictsRequest, _knowledge_pb2.ListConflictsResponse]
+    """Finds passages of different documents of a collection that say the same of another figure or date, and tells which one
+    holds. It looks at a bounded number of passages, and says at how many.
+    """
     DeleteDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]
     """Deletes a document with all its versions; it is never found again. Deleting what does not exist succeeds."""
     GetJob: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetJobRequest, _knowledge_pb2.GetJobResponse]
@@ -163,6 +175,36 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_knowledge_pb2.ListDocumentsRequest, _abc.Awaitable[_knowledge_pb2.ListDocumentsResponse]],
     ) -> _abc.Awaitable[_knowledge_pb2.ListDocumentsResponse]:
         """Lists documents, always in the same order."""
+
+    @_abc_1.abstractmethod
+    def SetDocumentDate(
+        self,
+        request: _knowledge_pb2.SetDocumentDateRequest,
+        context: _aio.ServicerContext[_knowledge_pb2.SetDocumentDateRequest, _abc.Awaitable[_knowledge_pb2.SetDocumentDateResponse]],
+    ) -> _abc.Awaitable[_knowledge_pb2.SetDocumentDateResponse]:
+        """Sets a date of a document in the place of the one that was read, or goes back to that one. It holds for later versions,
+        too, until it is cleared. INVALID_ARGUMENT for a kind or a date that is none.
+        """
+
+    @_abc_1.abstractmethod
+    def SupersedeDocument(
+        self,
+        request: _knowledge_pb2.SupersedeDocumentRequest,
+        context: _aio.ServicerContext[_knowledge_pb2.SupersedeDocumentRequest, _abc.Awaitable[_knowledge_pb2.SupersedeDocumentResponse]],
+    ) -> _abc.Awaitable[_knowledge_pb2.SupersedeDocumentResponse]:
+        """Says that a document replaces another one of its collection, or that it does not, whatever its text says.
+        FAILED_PRECONDITION where somebody said the opposite before.
+        """
+
+    @_abc_1.abstractmethod
+    def ListConflicts(
+        self,
+        request: _knowledge_pb2.ListConflictsRequest,
+        context: _aio.ServicerContext[_knowledge_pb2.ListConflictsRequest, _abc.Awaitable[_knowledge_pb2.ListConflictsResponse]],
+    ) -> _abc.Awaitable[_knowledge_pb2.ListConflictsResponse]:
+        """Finds passages of different documents of a collection that say the same of another figure or date, and tells which one
+        holds. It looks at a bounded number of passages, and says at how many.
+        """
 
     @_abc_1.abstractmethod
     def DeleteDocument(

@@ -29,7 +29,8 @@ NAMES = (
     "members.after-commit", "chunk.after-work", "chunk.between-batches", "embed.before-work", "embed.after-work",
     "embed.after-publish", "index.before-commit", "index.after-commit", "relay.after-publish", "collect.after-copy",
     "collect.after-commit", "reconcile.after-page", "enrich.after-release", "enrich.after-work",
-    "enrich.before-commit", "enrich.after-commit", "enrich.after-vectors",
+    "enrich.before-commit", "enrich.after-commit", "enrich.after-vectors", "times.before-commit",
+    "relations.before-commit",
 )
 
 

@@ -196,7 +196,8 @@ async def _table(connection: Connection, name: str, ids: dict[str, Any], *, pare
         elif column == "from_space_id":
             value = BEFORE
         elif kind == "uuid":
-            value = ids.setdefault(column, new_id())
+            # Of a relation between two documents both may be the one that there is.
+            value = ids.setdefault("document_id" if column == "other_id" else column, new_id())
         else:
             value = _value(kind, check)
         columns[column] = value

@@ -27,6 +27,9 @@ from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.passages import Passage
 from sourcier.services.index.search.search import SearchResult
+from sourcier.services.index.times.document import DocumentTimes
+from sourcier.services.index.times.reading import times_of
+from sourcier.services.index.times.relations import Said
 
 THRESHOLDS = Thresholds(score=0.5, vectors=0.4, share=0.7)
 TELEWORK = "Chaque salarié dispose de deux jours de télétravail par semaine."
@@ -149,12 +152,18 @@ class FakeRetriever(Retriever):
             raise self.error
         return Candidates(list(self.results), EMBEDDING, ())
 
-    async def heads(
-        self, document_ids: Sequence[str], *, tenant: str, characters: int, deadline: Deadline
-    ) -> dict[str, str]:
-        """Return the beginnings of the last passages of these documents."""
-        texts = {entry.passage.document_id: entry.passage.text[:characters] for entry in self.results}
-        return {document_id: texts[document_id] for document_id in document_ids}
+    async def times(
+        self, document_ids: Sequence[str], *, tenant: str, deadline: Deadline
+    ) -> tuple[dict[str, DocumentTimes], Said]:
+        """Return what the last passages of these documents tell."""
+        passages = {entry.passage.document_id: entry.passage for entry in self.results}
+        return {
+            document_id: times_of(
+                title=passages[document_id].title, name=passages[document_id].filename,
+                head=passages[document_id].text, metadata=passages[document_id].metadata,
+            )
+            for document_id in document_ids
+        }, Said()
 
     async def rank(
         self, query: Query, embedding: QueryEmbedding, results: list[SearchResult], *, stopwatch: Stopwatch,

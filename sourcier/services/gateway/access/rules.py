@@ -61,9 +61,11 @@ _BY_RULE: tuple[tuple[str, Rule, tuple[str, ...]], ...] = (
     ("CurationService", Rule(role=Role.MANAGER, right=MANAGE, others_conversations=True), ("ApproveAnswer",)),
     ("KnowledgeService", _READS, (
         "ListCollections", "GetDocument", "GetDocumentText", "ListDocuments", "GetJob", "ListJobs", "WatchJob",
-        "GetOriginal", "GetPageImage", "LocatePassage",
+        "GetOriginal", "GetPageImage", "LocatePassage", "ListConflicts",
     )),
-    ("KnowledgeService", _WRITES, ("UploadDocument", "IngestText", "DeleteDocument")),
+    ("KnowledgeService", _WRITES, (
+        "UploadDocument", "IngestText", "DeleteDocument", "SetDocumentDate", "SupersedeDocument",
+    )),
     ("KnowledgeService", _MANAGES, ("DeleteCollection", "UpdateCollection")),
     ("KnowledgeService", _CREATES, ("CreateCollection",)),
     ("OperationsService", Rule(role=Role.WRITER, right=WRITE, changes=False), ("ListFailures", "GetFailure")),

@@ -15,12 +15,14 @@ from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.events import Conflict, ConflictSide, Degradation, RankedPassage
 from sourcier.services.gateway.evidence.links import extract
-from sourcier.services.gateway.periods import dated
 from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
-from sourcier.services.gateway.times.documents import HEAD_CHARACTERS_MAX, DocumentTimes, times_of
 from sourcier.services.gateway.times.standing import Aside, Candidate, Standing, Why, standing
+from sourcier.services.index.times.document import DocumentTimes
+from sourcier.services.index.times.periods import dated
+from sourcier.services.index.times.relations import Said
+from sourcier.services.index.times.storing import NOTHING_READ
 
 logger = logging.getLogger(__name__)
 
@@ -47,29 +49,28 @@ class InForce:
 async def in_force(
     found: Found, query: Query, retriever: Retriever, *, today: date, deadline: Deadline
 ) -> InForce:
-    """Return what holds of what was found; all of it, visibly, where the documents' beginnings cannot be read."""
+    """Return what holds of what was found; all of it, visibly, where the documents' dates cannot be read."""
     chunks, _ = found.split
     documents = list(dict.fromkeys(entry.passage.document_id for entry in chunks))
     if len(documents) < 2:
         return InForce(found, found.passages)
     try:
-        heads = await retriever.heads(
-            documents, tenant=query.tenant, characters=HEAD_CHARACTERS_MAX, deadline=deadline
-        )
+        known, said = await retriever.times(documents, tenant=query.tenant, deadline=deadline)
     except ServiceError as error:
         telemetry.degradations_total.labels("in_force", error.reason).inc()
         logger.warning("the documents' dates could not be read: %s", error)
         return InForce(found, found.passages, degradation=Degradation(
             "in_force", f"{error.message}; passages that no longer hold are not told apart"
         ))
-    return await asyncio.to_thread(_judged, found, query, heads, today=today)
+    return await asyncio.to_thread(_judged, found, query, known, said, today=today)
 
 
-def _judged(found: Found, query: Query, heads: Mapping[str, str], *, today: date) -> InForce:
+def _judged(
+    found: Found, query: Query, known: Mapping[str, DocumentTimes], said: Said, *, today: date
+) -> InForce:
     entries = found.passages
-    times: dict[str, DocumentTimes] = {}
-    candidates = [_candidate(entry, heads, times) for entry in entries]
-    stands = standing(query.question, candidates, today=today)
+    candidates = [_candidate(entry, known) for entry in entries]
+    stands = standing(query.question, candidates, today=today, said=said)
     if not stands.aside and not stands.unsettled:
         return InForce(found, entries)
     order, held = _order(stands, len(entries))
@@ -93,18 +94,15 @@ def _order(stands: Standing, count: int) -> tuple[list[int], int]:
     return [*held, *(number for number in range(1, count + 1) if number in aside)], len(held)
 
 
-def _candidate(entry: RankedPassage, heads: Mapping[str, str], times: dict[str, DocumentTimes]) -> Candidate:
-    """Return how a passage is looked at; `times` has those of the documents that were read before."""
+def _candidate(entry: RankedPassage, known: Mapping[str, DocumentTimes]) -> Candidate:
+    """Return how a passage is looked at."""
     passage = entry.passage
-    # A validated answer has no document of its own, and nothing puts it aside.
-    document = passage.document_id or passage.chunk_id
-    if document not in times:
-        times[document] = times_of(
-            title=passage.title, name=passage.filename or passage.source, head=heads.get(passage.document_id, ""),
-            metadata=passage.metadata,
-        )
     context = "\n".join((passage.title, *passage.heading_path))
-    return Candidate(document, "" if passage.is_validated else passage.text, context, times[document])
+    # A validated answer has no document of its own, and nothing puts it aside.
+    return Candidate(
+        passage.document_id or passage.chunk_id, "" if passage.is_validated else passage.text, context,
+        known.get(passage.document_id, NOTHING_READ),
+    )
 
 
 def _conflict(

@@ -16,11 +16,11 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering.collection_questions import CollectionQuestion, Wanted, collection_question
 from sourcier.services.gateway.events import Degradation
 from sourcier.services.gateway.history import Language
-from sourcier.services.gateway.periods import Period, dated
 from sourcier.services.gateway.prompting.marking import defused, one_line
 from sourcier.services.gateway.retrieval.retriever import Query, Retriever
-from sourcier.services.gateway.times.documents import date_outside_text
 from sourcier.services.index.documents.titles import TITLES_MAX, DocumentTitle
+from sourcier.services.index.times.periods import Period, dated
+from sourcier.services.index.times.reading import date_outside_text
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ async def answer_of_collection(query: Query, retriever: Retriever, *, deadline: 
 
 def _said(asked: CollectionQuestion, titles: Sequence[DocumentTitle], query: Query) -> str | None:
     of_kind = [
-        _Found(each, date_outside_text(title=each.title, name=each.filename, metadata=each.metadata))
+        _Found(each, _period(each))
         for each in titles if asked.is_of_kind(f"{each.title} {each.filename}")
     ]
     wanted_period = asked.period
@@ -84,6 +84,15 @@ def _said(asked: CollectionQuestion, titles: Sequence[DocumentTitle], query: Que
     more = [words.more.format(count=len(found) - most)] if len(found) > most else []
     without = [words.undated.format(count=undated)] if undated else []
     return "\n".join((f"{head} :" if query.language == "fr" else f"{head}:", *lines, *more, *without))
+
+
+def _period(each: DocumentTitle) -> Period | None:
+    """Return a document's date as it is stored; of one that nobody read yet, as title, name and metadata tell it."""
+    if each.dated_from is not None and each.dated_to is not None:
+        return Period(each.dated_from, each.dated_to)
+    if each.is_read:
+        return None
+    return date_outside_text(title=each.title, name=each.filename, metadata=each.metadata)
 
 
 def _extreme(asked: CollectionQuestion, found: Sequence[_Found], words: _Words, *, language: Language) -> str:
@@ -151,7 +160,7 @@ _FRENCH = _Words(
     of_time=", de {time}",
     of_all=", sur {total} en tout",
     more="- … et {count} autres",
-    undated="({count} sans date dans le titre, le nom ou les métadonnées : non comptés)",
+    undated="({count} sans date connue : non comptés)",
     undated_few=" Sans date : {count}.",
     latest="Le plus récent par sa date est : {name}.",
     oldest="Le plus ancien par sa date est : {name}.",
@@ -164,7 +173,7 @@ _ENGLISH = _Words(
     of_time=", of {time}",
     of_all=", out of {total}",
     more="- … and {count} more",
-    undated="({count} without a date in title, name or metadata: not counted)",
+    undated="({count} without a known date: not counted)",
     undated_few=" Without a date: {count}.",
     latest="The latest by its date is: {name}.",
     oldest="The oldest by its date is: {name}.",

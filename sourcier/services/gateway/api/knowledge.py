@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Any
 
 import grpc.aio
@@ -19,6 +20,7 @@ from sourcier.services.chassis.grpc.serving import received, require, tenant_of
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.gateway.api.access import grant_to_creator
 from sourcier.services.gateway.api.originals import Originals
+from sourcier.services.gateway.contract.conflicts import conflicts_message
 from sourcier.services.gateway.contract.knowledge import (
     collection_message,
     document_message,
@@ -28,8 +30,10 @@ from sourcier.services.gateway.contract.knowledge import (
     job_from_internal,
 )
 from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.gateway.times.conflicts import Conflicts
 from sourcier.services.index.collections import collections
 from sourcier.services.index.documents import documents, texts
+from sourcier.services.index.times import mending
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -39,6 +43,7 @@ UPLOAD_SECONDS_MAX = 600.0
 DELETION_SECONDS_MAX = 24 * 3600.0
 WATCH_SECONDS_MAX = 3600.0
 TEXT_BYTES_MAX = 1024 * 1024
+CONFLICTS, CONFLICTS_MAX = 100, 1_000
 
 
 class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
@@ -48,6 +53,7 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         self._database = database
         self._peers = peers
         self._originals = Originals(database, peers)
+        self._conflicts = Conflicts(database)
 
     async def CreateCollection(
         self, request: knowledge_pb2.CreateCollectionRequest, context: Context
@@ -210,6 +216,43 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         return knowledge_pb2.ListDocumentsResponse(
             documents=map(document_message, page.items), next_page_token=page.next_page_token
         )
+
+    async def SetDocumentDate(
+        self, request: knowledge_pb2.SetDocumentDateRequest, context: Context
+    ) -> knowledge_pb2.SetDocumentDateResponse:
+        """Set a date of a document, or go back to the one that was read."""
+        tenant, kind = tenant_of(context), mending.kind_of(request.kind)
+        period = mending.period_of(request.date) if request.date else None
+        async with self._database.transaction(tenant=tenant) as connection:
+            await mending.set_date(
+                connection, tenant=tenant, document_id=request.document_id, kind=kind, period=period
+            )
+        return knowledge_pb2.SetDocumentDateResponse(document=await self._document(tenant, request.document_id))
+
+    async def SupersedeDocument(
+        self, request: knowledge_pb2.SupersedeDocumentRequest, context: Context
+    ) -> knowledge_pb2.SupersedeDocumentResponse:
+        """Say that a document replaces another one, or that it does not."""
+        tenant = tenant_of(context)
+        async with self._database.transaction(tenant=tenant) as connection:
+            await mending.supersede(
+                connection, tenant=tenant, document_id=request.document_id, superseded_id=request.superseded_id,
+                removed=request.remove,
+            )
+        return knowledge_pb2.SupersedeDocumentResponse(document=await self._document(tenant, request.document_id))
+
+    @long_call
+    async def ListConflicts(
+        self, request: knowledge_pb2.ListConflictsRequest, context: Context
+    ) -> knowledge_pb2.ListConflictsResponse:
+        """Find passages that say the same of another figure or date."""
+        require(bool(request.collection), "collection is empty; name the collection", field="collection")
+        require(request.limit <= CONFLICTS_MAX, f"limit is {request.limit}; ask for at most {CONFLICTS_MAX}",
+                field="limit")
+        found = await self._conflicts.find(
+            tenant=tenant_of(context), collection=request.collection, today=datetime.now(UTC).date()
+        )
+        return conflicts_message(found, limit=request.limit or CONFLICTS)
 
     async def DeleteDocument(
         self, request: knowledge_pb2.DeleteDocumentRequest, context: Context

@@ -177,6 +177,8 @@ def citation_message(citation: events.Citation) -> answer_pb2.Citation:
         sentence_start=citation.sentence_span[0], sentence_end=citation.sentence_span[1],
         passage_start=citation.passage_span[0], passage_end=citation.passage_span[1],
         reason=citation.reason, absent=citation.absent, places=cited_places(passage, *citation.passage_span),
+        date_start=passage.date_start, date_end=passage.date_end, superseded_by=passage.superseded_by,
+        superseded_by_title=passage.superseded_by_title,
         **_validated_fields(passage),
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -41,6 +43,21 @@ def document_message(document: Document) -> knowledge_pb2.Document:
             knowledge_pb2.ReadingWarning(code=code, count=count, places=places, detail=detail)
             for code, count, places, detail in document.reading_warnings or ()
         ],
+        dates=[
+            knowledge_pb2.DocumentDate(
+                kind=each.kind.value, start=each.period.start.isoformat(), end=each.period.end.isoformat(),
+                origin=each.origin.value, words=each.words,
+            )
+            for each in document.times.dates
+        ],
+        relations=map(_related, document.relations or ()), related_by=map(_related, document.related_by or ()),
+    )
+
+
+def _related(relation: Sequence[Any]) -> knowledge_pb2.RelatedDocument:
+    kind, document_id, title, origin, part, words = relation
+    return knowledge_pb2.RelatedDocument(
+        kind=kind, document_id=document_id, title=title, origin=origin, part=part, words=words
     )
 
 

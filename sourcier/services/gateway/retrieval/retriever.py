@@ -37,6 +37,9 @@ from sourcier.services.index.search import search
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.search import SearchRequest, SearchResult
 from sourcier.services.index.search.settings import RetrievalSettings
+from sourcier.services.index.times.document import DocumentTimes
+from sourcier.services.index.times.relations import Said, said_of
+from sourcier.services.index.times.storing import known_times
 
 logger = logging.getLogger(__name__)
 
@@ -207,13 +210,16 @@ class Retriever:
             found, passages=passages, degradations=degradations, narrowed=said, durations=stopwatch.durations
         )
 
-    async def heads(
-        self, document_ids: Sequence[str], *, tenant: str, characters: int, deadline: Deadline
-    ) -> dict[str, str]:
-        """Return how documents begin, by their ids; raise `ServiceError` where that cannot be read."""
-        return await self._within(
-            search.heads(self._database, tenant=tenant, document_ids=document_ids, characters=characters), deadline
-        )
+    async def times(
+        self, document_ids: Sequence[str], *, tenant: str, deadline: Deadline
+    ) -> tuple[dict[str, DocumentTimes], Said]:
+        """Return when documents hold, and what people say of which replaces which; raise `ServiceError`."""
+        async def read() -> tuple[dict[str, DocumentTimes], Said]:
+            async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+                known = await known_times(connection, tenant=tenant, document_ids=document_ids)
+                return known, await said_of(connection, tenant=tenant, document_ids=document_ids)
+
+        return await self._within(read(), deadline)
 
     async def titles(self, query: Query, *, deadline: Deadline) -> list[DocumentTitle]:
         """Return the documents of the query's collection; raise `ServiceError` where they cannot be read."""

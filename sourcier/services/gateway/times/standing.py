@@ -18,12 +18,14 @@ from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
 from sourcier.services.gateway.clauses.frame import Status, frame_of
 from sourcier.services.gateway.clauses.tokens import Token, forms_in, tokens_of, told_by
-from sourcier.services.gateway.periods import Period
 from sourcier.services.gateway.times.asking import Aim, AskedTime, asked_time
-from sourcier.services.gateway.times.dates import dates_in, without_dates
-from sourcier.services.gateway.times.documents import DocumentTimes, same_family
 from sourcier.services.index.language.stop_words import fold_in_place
+from sourcier.services.index.times.dates import dates_in, without_dates
+from sourcier.services.index.times.document import DocumentTimes, same_family
+from sourcier.services.index.times.periods import Period
+from sourcier.services.index.times.relations import Said
 
+NOTHING_SAID = Said()
 SHARE_MIN = 0.6
 """Of a question's words that a clause must hold to be what answers it."""
 EDITIONS_ALIKE_MIN = 0.6
@@ -100,14 +102,14 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """The clause of a passage that answers a question best."""
+class Stated:
+    """What a clause of a passage states."""
 
     number: int
     candidate: Candidate
     clause: Clause
     told: frozenset[str]
-    """The question's words that it holds."""
+    """The question's words that it holds; empty without a question."""
     words: tuple[Token, ...]
     """Its own, figures, dates and names apart."""
     figures: frozenset[str]
@@ -121,8 +123,10 @@ class _Answer:
     """Whether the clause itself tells since when it holds."""
 
 
-def standing(question: str, candidates: Sequence[Candidate], *, today: date) -> Standing:
-    """Return which passages are put aside for a question, and for which others."""
+def standing(
+    question: str, candidates: Sequence[Candidate], *, today: date, said: Said = NOTHING_SAID
+) -> Standing:
+    """Return which passages are put aside for a question, and for which others; what people say goes first."""
     asked = asked_time(question, today=today)
     if asked.aim is Aim.CHANGE or len({each.document for each in candidates}) < 2:
         return Standing(asked)
@@ -139,7 +143,7 @@ def standing(question: str, candidates: Sequence[Candidate], *, today: date) -> 
         for winner in answers:
             if loser.candidate.document == winner.candidate.document or not loser.told <= winner.told:
                 continue
-            why = _why(loser, winner, asked)
+            why = _why(loser, winner, asked, said)
             if why is not None:
                 aside.setdefault(loser.number, _aside(loser, winner, why))
             elif winner.number < loser.number and _unsettled(loser, winner, asked):
@@ -165,14 +169,14 @@ def _ending_at_what_holds(aside: dict[int, Aside]) -> dict[int, Aside]:
     return found
 
 
-def _aside(loser: _Answer, winner: _Answer, why: Why) -> Aside:
+def _aside(loser: Stated, winner: Stated, why: Why) -> Aside:
     return Aside(
         loser.number, winner.number, why, (loser.clause.start, loser.clause.end),
         (winner.clause.start, winner.clause.end),
     )
 
 
-def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today: date) -> _Answer | None:
+def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today: date) -> Stated | None:
     best: tuple[float, Clause, frozenset[str]] | None = None
     for clause in clauses_of(candidate.text, candidate.context):
         here, around = forms_in(clause.tokens), forms_in((*clause.subject, *clause.context))
@@ -186,15 +190,20 @@ def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today
     if best is None or best[0] < SHARE_MIN:
         return None
     _, clause, told = best
+    return stated(number, candidate, clause, told, today=today)
+
+
+def stated(number: int, candidate: Candidate, clause: Clause, told: frozenset[str], *, today: date) -> Stated:
+    """Return what a clause states."""
     plain = without_dates(clause.text)
     names = frozenset(_NAME.findall(plain))
     words = tuple(
         token for token in tokens_of(_NAME.sub(" ", _up_to_its_value(plain)))
         if token.tells and not _is_value(token) and token.text not in _FIXING
     )
-    figures = frozenset(token.text for token in tokens_of(plain) if _is_value(token))
+    figures = frozenset(_number(token) for token in tokens_of(plain) if _is_value(token))
     start, end = _bounds(clause.text)
-    return _Answer(
+    return Stated(
         number, candidate, clause, told, words, figures, _units(plain), names,
         frame_of(clause.tokens, today=today).status,
         candidate.times.start if start is None else start.start,
@@ -218,6 +227,11 @@ def _is_figure(token: Token) -> bool:
     return token.text[0].isdecimal() or any(form.isdecimal() for form in token.forms)
 
 
+def _number(token: Token) -> str:
+    """Return a figure in one form: « deux mois » and « 2 mois » say the same."""
+    return next((form for form in token.forms if form.isdecimal()), token.text)
+
+
 def _units(text: str) -> frozenset[str]:
     tokens = tokens_of(text)
     return frozenset(
@@ -239,7 +253,7 @@ def _bounds(text: str) -> tuple[Period | None, Period | None]:
     return start, end
 
 
-def _why(loser: _Answer, winner: _Answer, asked: AskedTime) -> Why | None:
+def _why(loser: Stated, winner: Stated, asked: AskedTime, said: Said) -> Why | None:
     """Return why the one gives way to the other at the time that is asked of; None where it does not."""
     then = asked.period
     if winner.start is not None and winner.start > then.end:
@@ -249,8 +263,10 @@ def _why(loser: _Answer, winner: _Answer, asked: AskedTime) -> Why | None:
     if winner.status in _NOT_DECIDED:
         return None
     of_one_kind = same_family(loser.candidate.times.family, winner.candidate.times.family)
-    same = _say_the_same(loser, winner)
-    if winner.candidate.times.replaces_document(loser.candidate.times) and (same or of_one_kind):
+    same = say_the_same(loser, winner)
+    pair = (winner.candidate.document, loser.candidate.document)
+    reads_so = pair not in said.denied and winner.candidate.times.replaces_document(loser.candidate.times)
+    if pair in said.replaces or (reads_so and (same or of_one_kind)):
         return Why.REPLACED
     if loser.status in _NOT_DECIDED and not asked.plans and _another_figure(loser, winner):
         return Why.NOT_DECIDED
@@ -261,12 +277,12 @@ def _why(loser: _Answer, winner: _Answer, asked: AskedTime) -> Why | None:
         return Why.NOT_YET if differ else None
     if loser.end is not None and loser.end < then.start:
         return Why.ENDED
-    if winner.start is None or loser.start is None or not _is_later(winner, loser):
+    if winner.start is None or loser.start is None or not is_later(winner, loser):
         return None
     return Why.LATER if differ or of_one_kind else None
 
 
-def _is_later(winner: _Answer, loser: _Answer) -> bool:
+def is_later(winner: Stated, loser: Stated) -> bool:
     """Return whether one is later than the other beyond what their dates leave open."""
     assert winner.start is not None
     assert loser.start is not None
@@ -275,7 +291,7 @@ def _is_later(winner: _Answer, loser: _Answer) -> bool:
     return winner.start > last
 
 
-def _say_the_same(first: _Answer, second: _Answer) -> bool:
+def say_the_same(first: Stated, second: Stated) -> bool:
     """Return whether two clauses speak of the same: « la taxe foncière » and « la taxe de séjour » do not.
 
     Editions of one document may word it anew; of others each word must be found again.
@@ -290,7 +306,7 @@ def _say_the_same(first: _Answer, second: _Answer) -> bool:
     return both == of_both
 
 
-def _another_figure(loser: _Answer, winner: _Answer) -> bool:
+def _another_figure(loser: Stated, winner: Stated) -> bool:
     """Return whether a fact tells another figure of one unit: « pourrait passer à 10 € » beside « porté à 9,80 € »."""
     return (
         winner.status is Status.FACT and bool(loser.units & winner.units) and loser.figures != winner.figures
@@ -298,12 +314,12 @@ def _another_figure(loser: _Answer, winner: _Answer) -> bool:
     )
 
 
-def _differ(first: _Answer, second: _Answer) -> bool:
+def _differ(first: Stated, second: Stated) -> bool:
     """Return whether two clauses that say the same differ in a figure, a name or a denial."""
     return first.figures != second.figures or first.names != second.names or first.status is not second.status
 
 
-def _unsettled(first: _Answer, second: _Answer, asked: AskedTime) -> bool:
+def _unsettled(first: Stated, second: Stated, asked: AskedTime) -> bool:
     """Return whether two passages disagree on a figure, and nothing tells which one holds."""
     then = asked.period
     over = [
@@ -312,6 +328,6 @@ def _unsettled(first: _Answer, second: _Answer, asked: AskedTime) -> bool:
     ]
     return (
         not over and first.told == second.told and bool(first.figures) and bool(second.figures)
-        and first.figures.isdisjoint(second.figures) and _say_the_same(first, second)
+        and first.figures.isdisjoint(second.figures) and say_the_same(first, second)
         and {first.status, second.status} == {Status.FACT}
     )

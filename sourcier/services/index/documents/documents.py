@@ -21,6 +21,9 @@ from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES
 from sourcier.services.index.pagination import Page
 from sourcier.services.index.pipeline import commit_statements as statements
 from sourcier.services.index.spaces.spaces import vectors_tables
+from sourcier.services.index.times.document import DocumentTimes
+from sourcier.services.index.times.encoding import times_from
+from sourcier.services.index.times.relations import related_json
 from sourcier.services.index.units.commits import DELETE_UNITS
 
 
@@ -48,6 +51,19 @@ class Document:
     updated_at: datetime
     reading_warnings: Sequence[Sequence[Any]] | None = None
     """What was not read of it: code, count, places and detail of each kind; None where nothing is to be told."""
+    dates: Sequence[Any] | None = None
+    """Kind, first day, last day, origin and words of each date that was read; None where nothing was read yet."""
+    set_dates: Mapping[str, Any] | None = None
+    """First and last day of each kind of date that somebody set."""
+    relations: Sequence[Any] | None = None
+    """Of each document that it does something to: kind, id, title, origin, part and words."""
+    related_by: Sequence[Any] | None = None
+    """The same of those that do something to it."""
+
+    @property
+    def times(self) -> DocumentTimes:
+        """When it is of and holds, with the dates that somebody set."""
+        return times_from(dates=self.dates or (), relations=(), family=(), edition=(), set_dates=self.set_dates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,26 +176,29 @@ async def _select(
         "limit": limit,
     }
     async with connection.cursor(row_factory=class_row(Document)) as cursor:
-        await cursor.execute(SELECT, values)
+        await cursor.execute(SELECT.encode(), values)
         return await cursor.fetchall()
 
 
-SELECT = """
+SELECT = f"""
 select document.document_id, document.tenant, document.collection_id, collection.name as collection, document.source,
        document.title, document.filename, document.content_type, document.size_bytes, document.content_sha256,
        document.metadata, document.category, document.current_version, document.current_generation as generation,
        document.chunk_count, document.created_at, updated_at,
-       version.reading_warnings
+       version.reading_warnings, times.dates, document.set_dates,
+       {related_json("document_id", "other_id")} as relations,
+       {related_json("other_id", "document_id")} as related_by
 from documents as document
 join collections as collection using (collection_id)
 left join document_versions as version on version.version_id = document.current_version
+left join document_times as times on times.version_id = document.current_version and times.tenant = document.tenant
 where document.tenant = %(tenant)s
   and (%(document_id)s::uuid is null or document.document_id = %(document_id)s)
   and (%(collection_id)s::uuid is null or document.collection_id = %(collection_id)s)
   and document.document_id > %(after)s
 order by document.document_id
 limit %(limit)s
-"""
+"""  # noqa: S608 - put together from constants
 
 LOCK = "select collection_id from documents where tenant = %(tenant)s and document_id = %(document_id)s for update"
 

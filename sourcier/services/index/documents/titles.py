@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from psycopg.rows import class_row
@@ -24,6 +24,11 @@ class DocumentTitle:
     filename: str
     metadata: Mapping[str, Any]
     created_at: datetime
+    dated_from: date | None = None
+    """The first day of its date; None where none is known."""
+    dated_to: date | None = None
+    is_read: bool = False
+    """Whether its date was looked for in its text, too."""
 
 
 async def list_titles(connection: Connection, *, tenant: str, collection: str) -> list[DocumentTitle]:
@@ -35,7 +40,8 @@ async def list_titles(connection: Connection, *, tenant: str, collection: str) -
 
 
 SELECT = """
-select document.document_id, document.title, document.filename, document.metadata, document.created_at
+select document.document_id, document.title, document.filename, document.metadata, document.created_at,
+       dated_from, dated_to, times_rules > 0 as is_read
 from documents as document
 join collections as collection using (collection_id)
 where document.tenant = %(tenant)s and collection.tenant = %(tenant)s and collection.name = %(collection)s

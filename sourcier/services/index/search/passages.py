@@ -66,6 +66,12 @@ class Passage:
     """That question's answer."""
     documents: Sequence[SourceDocument] = ()
     """What a validated answer rests on; empty for chunks."""
+    date_start: str = ""
+    """The first day of its document's date, `2026-03-12`; empty where none is known."""
+    date_end: str = ""
+    superseded_by: str = ""
+    """The id of the document that replaces its own as a whole, and does so now; empty where none is known to."""
+    superseded_by_title: str = ""
 
     def __post_init__(self) -> None:
         """Freeze the heading path, which arrives as a list."""
@@ -98,15 +104,6 @@ async def get_passages(
         await cursor.execute(_select(vectors_table), {"tenant": tenant, "chunk_ids": list(chunk_ids)})
         found = {passage.chunk_id: passage for passage in await cursor.fetchall()}
     return [found[chunk_id] for chunk_id in chunk_ids if chunk_id in found]
-
-
-async def get_heads(
-    connection: Connection, *, tenant: str, document_ids: Sequence[str], characters: int
-) -> dict[str, str]:
-    """Return the beginning of each document's text by its id: of its first chunk, so many characters."""
-    values = {"tenant": tenant, "document_ids": list(document_ids), "characters": characters}
-    cursor = await connection.execute(SELECT_HEADS, values)
-    return {str(document_id): text for document_id, text in await cursor.fetchall()}
 
 
 async def list_passages(connection: Connection, *, tenant: str, document_id: str, limit: int = 10_000) -> list[Passage]:
@@ -144,20 +141,26 @@ with chunk as materialized (
 select chunk.chunk_id, chunk.document_id, chunk.version_id, collection.name as collection, document.title,
        document.source, document.filename, chunk.chunk_index, chunk.kind, chunk.method, chunk.language, chunk.page,
        chunk.start_character, chunk.end_character, chunk.token_count, chunk.heading_path, chunk.text,
-       coalesce(chunk.place_map, ''::bytea) as place_map, document.category, document.metadata, {codes}
+       coalesce(chunk.place_map, ''::bytea) as place_map, document.category, document.metadata,
+       coalesce(document.dated_from::text, '') as date_start, coalesce(document.dated_to::text, '') as date_end,
+       coalesce(newer.document_id::text, '') as superseded_by, coalesce(newer.title, '') as superseded_by_title, {codes}
 from chunk
 join documents as document using (document_id)
 join collections as collection on collection.collection_id = document.collection_id
+left join lateral (
+    select newer.document_id, newer.title
+    from document_relations as relation
+    join documents as newer on newer.document_id = relation.document_id and newer.tenant = relation.tenant
+    where relation.other_id = document.document_id and relation.tenant = document.tenant
+      and relation.kind = 'replaces' and not denied and coalesce(newer.holds_from <= current_date, true)
+    order by newer.holds_from desc nulls last, newer.document_id desc
+    limit 1
+) as newer on true
 {vectors}
 """
 
 # Left: a passage that a word found may be on its way into a space that the collection was just switched to.
 JOIN_VECTORS = "left join {table} as vector on vector.tenant = %(tenant)s and vector.chunk_id = chunk.chunk_id"
-
-SELECT_HEADS = """
-select document_id, left(text, %(characters)s) from chunks
-where tenant = %(tenant)s and document_id = any(%(document_ids)s::uuid[]) and chunk_index = 0
-"""
 
 SELECT_AT = """
 select chunk_id from chunks

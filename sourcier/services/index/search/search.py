@@ -29,7 +29,7 @@ from sourcier.services.index.search.holding import (
 )
 from sourcier.services.index.search.lexical import search_lexical
 from sourcier.services.index.search.neighbours import neighbours_of
-from sourcier.services.index.search.passages import Passage, get_heads, get_passages
+from sourcier.services.index.search.passages import Passage, get_passages
 from sourcier.services.index.search.scope import Scope, find_scope, find_space
 from sourcier.services.index.search.settings import RetrievalSettings
 from sourcier.services.index.search.units import UnitMatch, nearest_units, units_of
@@ -240,14 +240,6 @@ async def neighbours(
             connection, tenant=request.tenant, passages=found, count=count,
             vectors_table=None if scope is None else scope.vectors_table,
         )
-
-
-async def heads(
-    database: Database, *, tenant: str, document_ids: Sequence[str], characters: int
-) -> dict[str, str]:
-    """Return how documents begin, by their ids."""
-    async with database.transaction(tenant=tenant, read_only=True) as connection:
-        return await get_heads(connection, tenant=tenant, document_ids=document_ids, characters=characters)
 
 
 async def passages(database: Database, *, tenant: str, chunk_ids: Sequence[str]) -> list[Passage]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sourcier.gateway.v1 import answer_pb2
-from sourcier.services.chassis.postgres.database import Database
-from tests.integration.gateway.fix_gateway import Scenario, gateway
+from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.index.times import relations
+from tests.integration.gateway.fix_gateway import TENANT, Scenario, gateway
 from tests.integration.index.writer import Writer
 
 OLDER = "Le montant des tickets restaurant est fixé à 8,50 € par jour travaillé."
@@ -85,3 +86,63 @@ async def test_a_question_about_the_collection_is_answered_from_its_list(notes: 
     assert "- Note de service du 3 janvier 2024" in said
     assert events[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_COLLECTION
     assert scenario.generations == []
+
+
+async def test_a_citation_tells_its_documents_date_and_that_it_is_replaced(notes: Database) -> None:
+    await _keep_up(notes)
+    events, _ = await ask(
+        notes, "Quel était le montant des tickets restaurant en 2025 ?",
+        "Le montant des tickets restaurant était de 8,50 € [1].",
+    )
+    [citation] = [event.citation for event in events if event.HasField("citation")]
+    assert (citation.date_start, citation.date_end, citation.superseded_by_title) == (
+        "2024-01-03", "2024-01-03", "Note de service",
+    )
+
+
+@pytest.mark.parametrize("stored", [True, False])
+async def test_what_nobody_read_yet_is_read_at_the_question(notes: Database, stored: bool) -> None:
+    if not stored:
+        async with notes.transaction(tenant="acme") as connection:
+            await connection.execute("delete from document_times")
+            await connection.execute("update documents set times_rules = 0, dated_from = null, dated_to = null")
+    events, _ = await ask(notes, QUESTION, "Le montant des tickets restaurant est de 9,80 € [1].")
+    assert [conflict.reason for conflict in conflicts(events)] == ["replaced"]
+
+
+async def test_what_people_say_decides(database: Database) -> None:
+    """Two memos without dates: nothing tells which holds, until somebody does."""
+    writer = Writer(database)
+    first = await writer.index("a.md", [OLDER], title="Mémo interne")
+    second = await writer.index("b.md", [NEWER.removeprefix("À compter du 1er avril 2026, ")], title="Autre mémo")
+    said = "Le montant des tickets restaurant est de 9,80 € [1]."
+    told = [conflict.reason for conflict in conflicts((await ask(database, QUESTION, said))[0])]
+    assert told == [""]
+    async with gateway(database, Scenario()) as served:
+        await served.knowledge.SupersedeDocument(knowledge_pb2.SupersedeDocumentRequest(
+            document_id=first.document_id, superseded_id=second.document_id,
+        ), metadata=TENANT, timeout=30)
+    events, scenario = await ask(database, QUESTION, "Le montant des tickets restaurant est de 8,50 € [1].")
+    assert [conflict.reason for conflict in conflicts(events)] == ["replaced"]
+    assert "9,80" not in scenario.generations[0].messages[-1].content
+
+
+async def test_a_date_that_somebody_sets_decides(database: Database) -> None:
+    writer = Writer(database)
+    first = await writer.index("a.md", [OLDER], title="Mémo interne")
+    second = await writer.index("b.md", [OLDER.replace("8,50", "9,80")], title="Autre mémo")
+    async with gateway(database, Scenario()) as served:
+        for version, day in ((first, "2026-02-01"), (second, "2025-01")):
+            response = await served.knowledge.SetDocumentDate(knowledge_pb2.SetDocumentDateRequest(
+                document_id=version.document_id, kind="effect", date=day,
+            ), metadata=TENANT, timeout=30)
+        [date] = response.document.dates
+        assert (date.kind, date.start, date.end, date.origin) == ("effect", "2025-01-01", "2025-01-31", "user")
+    events, scenario = await ask(database, QUESTION, "Le montant des tickets restaurant est de 8,50 € [1].")
+    assert [conflict.reason for conflict in conflicts(events)] == ["later"]
+    assert "9,80" not in scenario.generations[0].messages[-1].content
+
+
+async def _keep_up(database: Database) -> None:
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        assert await relations.find_more(connection, limit=100) == 2

@@ -81,7 +81,7 @@ class Listing(FakeRetriever):
     ("Combien de notes de service en 2024 ?",
      "La collection « default » contient 1 document dont le titre ou le nom dit « notes de service », de 2024, sur 4 "
      "en tout :\n"
-     "- Note de service du 3 janvier 2024\n(1 sans date dans le titre, le nom ou les métadonnées : non comptés)"),
+     "- Note de service du 3 janvier 2024\n(1 sans date connue : non comptés)"),
     ("Quelle est la dernière note de service ?",
      "Le plus récent par sa date est : Note de service du 12 mars 2026. Sans date : 1."),
     ("Quel est le règlement le plus récent ?",

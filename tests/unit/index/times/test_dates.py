@@ -6,10 +6,12 @@ from datetime import date
 
 import pytest
 
-from sourcier.services.gateway.periods import Period
 from sourcier.services.gateway.times.asking import Aim, asked_time
-from sourcier.services.gateway.times.dates import date_of_name, dates_in
-from sourcier.services.gateway.times.documents import Origin, times_of
+from sourcier.services.index.times.dates import date_of_name, dates_in
+from sourcier.services.index.times.document import DateKind, DocumentDate, Origin
+from sourcier.services.index.times.encoding import dates_json, period_json, relations_json, times_from
+from sourcier.services.index.times.periods import Period
+from sourcier.services.index.times.reading import times_of
 
 TODAY = date(2026, 11, 28)
 
@@ -118,3 +120,61 @@ def test_what_it_does_not_name_is_not_replaced(head: str, other: str) -> None:
 ])
 def test_a_question_asks_of_a_time(question: str, aim: Aim) -> None:
     assert asked_time(question, today=TODAY).aim is aim
+
+
+def test_each_date_tells_what_it_is_and_where_it_was_read() -> None:
+    times = times_of(
+        title="Accord sur le télétravail", name="accord-2024.pdf", metadata={"date_publication": "2025-02-01"},
+        head="Le présent accord entre en vigueur le 1er mars 2025. Il est valable jusqu'au 28 février 2028.",
+        tail="Ces mesures vaudront aussi le 1er juin 2026.\n\nFait à Lyon, le 12 janvier 2025",
+    )
+    told = {each.kind.value: (each.period.text(language="fr"), each.origin.value) for each in times.dates}
+    assert told == {
+        "effect": ("1er mars 2025", "text"), "end": ("28 février 2028", "text"),
+        "signature": ("12 janvier 2025", "text"), "publication": ("1er février 2025", "metadata"),
+        "document": ("2024", "name"),
+    }
+    assert times.date_of(DateKind.SIGNATURE) == DocumentDate(
+        DateKind.SIGNATURE, Period(date(2025, 1, 12), date(2025, 1, 12)), Origin.TEXT, "Fait à Lyon, le 12 janvier 2025"
+    )
+
+
+@pytest.mark.parametrize(("title", "head", "kind", "part", "other"), [
+    ("Note", "Elle modifie l'article 4 de l'accord du 4 avril 2022.", "amends", "article 4", "Accord du 4 avril 2022"),
+    ("Avenant n° 3 à l'accord du 4 avril 2022", "", "rider", "", "Accord du 4 avril 2022"),
+    ("Avenant", "Avenant n°12 du 3 mai 2023 à la convention collective des bureaux", "rider", "",
+     "Convention collective des bureaux"),
+    ("Décision", "Elle annule et remplace l'annexe 2 du règlement intérieur.", "amends", "annexe 2",
+     "Règlement intérieur"),
+    ("Note", "Elle complète la note de service du 3 mars 2020.", "amends", "", "Note de service du 3 mars 2020"),
+    ("Memo", "It amends section 3 of the travel policy of 3 March 2020.", "amends", "section 3",
+     "Travel policy of 3 March 2020"),
+])
+def test_what_changes_a_part_of_another_document_does_not_replace_it(
+    title: str, head: str, kind: str, part: str, other: str
+) -> None:
+    times = times_of(title=title, name="", head=head)
+    older = times_of(title=other, name="", head="")
+    [relation] = [each for each in times.relations if times.names(each, older)]
+    assert (relation.kind.value, relation.part) == (kind, part)
+    assert not times.replaces_document(older)
+
+
+@pytest.mark.parametrize("head", [
+    "L'avenant fait le point.", "Le préfet modifie le tracé.", "Il complète son dossier.", "Avenant n° 3",
+])
+def test_what_names_no_document_is_no_relation(head: str) -> None:
+    assert times_of(title="Note", name="", head=head).relations == ()
+
+
+def test_dates_that_somebody_set_take_the_place_of_those_read() -> None:
+    read = times_of(title="Note du 3 mai 2023", name="", head="Elle entre en vigueur le 1er juin 2023.")
+    month = Period(date(2024, 2, 1), date(2024, 2, 29))
+    times = read.with_dates_set({DateKind.EFFECT: month})
+    assert (times.start, times.period) == (date(2024, 2, 1), read.period)
+    assert read.with_dates_set({DateKind.PUBLICATION: month}).period == month
+    stored = times_from(
+        dates=dates_json(read.dates), relations=relations_json(read.relations), family=sorted(read.family),
+        edition=read.version, set_dates={"effect": period_json(month)},
+    )
+    assert stored == times

@@ -1,0 +1,162 @@
+"""Passages that say the same of another figure or date, without a question: which of two documents holds, and why.
+
+Rules decide over pairs of passages that are close by their vectors: two clauses tell facts, their words are the same,
+and the value differs. What differs in a name or in a letter (« salle A ») is about something else.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from sourcier.services.gateway.clauses.cutting import clauses_of
+from sourcier.services.gateway.clauses.frame import Status
+from sourcier.services.gateway.clauses.tokens import Token, forms_in, told_by
+from sourcier.services.gateway.times.standing import Candidate, Stated, Why, is_later, say_the_same, stated
+from sourcier.services.index.times.dates import dates_in
+from sourcier.services.index.times.document import same_family
+from sourcier.services.index.times.relations import Said
+
+WORDS_MIN = 2
+"""Words that tell what a value is of: « Article 5 » tells nothing."""
+ALIKE_MIN = 0.8
+"""Of the words of two clauses of editions of one document, from which on they speak of the same."""
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Two passages that do not say the same."""
+
+    holds: int
+    """The place of the one that holds; where nothing tells which, of the first."""
+    other: int
+    why: Why | None
+    holds_clause: tuple[int, int]
+    other_clause: tuple[int, int]
+    alike: float
+    """The share of the two clauses' words that are the same."""
+
+
+@dataclass(frozen=True)
+class _Claim:
+    stated: Stated
+    values: frozenset[str]
+    """Its numbers, or where it has none its dates."""
+    besides: frozenset[str]
+    """What else makes a value, as weekdays do: where that differs, it is of something else."""
+
+
+def disagreements(
+    candidates: Sequence[Candidate], pairs: Iterable[tuple[int, int]], *, today: date, said: Said
+) -> list[Disagreement]:
+    """Return where passages disagree, at most once for each pair of places in `candidates`."""
+    claims: dict[int, list[_Claim]] = {}
+    found = []
+    for first, second in pairs:
+        for number in (first, second):
+            if number not in claims:
+                claims[number] = list(_claims(number, candidates[number], today=today))
+        if (each := _of_pair(claims[first], claims[second], today=today, said=said)) is not None:
+            found.append(each)
+    return found
+
+
+def _claims(number: int, candidate: Candidate, *, today: date) -> Iterable[_Claim]:
+    for clause in clauses_of(candidate.text, candidate.context):
+        if not any(form[0].isdecimal() for token in clause.tokens for form in token.forms):
+            continue
+        each = stated(number, candidate, clause, frozenset(), today=today)
+        if each.status is not Status.FACT or len(each.words) < WORDS_MIN:
+            continue
+        bounds = {each.start, each.end}
+        numbers = frozenset(figure for figure in each.figures if figure[0].isdecimal())
+        values = numbers or frozenset(
+            str(found.period) for found in dates_in(clause.text, years=True)
+            if found.period.start not in bounds and found.period.end not in bounds
+        )
+        if values:
+            yield _Claim(each, values, each.figures - numbers)
+
+
+def _of_pair(
+    ours: Sequence[_Claim], theirs: Sequence[_Claim], *, today: date, said: Said
+) -> Disagreement | None:
+    by_form: dict[str, list[_Claim]] = defaultdict(list)
+    for claim in theirs:
+        for form in {form for token in claim.stated.words for form in token.forms}:
+            by_form[form].append(claim)
+    best: Disagreement | None = None
+    for claim in ours:
+        near = {id(other): other for token in claim.stated.words for form in token.forms for other in by_form[form]}
+        alike = [(share, other) for other in near.values() if (share := _alike(claim.stated, other.stated)) > 0]
+        # What the other passage says, too, it does not contradict.
+        if any(claim.values == other.values for _, other in alike):
+            continue
+        for share, other in alike:
+            if _another_value(claim, other) and (best is None or share > best.alike):
+                best = _told(claim.stated, other.stated, share, today=today, said=said)
+    return best
+
+
+def _alike(first: Stated, second: Stated) -> float:
+    """Return the share of words that two clauses share; 0 where they speak of something else."""
+    of_one_kind = same_family(first.candidate.times.family, second.candidate.times.family)
+    if first.names != second.names and not of_one_kind:
+        return 0.0
+    if not say_the_same(first, second) or bool(first.units) != bool(second.units):
+        return 0.0
+    if first.units and not first.units & second.units:
+        return 0.0
+    ours, theirs = forms_in(first.words), forms_in(second.words)
+    apart = [
+        *(token for token in first.words if not told_by(token, theirs)),
+        *(token for token in second.words if not told_by(token, ours)),
+    ]
+    share = 1.0 - len(apart) / (len(first.words) + len(second.words))
+    return 0.0 if share < ALIKE_MIN or any(map(_names_one, apart)) else share
+
+
+def _names_one(token: Token) -> bool:
+    """Return whether a word tells one of several: « salle A », « lot T2 »."""
+    return token.text.startswith("lettre") or any(character.isdecimal() for character in token.text)
+
+
+def _another_value(first: _Claim, second: _Claim) -> bool:
+    return (
+        first.besides == second.besides and len(first.values) == len(second.values) and first.values != second.values
+        and any(value[0].isdecimal() for value in first.values) == any(value[0].isdecimal() for value in second.values)
+    )
+
+
+def _told(first: Stated, second: Stated, alike: float, *, today: date, said: Said) -> Disagreement:
+    for holds, other in ((first, second), (second, first)):
+        why = _why(holds, other, today=today, said=said)
+        if why is not None:
+            return _disagreement(holds, other, why, alike)
+    return _disagreement(first, second, None, alike)
+
+
+def _disagreement(holds: Stated, other: Stated, why: Why | None, alike: float) -> Disagreement:
+    return Disagreement(
+        holds.number, other.number, why, (holds.clause.start, holds.clause.end),
+        (other.clause.start, other.clause.end), alike,
+    )
+
+
+def _why(holds: Stated, other: Stated, *, today: date, said: Said) -> Why | None:
+    if (holds.start is not None and holds.start > today) or (holds.end is not None and holds.end < today):
+        return None
+    pair = (holds.candidate.document, other.candidate.document)
+    if pair in said.replaces or (
+        pair not in said.denied and holds.candidate.times.replaces_document(other.candidate.times)
+    ):
+        return Why.REPLACED
+    if other.end is not None and other.end < today:
+        return Why.ENDED
+    if other.start is not None and other.start > today:
+        return Why.NOT_YET
+    if holds.start is None or other.start is None or not is_later(holds, other):
+        return None
+    return Why.LATER
