@@ -48,7 +48,10 @@ class Model:
         """Direct a question to it."""
         match self.kind:
             case "collection":
-                request.filter.collection = self.name
+                # The default one is meant by a model without a name; a request may name others beside it.
+                default = self.name == DEFAULT_COLLECTION and bool(request.filter.collections)
+                if not (default or request.filter.all_collections):
+                    request.filter.collection = self.name
             case "agent":
                 request.agent = self.name
             case "deployment":

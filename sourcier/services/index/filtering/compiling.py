@@ -1,0 +1,159 @@
+"""Conditions as SQL over `documents`: texts of this module, and every name and value a parameter."""
+
+# Statements are put together from constants of this room alone.
+# ruff: noqa: S608
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sourcier.services.index.filtering import readings
+from sourcier.services.index.filtering.conditions import Condition, Every, Negated, Scalar, Some, Test, check_bounds
+from sourcier.services.index.filtering.fields import COLLECTION, Column, field_of
+from sourcier.services.index.filtering.readings import number_of, period_of
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A condition as a statement takes it."""
+
+    condition: Condition
+    sql: str = field(compare=False)
+    """True or false of each row of `documents`, never null."""
+    values: dict[str, Any] = field(compare=False)
+    """What it takes, by names."""
+
+
+def compiled(condition: Condition, *, name: str = "where") -> Compiled:
+    """Return a condition as SQL; raise `InvalidArgument` where it is out of bounds.
+
+    `name`: what the names of its values begin with, which tells the conditions of one statement apart.
+    """
+    check_bounds(condition)
+    compiler = _Compiler(name)
+    return Compiled(condition, compiler.condition(condition), compiler.values)
+
+
+class _Compiler:
+    """Writes one condition, and numbers what it takes."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.values: dict[str, Any] = {}
+
+    def condition(self, condition: Condition) -> str:
+        match condition:
+            case Test(name, "exists", (False,)):
+                return self.condition(Negated(Test(name, "exists", (True,))))
+            case Test():
+                return self._test(condition)
+            case Negated(part):
+                return f"(not {self.condition(part)})"
+            case Every(parts):
+                return self._joined(parts, " and ", nothing="true")
+            case Some(parts):
+                return self._joined(parts, " or ", nothing="false")
+
+    def _joined(self, parts: tuple[Condition, ...], word: str, *, nothing: str) -> str:
+        return "(" + (word.join(map(self.condition, parts)) or nothing) + ")"
+
+    def _test(self, test: Test) -> str:
+        about = field_of(test.field)
+        if about == COLLECTION:
+            # Met by few collections, which are looked up once a statement.
+            met = self._met(test, COLLECTION.text)
+            return f"(documents.collection_id = any(array(select collections.collection_id from collections where " \
+                   f"collections.tenant = %(tenant)s and {met})))"
+        if isinstance(about, Column):
+            return f"coalesce({self._met(test, about.text)}, false)"
+        key = self._value(about.name, "text")
+        one, several = self._met(test, f"(documents.metadata ->> {key})"), self._met(test, "element.value")
+        return f"""(case jsonb_typeof(documents.metadata -> {key})
+            when 'array' then exists (
+                select from jsonb_array_elements_text(documents.metadata -> {key}) as element (value) where {several}
+            )
+            when 'object' then false
+            else coalesce({one}, false)
+        end)"""
+
+    def _met(self, test: Test, text: str) -> str:
+        """Return whether a text, as an expression gives it, is what a test wants."""
+        match test.operator:
+            case "eq" | "in":
+                return self._equal(test.values, text)
+            case "prefix":
+                return f"starts_with({text}, {self._value(str(test.values[0]), 'text')})"
+            case "exists":
+                return f"({text} <> '')"
+            case "contains":
+                return f"({self._equal(test.values, text)} or exists (" \
+                       f"select from regexp_split_to_table({text}, '[,;]') as piece (value) " \
+                       f"where {self._equal(test.values, 'btrim(piece.value)')}))"
+            case _:
+                return self._compared(test, text)
+
+    def _equal(self, values: tuple[Scalar, ...], text: str) -> str:
+        """Return whether a text is any of the values: as text, as a number, within a date, or in saying yes or no."""
+        texts = [value for value in values if isinstance(value, str)]
+        numbers = [number_of(value) for value in values if not isinstance(value, str | bool)]
+        truths = {value for value in values if isinstance(value, bool)}
+        periods = [period for value in values if (period := period_of(value)) is not None]
+        ways = [f"{text} = any({self._value(texts, 'text[]')})"] if texts else []
+        if numbers:
+            ways.append(f"{_number(text)} = any({self._value(numbers, 'numeric[]')})")
+        for truth in sorted(truths):
+            words = list(readings.TRUE_WORDS if truth else readings.FALSE_WORDS)
+            ways.append(f"lower({text}) = any({self._value(words, 'text[]')})")
+        if periods:
+            first, last = self._value([each.first for each in periods], "text[]"), self._value(
+                [each.last for each in periods], "text[]")
+            ways.append(f"exists (select from unnest({first}, {last}) as period (first, last) where "
+                        f"{first_day(text)} >= period.first collate \"C\" "
+                        f"and {_last(text)} <= period.last collate \"C\")")
+        return f"({' or '.join(ways)})"
+
+    def _compared(self, test: Test, text: str) -> str:
+        """Return whether a text is a number, or a date, above or below the test's."""
+        [value] = test.values
+        number, period = number_of(value), period_of(value)
+        sign = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}[test.operator]
+        ways = []
+        if number is not None:
+            ways.append(f"{_number(text)} {sign} {self._value(number, 'numeric')}")
+        if period is not None:
+            ends = {"gt": (first_day, period.last), "gte": (first_day, period.first), "lt": (_last, period.first),
+                    "lte": (_last, period.last)}
+            end, bound = ends[test.operator]
+            ways.append(f"{end(text)} {sign} {self._value(bound, 'text')} collate \"C\"")
+        return f"({' or '.join(ways) or 'false'})"
+
+    def _value(self, value: Any, type_name: str) -> str:
+        name = f"{self._name}_{len(self.values)}"
+        self.values[name] = value
+        return f"%({name})s::{type_name}"
+
+
+def _number(text: str) -> str:
+    """Return a text as a number, null where it is none. The case keeps PostgreSQL from casting what is none."""
+    return f"(case when {text} ~ '{readings.NUMBER}' and length({text}) <= {readings.NUMBER_CHARACTERS_MAX} " \
+           f"then {text}::numeric end)"
+
+
+def first_day(text: str) -> str:
+    """Return the first day of a text that is a date; dates are compared as text, so that no cast can fail."""
+    return _day(text, month="-01", year="-01-01")
+
+
+def _last(text: str) -> str:
+    return _day(text, month="-31", year="-12-31")
+
+
+def _day(text: str, *, month: str, year: str) -> str:
+    return f"""(case
+        when {text} ~ '{readings.DAY}' then left({text}, 10)
+        when {text} ~ '{readings.YEAR}' then {text} || '{year}'
+        when {text} ~ '{readings.YEAR_MONTH}' then {text} || '{month}'
+        when {text} ~ '{readings.FRENCH_DAY}' then
+            right({text}, 4) || '-' || substr({text}, 4, 2) || '-' || left({text}, 2)
+    end collate "C")"""
