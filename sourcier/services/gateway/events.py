@@ -8,10 +8,10 @@ from datetime import datetime
 from enum import Enum
 
 from sourcier.services.gateway.findings import Basis, Finding
-from sourcier.services.gateway.periods import Period
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.passages import Passage
 from sourcier.services.index.search.search import SearchResult
+from sourcier.services.index.times.periods import Period
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,8 @@ async def test_each_tool_answers(site: Web) -> None:
     ("search", {"question": "a", "filter": "team ="}, "a value is missing"),
     ("search", {"question": "a", "filter": "taem = paie"}, "Did you mean 'team'"),
     ("search", {"question": "a", "filter": {"fild": 1}}, "no field named"),
-    ("search", {"question": "a", "filter": 3}, "filter"), ("search", {"question": "a", "all_collections": 1}, "neither"),
+    ("search", {"question": "a", "filter": 3}, "filter"),
+    ("search", {"question": "a", "all_collections": 1}, "neither"),
     ("search", {"question": ""}, "question"), ("delete_document", {}, "delete_document"),
     ("get_document", {"document_id": "../../etc/passwd"}, ""), ("ask", {"question": "a", "collection": "none"}, "none"),
 ])

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from sourcier.services.gateway.periods import Period
-from sourcier.services.gateway.times.dates import dates_in
 from sourcier.services.index.language.stop_words import fold_in_place
+from sourcier.services.index.times.dates import dates_in
+from sourcier.services.index.times.periods import Period
 
 QUESTION_CHARACTERS_MAX = 200
 

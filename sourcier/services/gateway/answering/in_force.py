@@ -15,12 +15,13 @@ from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.events import Conflict, ConflictSide, Degradation, RankedPassage
 from sourcier.services.gateway.evidence.extracts import extract
-from sourcier.services.gateway.periods import dated
 from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
-from sourcier.services.gateway.times.documents import HEAD_CHARACTERS_MAX, DocumentTimes, times_of
 from sourcier.services.gateway.times.standing import Aside, Candidate, Standing, Why, standing
+from sourcier.services.index.times.document import DocumentTimes
+from sourcier.services.index.times.periods import dated
+from sourcier.services.index.times.reading import HEAD_CHARACTERS_MAX, times_of
 
 logger = logging.getLogger(__name__)
 

@@ -16,11 +16,11 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering.collection_questions import CollectionQuestion, Wanted, collection_question
 from sourcier.services.gateway.events import Degradation
 from sourcier.services.gateway.history import Language
-from sourcier.services.gateway.periods import Period, dated
 from sourcier.services.gateway.prompting.marking import defused, one_line
 from sourcier.services.gateway.retrieval.retriever import Query, Retriever
-from sourcier.services.gateway.times.documents import date_outside_text
 from sourcier.services.index.documents.titles import TITLES_MAX, DocumentTitle
+from sourcier.services.index.times.periods import Period, dated
+from sourcier.services.index.times.reading import date_outside_text
 
 logger = logging.getLogger(__name__)
 

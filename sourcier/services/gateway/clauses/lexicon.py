@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from sourcier.services.index.language import light_words
+from sourcier.services.index.times import dates
+
 Phrase = tuple[str, ...]
 
 
@@ -235,25 +238,14 @@ CLAIMING = words(
     "wants want believes hopes"
 )
 
-MONTHS = {
-    name: number for names in (
-        "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre",
-        "january february march april may june july august september october november december",
-    ) for number, name in enumerate(names.split(), start=1)
-}
+MONTHS = dates.MONTHS
 WEEKDAYS = ("lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche")
 WEEKDAYS_ENGLISH = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 EVERY_DAY = phrases(
     "tous les jours|chaque jour|7 jours sur 7|sept jours sur sept|toute la semaine|every day|all week|daily"
 )
 
-QUANTITIES = words(
-    "tous toutes tout toute chaque toujours certains certaines quelques plusieurs meme avant apres depuis "
-    "autre autres avec sans maximum minimum maximal minimal premier premiere dernier derniere seul seule seuls seules "
-    "jusqu' jusque uniquement seulement exclusivement moins hors all every always some several before after since "
-    "until between other without more less than only first last each both parfois rarement souvent generalement "
-    "normalement habituellement principe sometimes rarely often usually normally generally"
-)
+QUANTITIES = light_words.QUANTITIES
 """Function words that change what is said: a question's must stand in the clause."""
 BOUNDS = words(
     "moins avant apres depuis sans maximum minimum jusqu' jusque hors parfois rarement certains certaines "
@@ -262,12 +254,7 @@ BOUNDS = words(
 )
 """Those that, standing in the clause alone, say less than the question asks."""
 
-LIGHT = words(
-    "passer passe passent passera porter porte portee fixer fixe fixee exister existe existent trouver trouve trouvent "
-    "etre avoir faire reste restent rester demeure demeurent actuellement aujourd'hui desormais toutefois cependant "
-    "egalement notamment bien cas effectivement encore deja ici possible y fois prevoit concerne documents document "
-    "not no never does did currently still also longer"
-)
+LIGHT = light_words.LIGHT
 """Words that a question may have and its clause not, and the reverse."""
 
 FAMILIES = tuple(words(line) for line in """

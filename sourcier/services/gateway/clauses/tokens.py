@@ -10,8 +10,9 @@ from functools import lru_cache
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.lexicon import Phrase, Phrases
 from sourcier.services.index.language.analyser import passage_stems
+from sourcier.services.index.language.light_words import CARRYING_NOTHING
 from sourcier.services.index.language.numerals import written_numbers
-from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.stop_words import fold
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u0060\u00b4\uff07]")
 _GROUPED = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d{3}(?!\d))")
@@ -19,10 +20,6 @@ _TOKEN = re.compile(r"[^\W\d_]{1,5}\d\w*|\d+(?:[.,]\d+)?|[^\W\d_]+'?|[,;:()«»�
 # « le bâtiment A » is not « le bâtiment a »; English says I.
 _LETTER = re.compile(r"(?<=[^\W_] )[A-HJ-Z](?![\w'\u2019])")
 _ENGLISH_NOT = re.compile(r"n't\b|(?<=\bcan)not\b")
-_FUNCTION_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
-_CONTENT = lexicon.words("an fin plan temps")
-"""Function words of one language that mean something in the other."""
-_CARRYING_NOTHING = (_FUNCTION_WORDS | lexicon.LIGHT | lexicon.QUANTITIES) - _CONTENT
 _ACCENTED = lexicon.words("à où")
 """Words that are others without their accent."""
 _BEFORE_BEEN = lexicon.words("a ont avait avaient aura auront ayant avoir pas plus jamais n' aurait auraient")
@@ -82,7 +79,7 @@ def _forms(word: str) -> frozenset[str]:
     pole = lexicon.POLES.get(word)
     if pole is not None:
         return frozenset({f"#{pole.scale.value}"})
-    if word in _CARRYING_NOTHING or len(word) < 2 or word.endswith("'"):
+    if word in CARRYING_NOTHING or len(word) < 2 or word.endswith("'"):
         return frozenset()
     family = _FAMILY.get(word)
     return frozenset({word, *passage_stems(word, "")} | ({family} if family else set()))

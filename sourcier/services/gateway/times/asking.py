@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 
-from sourcier.services.gateway.periods import Period
-from sourcier.services.gateway.times.dates import dates_in
 from sourcier.services.index.language.stop_words import fold_in_place
+from sourcier.services.index.times.dates import dates_in
+from sourcier.services.index.times.periods import Period
 
 _CHANGE = re.compile(
     r"\b(?:evolu|difference|compar|histor|changement|change[rs]?\b|modifi|versions?\b|successi|ancien|avant et apres|"

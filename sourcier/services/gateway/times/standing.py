@@ -18,11 +18,11 @@ from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
 from sourcier.services.gateway.clauses.frame import Status, frame_of
 from sourcier.services.gateway.clauses.tokens import Token, forms_in, tokens_of, told_by
-from sourcier.services.gateway.periods import Period
 from sourcier.services.gateway.times.asking import Aim, AskedTime, asked_time
-from sourcier.services.gateway.times.dates import dates_in, without_dates
-from sourcier.services.gateway.times.documents import DocumentTimes, same_family
 from sourcier.services.index.language.stop_words import fold_in_place
+from sourcier.services.index.times.dates import dates_in, without_dates
+from sourcier.services.index.times.document import DocumentTimes, same_family
+from sourcier.services.index.times.periods import Period
 
 SHARE_MIN = 0.6
 """Of a question's words that a clause must hold to be what answers it."""

@@ -188,14 +188,14 @@ select from document_versions
 where tenant = %(tenant)s and version_id = %(version_id)s and state <> 'superseded'
 """
 
-# What is not in the passages changes without indexing anything again.
+# What is not in the passages changes without indexing anything again; the dates that metadata tell are read anew.
 UPDATE_DESCRIPTION = """
 with version as (
     update document_versions set metadata = %(metadata)s, category = %(category)s
     where version_id = %(version_id)s
     returning version_id, document_id, coalesce(found_metadata, '{}') || metadata as metadata
 )
-update documents set metadata = version.metadata, category = %(category)s, updated_at = now()
+update documents set metadata = version.metadata, category = %(category)s, times_rules = 0, updated_at = now()
 from version
 where documents.document_id = version.document_id
   and current_version = version.version_id

@@ -10,6 +10,7 @@ from typing import Any
 
 from sourcier.services.index.filtering import readings
 from sourcier.services.index.filtering.conditions import Condition, Every, Negated, Scalar, Some, Test, check_bounds
+from sourcier.services.index.filtering.days import first_day, last_day
 from sourcier.services.index.filtering.fields import COLLECTION, Column, field_of
 from sourcier.services.index.filtering.readings import number_of, period_of
 
@@ -66,7 +67,7 @@ class _Compiler:
             return f"(documents.collection_id = any(array(select collections.collection_id from collections where " \
                    f"collections.tenant = %(tenant)s and {met})))"
         if isinstance(about, Column):
-            return f"coalesce({self._met(test, about.text)}, false)"
+            return f"coalesce({self._met(test, about.text, about)}, false)"
         key = self._value(about.name, "text")
         one, several = self._met(test, f"(documents.metadata ->> {key})"), self._met(test, "element.value")
         return f"""(case jsonb_typeof(documents.metadata -> {key})
@@ -77,27 +78,34 @@ class _Compiler:
             else coalesce({one}, false)
         end)"""
 
-    def _met(self, test: Test, text: str) -> str:
-        """Return whether a text, as an expression gives it, is what a test wants."""
+    def _met(self, test: Test, text: str, column: Column | None = None) -> str:
+        """Return whether a text, as an expression gives it, is what a test wants; where it is a column's, that column's
+        days are."""
+        first = column.first if column is not None and column.first else first_day(text)
+        dated = column is not None and column.kind == "date"
+        last = column.last if column is not None and column.last else last_day(text)
         match test.operator:
             case "eq" | "in":
-                return self._equal(test.values, text)
+                return self._equal(test.values, text, first, last, dated=dated)
             case "prefix":
                 return f"starts_with({text}, {self._value(str(test.values[0]), 'text')})"
             case "exists":
                 return f"({text} <> '')"
             case "contains":
-                return f"({self._equal(test.values, text)} or exists (" \
+                piece = "btrim(piece.value)"
+                return f"({self._equal(test.values, text, first, last, dated=dated)} or exists (" \
                        f"select from regexp_split_to_table({text}, '[,;]') as piece (value) " \
-                       f"where {self._equal(test.values, 'btrim(piece.value)')}))"
+                       f"where {self._equal(test.values, piece, first_day(piece), last_day(piece))}))"
             case _:
-                return self._compared(test, text)
+                return self._compared(test, text, first, last, dated=dated)
 
-    def _equal(self, values: tuple[Scalar, ...], text: str) -> str:
+    def _equal(
+        self, values: tuple[Scalar, ...], text: str, own_first: str, own_last: str, *, dated: bool = False
+    ) -> str:
         """Return whether a text is any of the values: as text, as a number, within a date, or in saying yes or no."""
-        texts = [value for value in values if isinstance(value, str)]
-        numbers = [number_of(value) for value in values if not isinstance(value, str | bool)]
-        truths = {value for value in values if isinstance(value, bool)}
+        texts = [value for value in values if isinstance(value, str) and not dated]
+        numbers = [number_of(value) for value in values if not (isinstance(value, str | bool) or dated)]
+        truths = {value for value in values if isinstance(value, bool) and not dated}
         periods = [period for value in values if (period := period_of(value)) is not None]
         ways = [f"{text} = any({self._value(texts, 'text[]')})"] if texts else []
         if numbers:
@@ -109,23 +117,23 @@ class _Compiler:
             first, last = self._value([each.first for each in periods], "text[]"), self._value(
                 [each.last for each in periods], "text[]")
             ways.append(f"exists (select from unnest({first}, {last}) as period (first, last) where "
-                        f"{first_day(text)} >= period.first collate \"C\" "
-                        f"and {_last(text)} <= period.last collate \"C\")")
-        return f"({' or '.join(ways)})"
+                        f"{own_first} >= period.first collate \"C\" "
+                        f"and {own_last} <= period.last collate \"C\")")
+        return f"({' or '.join(ways) or 'false'})"
 
-    def _compared(self, test: Test, text: str) -> str:
+    def _compared(self, test: Test, text: str, first: str, last: str, *, dated: bool) -> str:
         """Return whether a text is a number, or a date, above or below the test's."""
         [value] = test.values
-        number, period = number_of(value), period_of(value)
+        number, period = None if dated else number_of(value), period_of(value)
         sign = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}[test.operator]
         ways = []
         if number is not None:
             ways.append(f"{_number(text)} {sign} {self._value(number, 'numeric')}")
         if period is not None:
-            ends = {"gt": (first_day, period.last), "gte": (first_day, period.first), "lt": (_last, period.first),
-                    "lte": (_last, period.last)}
+            ends = {"gt": (first, period.last), "gte": (first, period.first), "lt": (last, period.first),
+                    "lte": (last, period.last)}
             end, bound = ends[test.operator]
-            ways.append(f"{end(text)} {sign} {self._value(bound, 'text')} collate \"C\"")
+            ways.append(f"{end} {sign} {self._value(bound, 'text')} collate \"C\"")
         return f"({' or '.join(ways) or 'false'})"
 
     def _value(self, value: Any, type_name: str) -> str:
@@ -138,22 +146,3 @@ def _number(text: str) -> str:
     """Return a text as a number, null where it is none. The case keeps PostgreSQL from casting what is none."""
     return f"(case when {text} ~ '{readings.NUMBER}' and length({text}) <= {readings.NUMBER_CHARACTERS_MAX} " \
            f"then {text}::numeric end)"
-
-
-def first_day(text: str) -> str:
-    """Return the first day of a text that is a date; dates are compared as text, so that no cast can fail."""
-    return _day(text, month="-01", year="-01-01")
-
-
-def _last(text: str) -> str:
-    return _day(text, month="-31", year="-12-31")
-
-
-def _day(text: str, *, month: str, year: str) -> str:
-    return f"""(case
-        when {text} ~ '{readings.DAY}' then left({text}, 10)
-        when {text} ~ '{readings.YEAR}' then {text} || '{year}'
-        when {text} ~ '{readings.YEAR_MONTH}' then {text} || '{month}'
-        when {text} ~ '{readings.FRENCH_DAY}' then
-            right({text}, 4) || '-' || substr({text}, 4, 2) || '-' || left({text}, 2)
-    end collate "C")"""

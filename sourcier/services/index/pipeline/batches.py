@@ -7,6 +7,7 @@ this costs the same (0.17 ms a chunk with 10 KB of codes, without the lexical in
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,9 @@ from sourcier.services.index.language.analyser import analyse_passage
 from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES, LexicalEntry, lexeme, lexical_entry
 from sourcier.services.index.pipeline import commit_statements as statements
 from sourcier.services.index.spaces.partitions import ensure_partition
+from sourcier.services.index.times import storing
+from sourcier.services.index.times.reading import HEAD_CHARACTERS_MAX, TAIL_CHARACTERS_MAX
+from sourcier.services.index.times.storing import Facts
 from sourcier.services.index.units.commits import ADD_UNITS
 
 VECTOR_BYTES_PER_DIMENSION = 2
@@ -124,6 +128,13 @@ class _VersionState:
     cut: str | None
     cut_at: datetime | None
     """Of what is staged, where that is known."""
+    title: str
+    """As it was sent; empty to take the text's own."""
+    filename: str
+    source: str
+    metadata: Mapping[str, Any]
+    set_dates: Mapping[str, Any] | None
+    """Dates of the document that somebody set."""
 
 
 def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
@@ -234,6 +245,7 @@ async def _commit(
     if state.held and not state.partitioned:
         await ensure_partition(connection, vectors_table=state.vectors_table, tenant=version.tenant)
     split = batch.batch_count > 1
+    values |= await _times(connection, batch, state)
     async with connection.pipeline():
         if split or state.current_generation > 0:
             await connection.execute(statements.TAKE_TIME)
@@ -264,6 +276,26 @@ async def _commit(
         if needed:
             await connection.execute(statement, values)
     return 0 if row is None else int(row[0])
+
+
+async def _times(connection: Connection, batch: Batch, state: _VersionState) -> dict[str, Any]:
+    """Return what the version tells of when it holds, as the switch stores it."""
+    head, tail = storing.ends_of([chunk.text for chunk in batch.chunks])
+    if batch.batch_count > 1:
+        # The batch is one of several: where it has the first or the last chunk, these are not staged.
+        cursor = await connection.execute(storing.SELECT_STAGED_ENDS, {
+            "version_id": batch.version.version_id, "head": HEAD_CHARACTERS_MAX, "tail": TAIL_CHARACTERS_MAX,
+        })
+        row = await cursor.fetchone()
+        assert row is not None
+        head = head if batch.batch_no == 0 else row[0] or ""
+        last = batch.batch_no == batch.batch_count - 1
+        tail = batch.chunks[-1].text[-TAIL_CHARACTERS_MAX:] if last and batch.chunks else row[1] or ""
+    facts = Facts(
+        title=batch.title or state.title or state.filename, filename=state.filename, source=state.source,
+        metadata=state.metadata, set_dates=state.set_dates, head=head, tail=tail,
+    )
+    return storing.columns(await asyncio.to_thread(facts.read), state.set_dates)
 
 
 def _after_switch(version: VersionReference, state: _VersionState, *, split: bool) -> list[str]:

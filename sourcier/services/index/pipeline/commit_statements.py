@@ -8,6 +8,7 @@ from __future__ import annotations
 from sourcier.services.index.curation.learned_responses import FORGET_OVERTAKEN, OVERTAKE
 from sourcier.services.index.spaces.held import HELD, OPEN_STATES
 from sourcier.services.index.spaces.partitions import PARTITION
+from sourcier.services.index.times.storing import SET_COLUMNS, STORE
 from sourcier.services.index.units.commits import DROP_UNITS, KEEP_UNITS
 
 COMMIT_STATEMENT_MINUTES = 15
@@ -27,7 +28,8 @@ select version.state, version.batch_count, version.staged, document.current_gene
        exists ({PARTITION.format(table="space.vectors_table", tenant="version.tenant")}),
        exists (select from dead_letters as letter where letter.document_id = version.document_id
                                                     and letter.state = 'open'),
-       version.cut, version.cut_at
+       version.cut, version.cut_at, version.title, version.filename, document.source,
+       coalesce(version.found_metadata, '{{}}') || version.metadata, document.set_dates
 from document_versions as version
 join documents as document using (document_id)
 join collections as collection on collection.collection_id = version.collection_id
@@ -193,18 +195,21 @@ from superseded
 where jobs.job_id = superseded.job_id and status in ('pending', 'processing')
 """
 
-# The document, its version and its job in one statement, under the document's lock; the chunks are there by a statement
-# before it. Also a job that failed before: a batch that was given up may have arrived after all, and the rows are the
-# truth. The job is the commit's from here on, and not before: it can be noted as `embedded` while the rows are moved.
-# That stage's time is the transaction's begin where it was not noted; `saved` is now, after what may take minutes.
-SWITCH_DOCUMENT = """
-with document as (
+# The document, its version, its times and its job in one statement, under the document's lock; the chunks are there by
+# a statement before it. Also a job that failed before: a batch that was given up may have arrived after all, and the
+# rows are the truth. The job is the commit's from here on, and not before: it can be noted as `embedded` while the rows
+# are moved. That stage's time is the transaction's begin where it was not noted; `saved` is now, after what may take
+# minutes.
+SWITCH_DOCUMENT = f"""
+with times as ({STORE}),
+document as (
     update documents
     set current_version = version.version_id, current_generation = version.generation,
         title = coalesce(nullif(%(title)s, ''), nullif(version.title, ''), version.filename),
         filename = version.filename, content_type = version.content_type, size_bytes = version.size_bytes,
         content_sha256 = version.content_sha256,
-        metadata = coalesce(version.found_metadata, '{}') || version.metadata, category = version.category,
+        metadata = coalesce(version.found_metadata, '{{}}') || version.metadata, category = version.category,
+        {SET_COLUMNS},
         chunk_count = (select count(*) from chunks where chunks.document_id = %(document_id)s),
         language = (
             select chunk.language from chunks as chunk where chunk.document_id = %(document_id)s
@@ -229,7 +234,7 @@ completed as (
         stage_times = jsonb_build_object('embedded', now()) || coalesce((
             select jsonb_object_agg(stage, now() - make_interval(secs => age::double precision))
             from jsonb_each_text(%(stage_ages)s) as reached (stage, age)
-        ), '{}') || stage_times || jsonb_build_object('saved', statement_timestamp(), 'done', statement_timestamp()),
+        ), '{{}}') || stage_times || jsonb_build_object('saved', statement_timestamp(), 'done', statement_timestamp()),
         started_at = coalesce(started_at, now()), updated_at = statement_timestamp(),
         finished_at = statement_timestamp()
     where job_id = %(job_id)s

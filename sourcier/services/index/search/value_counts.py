@@ -11,7 +11,6 @@ from typing import Any
 
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.postgres.database import Connection
-from sourcier.services.index.filtering.compiling import first_day
 from sourcier.services.index.filtering.fields import COLLECTION, FIELDS, METADATA_PREFIX, Column, field_of
 from sourcier.services.index.search.filters import CONDITIONS, Filters
 
@@ -19,7 +18,7 @@ FIELDS_MAX = 20
 """That a request names."""
 FIELDS_TOLD_MAX = 100
 LIMIT_DEFAULT, LIMIT_MAX = 20, 1_000
-DEFAULT_COLUMNS = ("category", "language", "media_type")
+DEFAULT_COLUMNS = ("category", "language", "media_type", "date")
 VALUE_CHARACTERS_MAX = 200
 """Longer values are counted by their beginning."""
 
@@ -69,6 +68,7 @@ async def count_values(
     names = list(dict.fromkeys(fields))
     values: dict[str, Any] = {
         "tenant": tenant, "names": list(collections), "limit": limit or LIMIT_DEFAULT, "own": list(FIELDS),
+        "dated": [name for name, known in FIELDS.items() if isinstance(known, Column) and known.kind == "date"],
     } | filters.parameters()
     given = [_given(name, place, values) for place, name in enumerate(names or DEFAULT_COLUMNS)]
     if not names:
@@ -99,20 +99,15 @@ def _given(name: str, place: int, values: dict[str, Any]) -> str:
         return f"select {shown}, {text}, true"
     values[f"key_{place}"] = about.name
     each = _elements(f"documents.metadata -> %(key_{place})s::text")
-    return f"select {shown}, {_told('value', f'%(key_{place})s::text')}, place = 1 from ({each}) as element"
+    return f"select {shown}, value, place = 1 from ({each}) as element"
 
 
 def _all_keys() -> str:
-    named = f"case when key = any(%(own)s::text[]) and key <> all('{{author,date,version}}'::text[]) " \
+    named = f"case when key = any(%(own)s::text[]) and key <> all('{{author,version}}'::text[]) " \
             f"then '{METADATA_PREFIX}' || key else key end"
-    return f"select {named}, {_told('value', 'key')}, place = 1 " \
+    return f"select {named}, value, place = 1 " \
            "from jsonb_each(documents.metadata) as pair (key, given) " \
-           f"cross join lateral ({_elements('given')}) as element"
-
-
-def _told(value: str, key: str) -> str:
-    """Return a value as it is counted: a date by its year."""
-    return f"case when {key} = 'date' then coalesce(left({first_day(value)}, 4), {value}) else {value} end"
+           f"cross join lateral ({_elements('given')}) as element where key <> 'date'"
 
 
 def _elements(given: str) -> str:
@@ -153,8 +148,7 @@ placed as (
     select field, value, documents, sum(firsts) over whole as field_documents, count(*) over whole as value_count,
            row_number() over (
                partition by field
-               order by case when field = any('{{date,created_at,indexed_at}}'::text[]) then value end desc nulls last,
-                        documents desc, value
+               order by case when field = any(%(dated)s::text[]) then value end desc nulls last, documents desc, value
            ) as place
     from counted
     window whole as (partition by field)

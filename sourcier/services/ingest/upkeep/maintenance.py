@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ServiceError
+from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.lifecycle import first_of
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
 from sourcier.services.index.collections import build_manifest as manifests
@@ -17,6 +18,7 @@ from sourcier.services.index.documents import file_removals, sweeping
 from sourcier.services.index.documents.sweeping import EndedJob
 from sourcier.services.index.lexical import frequencies
 from sourcier.services.index.pipeline import planner_statistics
+from sourcier.services.index.times import storing
 from sourcier.services.ingest.intake.removal import Removal
 from sourcier.services.ingest.storage import PARSER_AND_ARTEFACT_VERSION
 
@@ -34,6 +36,10 @@ MANIFEST_SECONDS = 10.0
 MANIFEST_SHARE = 0.02
 """Most of the time that manifests may take: each look reads every document, and hashes what changed."""
 MANIFEST_LIMIT = 100
+TIMES_LIMIT = 100
+"""Documents whose dates are read in one transaction, about a fifth of a second."""
+TIMES_PAUSE_SECONDS = 0.5
+"""Between two of them, so that a large index that comes from an earlier release leaves room for what is ingested."""
 OVER_SECONDS = 3600.0
 """How long an overtaken version's files are kept: longer than a message about it can be under way."""
 JOBS_KEPT_SECONDS = 30 * 24 * 3600.0
@@ -65,6 +71,7 @@ class Maintenance:
             refreshed = await self._refresh_all(stopping)
             await _tried("planner statistics", self._analyse, stopping)
             await _tried("manifests", self._record_manifests, stopping)
+            await _tried("documents' dates", lambda: self._read_times(stopping), stopping)
             await self._sweep(stopping)
             # Under a load the changes of many documents are added up together: their common words are one row then.
             await first_of(stopping, seconds=min(max(REFRESH_SECONDS, refreshed / REFRESH_SHARE), REFRESH_SECONDS_MAX))
@@ -98,6 +105,19 @@ class Maintenance:
             # One that ran into a limit of time took the most of it: it has its share like any other.
             ended = time.monotonic()
             self._manifests_due_at = ended + max(MANIFEST_SECONDS, (ended - began) / MANIFEST_SHARE)
+
+    async def _read_times(self, stopping: asyncio.Event) -> None:
+        while await self.read_times() == TIMES_LIMIT and not stopping.is_set():
+            await first_of(stopping, seconds=TIMES_PAUSE_SECONDS)
+
+    async def read_times(self) -> int:
+        """Read when documents hold that were there before these rules, or whose metadata changed; return how many."""
+        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+            count = await storing.read_more(connection, limit=TIMES_LIMIT)
+            await failpoint("times.before-commit")
+        if count:
+            logger.info("read when documents hold", extra={"documents": count})
+        return count
 
     async def _sweep(self, stopping: asyncio.Event) -> None:
         if stopping.is_set() or time.monotonic() - self._swept_at < SWEEP_SECONDS:

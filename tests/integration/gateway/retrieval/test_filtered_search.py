@@ -44,6 +44,12 @@ async def office(database: Database) -> Database:
     await writer.index("e.md", ["Trois jours de télétravail."], title="e.md", collection="other",
                        metadata={"type": "accord"})
     await writer.collection("empty")
+    async with database.transaction(tenant="acme") as connection:
+        # Two were indexed before languages were kept with documents; of whose chunks they are then.
+        await connection.execute("update chunks set language = 'fr'")
+        await connection.execute(
+            "update documents set language = case when source like 'contrats/%' then 'fr' end"
+        )
     return database
 
 
@@ -131,7 +137,9 @@ async def test_where_there_is_no_document_no_filter_is_wrong(office: Database) -
 
 
 async def test_facets_are_counted_under_a_filter(office: Database) -> None:
-    async with gateway(office, Scenario()) as served, Client(served.address, tenant="acme") as client:
+    async with gateway(office, Scenario()) as served, Client(
+        f"127.0.0.1:{served.server.port}", tenant="acme"
+    ) as client:
         found = await client.facets(["type", "date"], filter="year >= 2024")
         assert found.document_count == 3
         counts = {facet.field: [(each.value, each.document_count) for each in facet.values] for facet in found.facets}
@@ -184,7 +192,7 @@ async def test_what_a_caller_may_not_read_is_neither_found_nor_counted_nor_told(
 async def test_more_collections_than_are_searched_together_are_refused(office: Database) -> None:
     async with gateway(office, Scenario()) as served:
         with pytest.raises(grpc.aio.AioRpcError) as refused:
-            await sources(served, "", collections=[f"c{number}" for number in range(COLLECTIONS_MAX)])
+            await sources(served, "", collections=[f"c{number}" for number in range(COLLECTIONS_MAX + 1)])
     assert "At most 100 collections" in str(refused.value.details())
 
 

@@ -36,9 +36,11 @@ WORDS = ["true", "false", "TRUE", "oui", "Non", "vrai", "no"]
 STRINGS = TEXTS + NUMBERS + DATES + WORDS
 SCALARS: list[Scalar] = [*STRINGS, True, False, 3.0, -2.5, 0.0, 2024.0, 2023.0, 7.0, 1e300, 0.1, 2024.5]
 OPERATORS: list[Operator] = ["eq", "in", "gt", "gte", "lt", "lte", "exists", "prefix", "contains"]
-KEYS = ["k", "l", "m", "date", "author", "key with 'quotes\" %s", "absent"]
+KEYS = ["k", "l", "m", "signed", "author", "key with 'quotes\" %s", "absent"]
 COLUMNS = ["title", "source", "path", "filename", "media_type", "size", "language", "category", "collection",
-           "document_id", "created_at"]
+           "document_id", "created_at", "date", "holds_until"]
+PERIODS = [None, ("2023-12-31", "2023-12-31"), ("2024-01-01", "2024-12-31"), ("2024-03-01", "2024-03-31"),
+           ("2024-03-12", "2024-03-12")]
 
 
 # What a condition means, said once more.
@@ -86,7 +88,9 @@ def compared(text: str, operator: Operator, value: Scalar) -> bool:
     }[operator])
 
 
-def meets(text: str, test: Test) -> bool:
+def meets(text: str | tuple[str, str], test: Test) -> bool:
+    if isinstance(text, tuple):
+        return meets_period(text, test)
     match test.operator:
         case "eq" | "in":
             return any(equal(text, value) for value in test.values)
@@ -102,7 +106,29 @@ def meets(text: str, test: Test) -> bool:
             return compared(text, test.operator, test.values[0])
 
 
-def as_text(value: Any) -> str:
+def meets_period(own: tuple[str, str], test: Test) -> bool:
+    """Return whether a document's own date is what a test wants: it is compared as a date, and as nothing else."""
+    wanted = [days(written(value)) for value in test.values if not isinstance(value, bool)]
+    match test.operator:
+        case "eq" | "in" | "contains":
+            return any(each is not None and each[0] <= own[0] and own[1] <= each[1] for each in wanted)
+        case "prefix":
+            return own[0].startswith(str(test.values[0]))
+        case "exists":
+            return True
+        case "gt":
+            return wanted[0] is not None and own[0] > wanted[0][1]
+        case "gte":
+            return wanted[0] is not None and own[0] >= wanted[0][0]
+        case "lt":
+            return wanted[0] is not None and own[1] < wanted[0][0]
+        case _:
+            return wanted[0] is not None and own[1] <= wanted[0][1]
+
+
+def as_text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return value
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -167,15 +193,18 @@ async def written_documents(connection: Connection, collection_id: str, chance: 
             "filename": chance.choice(STRINGS), "media_type": "text/plain",
             "size": chance.choice([0, 3, 7, 2024, 10**12]), "category": chance.choice(TEXTS[:6]),
             "language": chance.choice(["fr", "en", ""]), "created_at": chance.choice(["2023-12-31", "2024-03-12"]),
+            "date": chance.choice(PERIODS), "holds_until": chance.choice(PERIODS[:2]),
             "metadata": {key: drawn_value(chance) for key in KEYS[:-1] if chance.random() < 0.8},
         }
         await connection.execute(
             "insert into documents (document_id, tenant, collection_id, source, current_version, title, filename, "
-            "content_type, size_bytes, content_sha256, metadata, category, language, created_at) values (%s, 'acme', "
-            "%s, %s, %s, %s, %s, %s, %s, '', %s, %s, %s, %s)",
+            "content_type, size_bytes, content_sha256, metadata, category, language, created_at, times_rules, "
+            "dated_from, dated_to, holds_until) values (%s, 'acme', %s, %s, %s, %s, %s, %s, %s, '', %s, %s, %s, %s, 1, "
+            "%s, %s, %s)",
             (document["document_id"], collection_id, document["source"], document["document_id"], document["title"],
              document["filename"], document["media_type"], document["size"], Jsonb(document["metadata"]),
-             document["category"], document["language"], f"{document['created_at']}T23:59:59Z"),
+             document["category"], document["language"], f"{document['created_at']}T23:59:59Z",
+             *(document["date"] or (None, None)), (document["holds_until"] or (None,))[0]),
         )
         documents.append(document | {"collection": "rh", "path": document["source"]})
     return documents

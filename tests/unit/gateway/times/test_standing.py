@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from sourcier.services.gateway.times.documents import times_of
 from sourcier.services.gateway.times.standing import Candidate, Standing, Why, standing
+from sourcier.services.index.times.reading import times_of
 
 TODAY = date(2026, 11, 28)
 

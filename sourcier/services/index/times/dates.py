@@ -7,10 +7,15 @@ from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
 
-from sourcier.services.gateway.clauses.lexicon import MONTHS
-from sourcier.services.gateway.periods import Period
 from sourcier.services.index.language.stop_words import fold_in_place
+from sourcier.services.index.times.periods import Period
 
+MONTHS = {
+    name: number for names in (
+        "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre",
+        "january february march april may june july august september october november december",
+    ) for number, name in enumerate(names.split(), start=1)
+}
 YEAR_MIN, YEAR_MAX = 1900, 2199
 
 _DAY = r"(?P<day>\d{1,2})(?:er|st|nd|rd|th)?"

@@ -6,10 +6,11 @@ from datetime import date
 
 import pytest
 
-from sourcier.services.gateway.periods import Period
 from sourcier.services.gateway.times.asking import Aim, asked_time
-from sourcier.services.gateway.times.dates import date_of_name, dates_in
-from sourcier.services.gateway.times.documents import Origin, times_of
+from sourcier.services.index.times.dates import date_of_name, dates_in
+from sourcier.services.index.times.document import Origin
+from sourcier.services.index.times.periods import Period
+from sourcier.services.index.times.reading import times_of
 
 TODAY = date(2026, 11, 28)
 
