@@ -32,9 +32,9 @@ NESTED_MAX = 30
 EXAMPLE = "date >= 2024 and (type = avenant or not archived)"
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<sign><=|>=|!=|==|[<>=(),]|[≤≥≠])|(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|«[^»]*»)"""
-    r"""|(?P<word>[^\s<>=!(),"'«»≤≥≠]+))""", re.DOTALL,
+    r"""(?P<space>\s+)|(?P<sign><=|>=|!=|==|[<>=(),]|[≤≥≠])|(?P<word>[^\s<>=!(),"'«»≤≥≠]+)"""
 )
+_QUOTES = {'"': '"', "'": "'", "«": "»"}
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmg])(?:o|b)", re.IGNORECASE)
 _SIGNS = {"=": "eq", "==": "eq", ">": "gt", ">=": "gte", "≥": "gte", "<": "lt", "<=": "lte", "≤": "lte"}
@@ -109,19 +109,36 @@ class _Reader:
         return read
 
     def _split(self) -> list[_Token]:
-        tokens, place, text = [], 0, self._expression.rstrip()
+        tokens, place, text = [], 0, self._expression
         while place < len(text):
+            if text[place] in _QUOTES:
+                token, end = self._quoted(place)
+                tokens.append(_Token(token, place, quoted=True))
+                place = end
+                continue
             match = _TOKEN.match(text, place)
             if match is None:
-                self._refuse_at(place, "a quote is not closed, or a sign stands alone")
-            kind = match.lastgroup or ""
-            token = match[kind]
-            if kind == "quoted":
-                inner = token[1:-1]
-                token = inner.strip() if token[0] == "«" else re.sub(r"\\(.)", r"\1", inner, flags=re.DOTALL)
-            tokens.append(_Token(token, match.start(kind), kind == "sign", kind == "quoted"))
+                self._refuse_at(place, "a sign stands alone")
+            if match.lastgroup != "space":
+                tokens.append(_Token(match[0], place, sign=match.lastgroup == "sign"))
             place = match.end()
         return tokens
+
+    def _quoted(self, start: int) -> tuple[str, int]:
+        """Return the text in quotes that begins here, and where it ends; a backslash keeps the sign behind it."""
+        text, close = self._expression, _QUOTES[self._expression[start]]
+        inside: list[str] = []
+        place = start + 1
+        while True:
+            if place >= len(text):
+                self._refuse_at(start, "a quote is not closed")
+            if text[place] == close:
+                said = "".join(inside)
+                return said.strip() if close == "»" else said, place + 1
+            if text[place] == "\\" and close != "»":
+                place += 1
+            inside.append(text[place : place + 1])
+            place += 1
 
     @property
     def _next(self) -> _Token | None:

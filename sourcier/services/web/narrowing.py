@@ -33,6 +33,4 @@ def narrow(where: answer_pb2.SearchFilter, given: Mapping[str, Any]) -> None:
         where.collections.extend(names)
     except ValueError as error:
         raise InvalidArgument("collections holds half of a character", field="collections") from error
-    if everything:
-        where.collection = ""  # the default one, where the request names none
     where.all_collections = everything

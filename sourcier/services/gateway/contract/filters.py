@@ -9,6 +9,7 @@ from google.protobuf.struct_pb2 import Value
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.grpc.serving import require
+from sourcier.services.chassis.storable import check_storable
 from sourcier.services.index.collections.collections import DEFAULT_COLLECTION
 from sourcier.services.index.filtering.compiling import compiled
 from sourcier.services.index.filtering.conditions import (
@@ -55,6 +56,7 @@ def first_collection(message: answer_pb2.SearchFilter) -> str:
 def condition_of(message: answer_pb2.Condition, *, depth: int = 0) -> Condition:
     """Return a condition as a tree; raise `InvalidArgument` where it says nothing, or several things at once."""
     require(depth <= DEPTH_MAX, f"the filter is nested more than {DEPTH_MAX} deep; flatten it", field=FIELD)
+    check_storable(message.field, message.prefix, field=FIELD)
     tests = _tests(message)
     said = [name for name, given in (
         ("and", message.all_of), ("or", message.any_of), ("not", message.HasField("negated")),

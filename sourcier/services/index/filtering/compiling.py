@@ -116,7 +116,10 @@ class _Compiler:
         if periods:
             first, last = self._value([each.first for each in periods], "text[]"), self._value(
                 [each.last for each in periods], "text[]")
-            ways.append(f"exists (select from unnest({first}, {last}) as period (first, last) where "
+            # Most values are of other years, and their days need not be worked out.
+            years = self._value(sorted({each.first[:4] for each in periods}), "text[]")
+            likely = "" if dated else f"(left({text}, 4) = any({years}) or right({text}, 4) = any({years})) and "
+            ways.append(f"{likely}exists (select from unnest({first}, {last}) as period (first, last) where "
                         f"{own_first} >= period.first collate \"C\" "
                         f"and {own_last} <= period.last collate \"C\")")
         return f"({' or '.join(ways) or 'false'})"

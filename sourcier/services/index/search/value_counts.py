@@ -75,12 +75,12 @@ async def count_values(
         given.append(_all_keys())
     statement = filters.within(COUNT.replace("{given}", " union all ".join(given)))
     rows = await (await connection.execute(statement.encode(), values)).fetchall()
-    total, found = 0, dict[str, _Counted]()
-    for total, name, documents, value_count, value, count in rows:  # noqa: B007 — the same in all rows
-        if name is not None:
-            found.setdefault(name, _Counted(documents, value_count)).values.append((value, count))
-    order = names or sorted(found, key=lambda name: (-found[name].documents, name))[:FIELDS_TOLD_MAX]
+    found: dict[str, _Counted] = {}
+    for name, documents, value_count, value, count in rows:
+        found.setdefault(name, _Counted(documents, value_count)).values.append((value, count))
     nothing = _Counted(0, 0)
+    total = found.pop("", nothing).documents
+    order = names or sorted(found, key=lambda name: (-found[name].documents, name))[:FIELDS_TOLD_MAX]
     return ValueCounts(total, tuple(
         FieldValues(name, counted.documents, counted.value_count, tuple(counted.values))
         for name in order for counted in [found.get(name, nothing)]
@@ -93,7 +93,8 @@ def _given(name: str, place: int, values: dict[str, Any]) -> str:
     shown = f"%(field_{place})s::text"
     about = field_of(name)
     if about == COLLECTION:
-        return f"select {shown}, collection_name, true"
+        return f"select {shown}, (select collections.name from collections where collections.tenant = " \
+               "documents.tenant and collections.collection_id = documents.collection_id), true"
     if isinstance(about, Column):
         text = f"left({about.text}, 4)" if about.kind == "date" else about.text
         return f"select {shown}, {text}, true"
@@ -111,37 +112,33 @@ def _all_keys() -> str:
 
 
 def _elements(given: str) -> str:
-    """Return a query for the values under a key, each once: those of a list, or the one."""
+    """Return a query for the values under a key, each once: the one, or those of a list."""
+    # The conditions on `given` keep the second half from being run for each document that has no list.
     return f"""
+        select left(({given}) #>> '{{}}', {VALUE_CHARACTERS_MAX}) as value, 1 as place
+        where jsonb_typeof({given}) not in ('array', 'object', 'null')
+        union all
         select value, row_number() over () as place
         from (
             select distinct left(listed.value, {VALUE_CHARACTERS_MAX}) as value
-            from jsonb_array_elements_text(case jsonb_typeof({given})
-                when 'array' then {given} when 'object' then '[]' else jsonb_build_array({given})
-            end) as listed (value)
-            where listed.value <> ''
+            from jsonb_array_elements_text(case jsonb_typeof({given}) when 'array' then {given} else '[]' end)
+                as listed (value)
+            where jsonb_typeof({given}) = 'array' and listed.value <> ''
         ) as single
     """
 
 
+# Read once: the documents themselves are counted as the values of a field without a name.
 COUNT = f"""
-with documents as materialized (
-    select documents.*, (
-        select name from collections
-        where collections.tenant = documents.tenant and collections.collection_id = documents.collection_id
-    ) as collection_name
+with counted as (
+    select field, value, count(*) as documents, sum(first::int) as firsts
     from documents
+    cross join lateral (select '', 'documents', true union all {{given}}) as given (field, value, first)
     where tenant = %(tenant)s
       and collection_id = any(array(
           select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s)
       ))
-      and {CONDITIONS}
-),
-counted as (
-    select field, value, count(*) as documents, sum(first::int) as firsts
-    from documents
-    cross join lateral ({{given}}) as given (field, value, first)
-    where value <> ''
+      and value <> '' and {CONDITIONS}
     group by field, value
 ),
 placed as (
@@ -153,9 +150,8 @@ placed as (
     from counted
     window whole as (partition by field)
 )
-select (select count(*) from documents)::bigint, field, field_documents::bigint, value_count::bigint, value,
-       documents::bigint
-from (select) as always
-left join placed on place <= %(limit)s
+select field, field_documents::bigint, value_count::bigint, value, documents::bigint
+from placed
+where place <= %(limit)s
 order by field, place
 """

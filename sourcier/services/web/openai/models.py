@@ -48,9 +48,9 @@ class Model:
         """Direct a question to it."""
         match self.kind:
             case "collection":
-                # The default one is meant by a model without a name; a request may name others beside it.
-                default = self.name == DEFAULT_COLLECTION and bool(request.filter.collections)
-                if not (default or request.filter.all_collections):
+                # Clients have to name a model: the default one leaves it to the request to name others.
+                elsewhere = bool(request.filter.collections) or request.filter.all_collections
+                if self.name != DEFAULT_COLLECTION or not elsewhere:
                     request.filter.collection = self.name
             case "agent":
                 request.agent = self.name
