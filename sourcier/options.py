@@ -9,6 +9,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from sourcier.errors import InvalidArgument
+from sourcier.filters import Filter, condition
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2, operations_pb2
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ class FilterOptions(TypedDict, total=False):
 
     collection: str
     """The collection's name; `default` when left out."""
+    collections: Sequence[str]
+    """Collections that are searched together, at most 100."""
+    all_collections: bool
+    """Search all collections that you may read."""
+    filter: Filter
+    """Only documents that meet this: an expression as `date >= 2024 and (type = avenant or not archived)`, or the same
+    as JSON, `{"and": [{"field": "date", "gte": 2024}, …]}`."""
     document_ids: Sequence[str]
     """Only these documents."""
     categories: Sequence[str]
@@ -212,6 +220,8 @@ def search_filter(options: FilterOptions) -> answer_pb2.SearchFilter:
         categories=options.get("categories", ()), metadata=options.get("metadata", {}),
         kinds=[chosen(answer_pb2.PassageKind, kind, PassageKindName, field="kinds") for kind in kinds],
         chunk_types=options.get("chunk_types", ()),
+        where=condition(options["filter"]) if options.get("filter") else None,
+        collections=options.get("collections", ()), all_collections=options.get("all_collections", False),
     )
 
 

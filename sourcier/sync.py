@@ -116,6 +116,7 @@ class Client:
     cancel = _call(asynchronous.Client.cancel)
     answer = _call(asynchronous.Client.answer)
     search = _call(asynchronous.Client.search)
+    facets = _call(asynchronous.Client.facets)
 
     upload = _call(asynchronous.Client.upload)
     ingest_text = _call(asynchronous.Client.ingest_text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from typing import Unpack
 
@@ -13,6 +13,7 @@ from sourcier.errors import SourcierError
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.options import (
     AskOptions,
+    FilterOptions,
     RetrievalOptions,
     RoleName,
     SearchModeName,
@@ -158,3 +159,21 @@ class AnswerCalls(Calls):
             detect_categories=how.get("detect_categories"), explain=explain,
         )
         return await self._unary(self._answers.Search, request, timeout_seconds)
+
+    async def facets(
+        self, fields: Sequence[str] = (), *, limit: int = 0, timeout_seconds: float | None = None,
+        **where: Unpack[FilterOptions],
+    ) -> answer_pb2.GetFacetsResponse:
+        """Count the values of the documents' fields under a filter, the most frequent first: what to narrow by.
+
+        Without fields: category, language, media type, and all keys of metadata.
+
+        >>> async with Client("localhost:8080") as client:
+        ...     found = await client.facets(["type"], filter="date >= 2024")
+        >>> [(value.value, value.document_count) for value in found.facets[0].values]
+        [('avenant', 3), ('contrat', 1)]
+        """
+        request = message(
+            answer_pb2.GetFacetsRequest, filter=search_filter(where), fields=fields, limit=limit
+        )
+        return await self._unary(self._answers.GetFacets, request, timeout_seconds)

@@ -39,6 +39,7 @@ COMMANDS = {
     "resume": ("sourcier.cli.answers.resume:resume", "Go on reading an answer whose connection broke."),
     "cancel": ("sourcier.cli.answers.resume:cancel", "Stop an answer."),
     "search": ("sourcier.cli.answers.search:search", "Find the passages closest to a question."),
+    "facets": ("sourcier.cli.answers.facets:facets", "Count the values that documents can be narrowed by."),
     "documents": ("sourcier.cli.documents.documents:documents", "List, show and delete documents."),
     "jobs": ("sourcier.cli.documents.jobs:jobs", "List, show and watch ingestion jobs."),
     "collections": ("sourcier.cli.collections.collections:collections",

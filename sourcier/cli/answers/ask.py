@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sourcier.cli.answers.filtering import NAMES, where_options, where_to_search
 from sourcier.cli.answers.retrieval import how_to_search
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
@@ -33,14 +34,11 @@ _GIVEN_UP = frozenset({6, 7})
 
 @click.command()
 @click.argument("question", nargs=-1, required=True)
-@click.option("-c", "--collection", default="", help="Where to search; `default` by default.")
+@where_to_search
 @click.option("--agent", help="Ask this agent: its collection, its FAQ first.")
 @click.option("--deployment", help="Ask this deployment of an agent.")
 @click.option("--direct/--no-direct", "direct_answers", default=None,
               help="Whether an FAQ entry answers without the language model; the service decides by default.")
-@click.option("--category", "categories", multiple=True, help="Only documents of this category; may be repeated.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only documents with this fact; may be repeated.")
-@click.option("--document", "document_ids", multiple=True, metavar="ID", help="Only this document; may be repeated.")
 @how_to_search
 @click.option("--passages", type=click.IntRange(1, 20), help="Passages given to the model.")
 @click.option("--candidates", type=click.IntRange(1, 100), help="Candidates that are re-ranked.")
@@ -91,12 +89,9 @@ def ask(question: tuple[str, ...], as_json: bool, connection: Connection, **opti
 
 def ask_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the client's keywords: what was not given is left out."""
-    from sourcier.cli.documents.ingest import METADATA_EXAMPLE, key_values
-
     given = {name: value for name, value in options.items() if value is not None and value not in ("", ())}
-    if "metadata" in given:
-        given["metadata"] = key_values(given["metadata"], example=METADATA_EXAMPLE)
-    return given
+    where = where_options({name: given.pop(name) for name in NAMES if name in given})
+    return given | where
 
 
 async def write_events(events: AsyncIterator[answer_pb2.AskEvent]) -> int:

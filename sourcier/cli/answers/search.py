@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sourcier.cli.answers.ask import ask_options
+from sourcier.cli.answers.filtering import where_to_search
 from sourcier.cli.answers.retrieval import how_to_search
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
@@ -28,10 +29,7 @@ DUPLICATES_SHOWN = 5
               help="How passages are ranked; the collection's own way, or reranked, by default.")
 @click.option("--candidates", type=click.IntRange(1, 100), help="Candidates that are re-ranked.")
 @click.option("--exact/--no-exact", default=None, help="Compare with every vector instead of asking the index.")
-@click.option("-c", "--collection", default="", help="Where to search; `default` by default.")
-@click.option("--category", "categories", multiple=True, help="Only documents of this category; may be repeated.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only documents with this fact; may be repeated.")
-@click.option("--document", "document_ids", multiple=True, metavar="ID", help="Only this document; may be repeated.")
+@where_to_search
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(["text", "qa_pair", "source_material", "classic"]),
               help="By what passages are found: `text` by default; may be repeated.")
 @how_to_search

@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -350,8 +351,13 @@ class SearchFilter(_message.Message):
     METADATA_FIELD_NUMBER: _builtins.int
     KINDS_FIELD_NUMBER: _builtins.int
     CHUNK_TYPES_FIELD_NUMBER: _builtins.int
+    WHERE_FIELD_NUMBER: _builtins.int
+    COLLECTIONS_FIELD_NUMBER: _builtins.int
+    ALL_COLLECTIONS_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name; empty is `default`."""
+    all_collections: _builtins.bool
+    """Search all collections that the caller may read and that hold documents; refused beside names, and beside an agent."""
     @_builtins.property
     def document_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Only these documents, at most 1,000."""
@@ -374,6 +380,16 @@ class SearchFilter(_message.Message):
     def chunk_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Only passages made of one of these, at most 20: `text`, or what else passages are made of."""
 
+    @_builtins.property
+    def where(self) -> Global___Condition:
+        """Only documents that meet this condition. INVALID_ARGUMENT for a field that no document has, and for a value of
+        another type than the documents' values.
+        """
+
+    @_builtins.property
+    def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Collections to search together with `collection`, at most 100; all have to be of one embedding space."""
+
     def __init__(
         self,
         *,
@@ -383,14 +399,250 @@ class SearchFilter(_message.Message):
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         kinds: _abc.Iterable[Global___PassageKind.ValueType] | None = ...,
         chunk_types: _abc.Iterable[_builtins.str] | None = ...,
+        where: Global___Condition | None = ...,
+        collections: _abc.Iterable[_builtins.str] | None = ...,
+        all_collections: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["where", b"where"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "chunk_types", b"chunk_types", "collection", b"collection", "document_ids", b"document_ids", "kinds", b"kinds", "metadata", b"metadata"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_collections", b"all_collections", "categories", b"categories", "chunk_types", b"chunk_types", "collection", b"collection", "collections", b"collections", "document_ids", b"document_ids", "kinds", b"kinds", "metadata", b"metadata", "where", b"where"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchFilter: _TypeAlias = SearchFilter  # noqa: Y015
+
+@_typing.final
+class Condition(_message.Message):
+    """A condition on documents: conditions put together (`and`, `or`, `not`), or what one field has to be; one of the four
+    and no more. At most 8 deep, with at most 100 fields and 1,000 values in all. In JSON:
+    `{"and": [{"field": "date", "gte": "2024"}, {"not": {"field": "archived", "eq": true}}]}`.
+
+    A field is what a document says of itself (`title`, `author`, `date`, `version`, `language`, `media_type`, `size`,
+    `source`, `filename`, `collection`, `category`, `document_id`, `version_id`, `created_at`, `indexed_at`), or a key of
+    its metadata; `metadata.` before a key tells it from a name of these. Where a field holds a list, one of its values has
+    to meet the condition. A document without the field meets none, so that it meets every `not`.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALL_OF_FIELD_NUMBER: _builtins.int
+    ANY_OF_FIELD_NUMBER: _builtins.int
+    NEGATED_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    EQUALS_FIELD_NUMBER: _builtins.int
+    ONE_OF_FIELD_NUMBER: _builtins.int
+    ABOVE_FIELD_NUMBER: _builtins.int
+    AT_LEAST_FIELD_NUMBER: _builtins.int
+    BELOW_FIELD_NUMBER: _builtins.int
+    AT_MOST_FIELD_NUMBER: _builtins.int
+    EXISTS_FIELD_NUMBER: _builtins.int
+    PREFIX_FIELD_NUMBER: _builtins.int
+    CONTAINS_FIELD_NUMBER: _builtins.int
+    field: _builtins.str
+    """The field that what follows is about; what is set below has to hold together."""
+    exists: _builtins.bool
+    """The document has the field and it is not empty; with false, it lacks it."""
+    prefix: _builtins.str
+    """It is a text that begins so."""
+    @_builtins.property
+    def all_of(self) -> _containers.RepeatedCompositeFieldContainer[Global___Condition]:
+        """All of these hold."""
+
+    @_builtins.property
+    def any_of(self) -> _containers.RepeatedCompositeFieldContainer[Global___Condition]:
+        """At least one of these holds."""
+
+    @_builtins.property
+    def negated(self) -> Global___Condition:
+        """This does not hold."""
+
+    @_builtins.property
+    def equals(self) -> _struct_pb2.Value:
+        """It is this text, number, `true` or `false`; or it lies within this date: a year, a month or a day as `2024`,
+        `2024-03`, `2024-03-12`.
+        """
+
+    @_builtins.property
+    def one_of(self) -> _struct_pb2.ListValue:
+        """It is one of these."""
+
+    @_builtins.property
+    def above(self) -> _struct_pb2.Value:
+        """It is a number above this one, or begins after this date ends."""
+
+    @_builtins.property
+    def at_least(self) -> _struct_pb2.Value:
+        """It is a number not below this one, or begins with this date or later."""
+
+    @_builtins.property
+    def below(self) -> _struct_pb2.Value:
+        """It is a number below this one, or ends before this date begins."""
+
+    @_builtins.property
+    def at_most(self) -> _struct_pb2.Value:
+        """It is a number not above this one, or ends with this date or earlier."""
+
+    @_builtins.property
+    def contains(self) -> _struct_pb2.Value:
+        """It is a list of which one value is this; a text is read as a list where commas or semicolons part it."""
+
+    def __init__(
+        self,
+        *,
+        all_of: _abc.Iterable[Global___Condition] | None = ...,
+        any_of: _abc.Iterable[Global___Condition] | None = ...,
+        negated: Global___Condition | None = ...,
+        field: _builtins.str = ...,
+        equals: _struct_pb2.Value | None = ...,
+        one_of: _struct_pb2.ListValue | None = ...,
+        above: _struct_pb2.Value | None = ...,
+        at_least: _struct_pb2.Value | None = ...,
+        below: _struct_pb2.Value | None = ...,
+        at_most: _struct_pb2.Value | None = ...,
+        exists: _builtins.bool | None = ...,
+        prefix: _builtins.str | None = ...,
+        contains: _struct_pb2.Value | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_exists", b"_exists", "_prefix", b"_prefix", "above", b"above", "at_least", b"at_least", "at_most", b"at_most", "below", b"below", "contains", b"contains", "equals", b"equals", "exists", b"exists", "negated", b"negated", "one_of", b"one_of", "prefix", b"prefix"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exists", b"_exists", "_prefix", b"_prefix", "above", b"above", "all_of", b"all_of", "any_of", b"any_of", "at_least", b"at_least", "at_most", b"at_most", "below", b"below", "contains", b"contains", "equals", b"equals", "exists", b"exists", "field", b"field", "negated", b"negated", "one_of", b"one_of", "prefix", b"prefix"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__exists: _TypeAlias = _typing.Literal["exists"]  # noqa: Y015
+    _WhichOneofArgType__exists: _TypeAlias = _typing.Literal["_exists", b"_exists"]  # noqa: Y015
+    _WhichOneofReturnType__prefix: _TypeAlias = _typing.Literal["prefix"]  # noqa: Y015
+    _WhichOneofArgType__prefix: _TypeAlias = _typing.Literal["_prefix", b"_prefix"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__exists) -> _WhichOneofReturnType__exists | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__prefix) -> _WhichOneofReturnType__prefix | None: ...
+
+Global___Condition: _TypeAlias = Condition  # noqa: Y015
+
+@_typing.final
+class GetFacetsRequest(_message.Message):
+    """Which values are to be counted, and of which documents."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILTER_FIELD_NUMBER: _builtins.int
+    FIELDS_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    limit: _builtins.int
+    """Most values of each field, 1 to 1,000; 0 is 20."""
+    @_builtins.property
+    def filter(self) -> Global___SearchFilter:
+        """The documents; `kinds` and `chunk_types`, which are about passages, are refused."""
+
+    @_builtins.property
+    def fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The fields, at most 20; empty for `category`, `language`, `media_type`, `author`, `date` and all keys of metadata."""
+
+    def __init__(
+        self,
+        *,
+        filter: Global___SearchFilter | None = ...,
+        fields: _abc.Iterable[_builtins.str] | None = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fields", b"fields", "filter", b"filter", "limit", b"limit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetFacetsRequest: _TypeAlias = GetFacetsRequest  # noqa: Y015
+
+@_typing.final
+class GetFacetsResponse(_message.Message):
+    """The values that documents have."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    FACETS_FIELD_NUMBER: _builtins.int
+    document_count: _builtins.int
+    """Documents that meet the filter."""
+    @_builtins.property
+    def facets(self) -> _containers.RepeatedCompositeFieldContainer[Global___Facet]:
+        """The fields in the order of the request; without one, those of most documents first, at most 100. Fields that no
+        document has are left out, unless the request names them.
+        """
+
+    def __init__(
+        self,
+        *,
+        document_count: _builtins.int = ...,
+        facets: _abc.Iterable[Global___Facet] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_count", b"document_count", "facets", b"facets"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetFacetsResponse: _TypeAlias = GetFacetsResponse  # noqa: Y015
+
+@_typing.final
+class Facet(_message.Message):
+    """The values of a field."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIELD_FIELD_NUMBER: _builtins.int
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    VALUE_COUNT_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    field: _builtins.str
+    """Its name, as a condition takes it."""
+    document_count: _builtins.int
+    """Documents that have it."""
+    value_count: _builtins.int
+    """How many different values there are."""
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___FacetValue]:
+        """The most frequent values first; dates by year, the latest first."""
+
+    def __init__(
+        self,
+        *,
+        field: _builtins.str = ...,
+        document_count: _builtins.int = ...,
+        value_count: _builtins.int = ...,
+        values: _abc.Iterable[Global___FacetValue] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_count", b"document_count", "field", b"field", "value_count", b"value_count", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Facet: _TypeAlias = Facet  # noqa: Y015
+
+@_typing.final
+class FacetValue(_message.Message):
+    """A value of a field, and how many documents have it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: _builtins.int
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    value: _builtins.str
+    """The value as text, as a condition takes it."""
+    document_count: _builtins.int
+    """Documents that have it."""
+    def __init__(
+        self,
+        *,
+        value: _builtins.str = ...,
+        document_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_count", b"document_count", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FacetValue: _TypeAlias = FacetValue  # noqa: Y015
 
 @_typing.final
 class SearchRequest(_message.Message):

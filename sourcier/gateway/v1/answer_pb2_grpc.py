@@ -55,6 +55,11 @@ class AnswerServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.SearchRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.SearchResponse.FromString,
                 _registered_method=True)
+        self.GetFacets = channel.unary_unary(
+                '/sourcier.gateway.v1.AnswerService/GetFacets',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.GetFacetsRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.GetFacetsResponse.FromString,
+                _registered_method=True)
 
 
 class AnswerServiceServicer(object):
@@ -95,6 +100,13 @@ class AnswerServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetFacets(self, request, context):
+        """Counts the values of the documents' fields under a filter: what a page shows beside a search to narrow it by.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AnswerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -117,6 +129,11 @@ def add_AnswerServiceServicer_to_server(servicer, server):
                     servicer.Search,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.SearchRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.SearchResponse.SerializeToString,
+            ),
+            'GetFacets': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetFacets,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.GetFacetsRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_answer__pb2.GetFacetsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -228,6 +245,33 @@ class AnswerService(object):
             '/sourcier.gateway.v1.AnswerService/Search',
             sourcier_dot_gateway_dot_v1_dot_answer__pb2.SearchRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_answer__pb2.SearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetFacets(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.AnswerService/GetFacets',
+            sourcier_dot_gateway_dot_v1_dot_answer__pb2.GetFacetsRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_answer__pb2.GetFacetsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -33,6 +33,8 @@ class AnswerServiceStub:
     """
     Search: _aio.UnaryUnaryMultiCallable[_answer_pb2.SearchRequest, _answer_pb2.SearchResponse]
     """Finds the passages that a question is closest to."""
+    GetFacets: _aio.UnaryUnaryMultiCallable[_answer_pb2.GetFacetsRequest, _answer_pb2.GetFacetsResponse]
+    """Counts the values of the documents' fields under a filter: what a page shows beside a search to narrow it by."""
 
 class AnswerServiceServicer(metaclass=_abc_1.ABCMeta):
     """Answers questions from the documents, and from nothing else."""
@@ -77,5 +79,13 @@ class AnswerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_answer_pb2.SearchRequest, _abc.Awaitable[_answer_pb2.SearchResponse]],
     ) -> _abc.Awaitable[_answer_pb2.SearchResponse]:
         """Finds the passages that a question is closest to."""
+
+    @_abc_1.abstractmethod
+    def GetFacets(
+        self,
+        request: _answer_pb2.GetFacetsRequest,
+        context: _aio.ServicerContext[_answer_pb2.GetFacetsRequest, _abc.Awaitable[_answer_pb2.GetFacetsResponse]],
+    ) -> _abc.Awaitable[_answer_pb2.GetFacetsResponse]:
+        """Counts the values of the documents' fields under a filter: what a page shows beside a search to narrow it by."""
 
 def add_AnswerServiceServicer_to_server(servicer: AnswerServiceServicer, server: _aio.Server) -> None: ...

@@ -35,6 +35,36 @@ async def test_options_reach_the_gateway(cli: Command, gateway: FakeGateway) -> 
     assert dict(request.filter.metadata) == {"an": "2026"}
 
 
+async def test_a_filter_and_collections_reach_the_gateway(cli: Command, gateway: FakeGateway) -> None:
+    as_json = '{"and": [{"field": "date", "gte": 2024}, {"not": {"field": "archived", "eq": true}}]}'
+    for written in ("date >= 2024 and not archived", as_json):
+        for command in ("ask", "search", "facets"):
+            assert (await cli(command, "type", "-f", written)).code == 0
+            where = gateway.requests[-1].filter.where
+            assert where.all_of[0].at_least.number_value == 2024
+            assert where.all_of[1].negated.equals.bool_value
+    await cli("search", "Combien ?", "-c", "demo", "-c", "rh")
+    assert list(gateway.requests[-1].filter.collections) == ["demo", "rh"]
+    await cli("search", "Combien ?", "--all-collections")
+    assert gateway.requests[-1].filter.all_collections
+    for arguments, message in (
+        (("-f", "type = note de service"), "put a text of several words in quotes"), (("-f", "{type"), "is none"),
+        (("-f", '{"fild": 1}'), "is not understood"), (("-c", "a", "--all-collections"), "is beside --collection"),
+    ):
+        done = await cli("search", "Combien ?", *arguments)
+        assert (done.code != 0, message in done.err, done.out) == (True, True, ""), done.err
+
+
+async def test_facets_are_written_for_people_and_for_programs(cli: Command, gateway: FakeGateway) -> None:
+    done = await cli("facets", "type", "-n", "2", "-c", "demo", "--metadata", "an=2026")
+    assert (done.code, done.out) == (0, "type  4 documents\n  3  avenant\n  1  contrat\n  and 1 other value\n")
+    assert "of 4 documents" in done.err
+    request = gateway.requests[-1]
+    assert (request.limit, request.filter.collection, dict(request.filter.metadata)) == (2, "demo", {"an": "2026"})
+    [line] = (await cli("facets", "--json")).out.splitlines()
+    assert json.loads(line)["values"][0]["value"] == "avenant"
+
+
 async def test_a_refusal(cli: Command) -> None:
     done = await cli("ask", "La recette de la tarte ?")
     assert (done.code, done.out) == (3, REFUSAL + "\n")

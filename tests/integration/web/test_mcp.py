@@ -38,7 +38,9 @@ def text_of(result: Any) -> str:
 async def test_its_tools_say_that_they_only_read(site: Web) -> None:
     async with opened(site) as client:
         tools = (await client.list_tools()).tools
-    assert [tool.name for tool in tools] == ["search", "ask", "list_documents", "get_document", "list_collections"]
+    assert [tool.name for tool in tools] == [
+        "search", "ask", "facets", "list_documents", "get_document", "list_collections",
+    ]
     assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools)
     assert all(tool.description and tool.input_schema["type"] == "object" for tool in tools)
 
@@ -49,6 +51,14 @@ async def test_each_tool_answers(site: Web) -> None:
         [passage] = found.structured_content["passages"]
         assert passage["title"] == "Télétravail"
         assert "[1] Télétravail" in text_of(found)
+        for narrowed in ("category = finance", {"field": "category", "eq": "finance"}):
+            found = await client.call_tool("search", {
+                "question": QUESTION, "filter": narrowed, "all_collections": True,
+            })
+            assert [each["title"] for each in found.structured_content["passages"]] == ["Frais"]
+        counted = await client.call_tool("facets", {"fields": "team, category", "filter": "team exists"})
+        assert text_of(counted) == "team: paie (1)\ncategory: finance (1)"
+        assert counted.structured_content["document_count"] == 1
         answer = await client.call_tool("ask", {"question": QUESTION})
         assert "deux jours" in answer.structured_content["answer"]
         assert answer.structured_content["sources"][0]["document_id"] == passage["document_id"]
@@ -74,6 +84,11 @@ async def test_each_tool_answers(site: Web) -> None:
     ("search", {}, "question"), ("search", {"question": 3}, "question"),
     ("search", {"question": "a", "limit": 0}, "limit"),
     ("search", {"question": "a", "limit": True}, "limit"), ("search", {"question": "a", "deep": "b"}, "deep"),
+    ("search", {"question": "a", "filter": "team ="}, "a value is missing"),
+    ("search", {"question": "a", "filter": "taem = paie"}, "Did you mean 'team'"),
+    ("search", {"question": "a", "filter": {"fild": 1}}, "no field named"),
+    ("search", {"question": "a", "filter": 3}, "filter"),
+    ("search", {"question": "a", "all_collections": 1}, "neither"),
     ("search", {"question": ""}, "question"), ("delete_document", {}, "delete_document"),
     ("get_document", {"document_id": "../../etc/passwd"}, ""), ("ask", {"question": "a", "collection": "none"}, "none"),
 ])

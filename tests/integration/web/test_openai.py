@@ -81,6 +81,17 @@ async def test_an_answer_in_one_piece(client: AsyncOpenAI) -> None:
     assert extra["sources"][0]["text"].startswith("Le télétravail est possible deux jours")
 
 
+async def test_a_question_is_narrowed_as_json_and_as_an_expression(site: Web) -> None:
+    for narrowed, outcome in (
+        ("category = finance", "refused"), ({"field": "team", "exists": True}, "refused"),
+        ("category != finance", "answered"), ({"field": "team", "exists": False}, "answered"),
+    ):
+        for where in ({}, {"all_collections": True}, {"collections": ["default"]}):
+            answer = await post(site, filter=narrowed, **where)
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["sourcier"]["outcome"] == outcome, (narrowed, where)
+
+
 async def test_an_answer_in_a_stream(client: AsyncOpenAI) -> None:
     stream = await client.chat.completions.create(
         model="collection/default:none", messages=QUESTION, stream=True,  # type: ignore[arg-type]
@@ -157,6 +168,10 @@ async def test_what_was_said_before_goes_with_the_question(site: Web) -> None:
     ({"tool_choice": "required"}, "tool_choice"), ({"response_format": {"type": "json_object"}}, "response_format"),
     ({"logprobs": True}, "logprobs"), ({"stream_options": 3}, "stream_options"),
     ({"messages": [{"role": "user", "content": "x" * 9000}]}, "question"),
+    ({"filter": "team ="}, "filter"), ({"filter": 3}, "filter"), ({"filter": {"fild": 1}}, "filter"),
+    ({"filter": "taem = paie"}, "filter.where"), ({"collections": "default"}, "collections"),
+    ({"collections": [3]}, "collections"), ({"all_collections": 1}, "all_collections"),
+    ({"model": "collection/other", "all_collections": True}, "filter.all_collections"),
 ])
 async def test_requests_that_are_refused(site: Web, body: dict[str, Any], param: str) -> None:
     for stream in ({}, {"stream": True}):

@@ -230,6 +230,16 @@ class FakeAnswers(answer_pb2_grpc.AnswerServiceServicer):
         self._gateway.check_collection(request.filter.collection)
         return answer_pb2.SearchResponse(passages=PASSAGES[:request.limit or 5])
 
+    async def GetFacets(self, request: answer_pb2.GetFacetsRequest, context: Context) -> answer_pb2.GetFacetsResponse:
+        self._gateway.see(request, context)
+        self._gateway.check_collection(request.filter.collection)
+        counted = [answer_pb2.FacetValue(value="avenant", document_count=3),
+                   answer_pb2.FacetValue(value="contrat", document_count=1)]
+        return answer_pb2.GetFacetsResponse(document_count=4, facets=[
+            answer_pb2.Facet(field=field, document_count=4, value_count=3, values=counted)
+            for field in request.fields or ["type"]
+        ])
+
 
 class FakeConversations(conversation_pb2_grpc.ConversationServiceServicer):
     """The kept conversations, behind the contract."""

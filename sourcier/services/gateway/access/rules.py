@@ -44,7 +44,7 @@ _OWN_OR_OTHERS = Rule(role=Role.READER, right=READ, others_conversations=True)
 _OWN_OR_OTHERS_READ = Rule(role=Role.READER, right=READ, others_conversations=True, changes=False)
 
 _BY_RULE: tuple[tuple[str, Rule, tuple[str, ...]], ...] = (
-    ("AnswerService", _READS, ("Ask", "Search", "Resume")),
+    ("AnswerService", _READS, ("Ask", "Search", "Resume", "GetFacets")),
     ("AnswerService", _OWN, ("Cancel",)),
     ("ConversationService", _OWN, ("CreateConversation", "UpdateConversation", "RateMessage")),
     ("ConversationService", _OWN_OR_OTHERS_READ, ("GetConversation", "ListConversations", "ListMessages")),

@@ -124,7 +124,7 @@ class Analyser:
     async def _facets(self, query: Query) -> Facets:
         async with self._database.transaction(tenant=query.tenant, read_only=True) as connection:
             return await find_facets(
-                connection, tenant=query.tenant, collection=query.collection, filters=query.filters, limit=FACETS_MAX
+                connection, tenant=query.tenant, collections=query.collections, filters=query.filters, limit=FACETS_MAX
             )
 
     async def _ask(
@@ -174,7 +174,7 @@ class Analyser:
             return filters
         async with self._database.transaction(tenant=query.tenant, read_only=True) as connection:
             if await matches_any(
-                connection, tenant=query.tenant, collection=query.collection, filters=filters
+                connection, tenant=query.tenant, collections=query.collections, filters=filters
             ):
                 return filters
         ignored.append(f"no document has both the category {category[:80]!r} and the fact {fact[:80]!r}")

@@ -45,7 +45,7 @@ class Assessor:
             try:
                 async with asyncio.timeout(deadline.remaining(self._seconds_max)):
                     asked = await question_terms(
-                        self._database, tenant=query.tenant, collections=[query.collection], question=query.question
+                        self._database, tenant=query.tenant, collections=query.collections, question=query.question
                     )
                     # A score of late interaction is held against the background's; nothing else is.
                     background = None if best_late_interaction(ranked) is None else await self._backgrounds.of(

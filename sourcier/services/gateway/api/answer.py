@@ -29,11 +29,12 @@ from sourcier.services.gateway.answering.answerer import AnswerOptions
 from sourcier.services.gateway.api.retrieval_options import DEFAULT_LIMIT, RetrievalOptions, RetrievalPlanner
 from sourcier.services.gateway.contract.answers import duration_messages, narrowed_message, passage_messages
 from sourcier.services.gateway.contract.conversations import kept_history
+from sourcier.services.gateway.contract.filters import facets_message, filters_of, first_collection
 from sourcier.services.gateway.contract.units import passage_kinds
 from sourcier.services.gateway.dialogue.dialogue import Dialogue, Turn
 from sourcier.services.gateway.evidence.checking import Thresholds
 from sourcier.services.gateway.evidence.citing import Strictness
-from sourcier.services.gateway.history import language_of
+from sourcier.services.gateway.history import DEFAULT_LANGUAGE, Language, language_of
 from sourcier.services.gateway.live.answers import Answers
 from sourcier.services.gateway.modes import AnswerMode
 from sourcier.services.gateway.peers.services import SamplingOptions
@@ -41,8 +42,6 @@ from sourcier.services.gateway.retrieval.explaining import explain
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
 from sourcier.services.gateway.retrieval.retriever import Found, Mode, Query, Retriever
 from sourcier.services.gateway.settings import GatewaySettings
-from sourcier.services.index.collections.collections import DEFAULT_COLLECTION
-from sourcier.services.index.search.filters import Filters
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -76,7 +75,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         """Find the passages that a question is closest to."""
         started_at = time.perf_counter()
         deadline = Deadline.of(context)
-        query = self._query(request, context)
+        query = await self._within(request.filter, self._query(request, context), deadline)
         async with self._retriever.embedding_of(query, deadline=deadline) as coming:
             found = await self._found(request, query, coming, deadline=deadline)
         explanations = await asyncio.to_thread(
@@ -90,15 +89,32 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             narrowed=None if found.narrowed is None else narrowed_message(found.narrowed),
         )
 
+    async def GetFacets(
+        self, request: answer_pb2.GetFacetsRequest, context: Context
+    ) -> answer_pb2.GetFacetsResponse:
+        """Count the values of the documents' fields under a filter."""
+        deadline = Deadline.of(context)
+        asked = request.filter
+        require(not (asked.kinds or asked.chunk_types), "filter.kinds and filter.chunk_types are about passages, and "
+                "documents are counted; leave them out", field="filter")
+        check_storable(*request.fields, field="fields")
+        everywhere = self._asked(asked, "", language=DEFAULT_LANGUAGE, tenant=tenant_of(context))
+        query = await self._within(asked, everywhere, deadline)
+        counts = await self._planner.scoping.count_values(
+            query, fields=request.fields, limit=request.limit, deadline=deadline
+        )
+        return facets_message(counts)
+
     async def _found(
         self, request: answer_pb2.SearchRequest, query: Query, coming: ComingEmbedding, *, deadline: Deadline
     ) -> Found:
         """Search as the collection was searched before, and anew where it is to be searched otherwise by now."""
-        planner, tenant, collection = self._planner, query.tenant, query.collection
+        # Several collections are searched as none of them says.
+        planner, tenant, collection = self._planner, query.tenant, "" if query.others else query.collection
         expected: RetrievalOptions | None = None
         failed: ServiceError | None = None
         try:
-            expected = planner.expected(request, tenant=tenant, collection=collection)
+            expected = None if query.others else planner.expected(request, tenant=tenant, collection=collection)
             if expected is not None:
                 if Mode(expected.mode) is not Mode.LEXICAL:
                     # Waited for longest, so begun before the rest is planned.
@@ -125,8 +141,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         query = self._query(request, context)
         turn = await self._turn(request, context)
         query = await self._for_agent(request, query)
+        query = await self._within(request.filter, query, Deadline.of(context))
         query = planned(query, await self._planner.for_question(
-            request, preferred=turn.rerank, tenant=query.tenant, collection=query.collection,
+            request, preferred=turn.rerank, tenant=query.tenant, collection="" if query.others else query.collection,
             deadline=Deadline.of(context),
         ), kinds=request.filter.kinds)
         options = self._options(request, query.agent)
@@ -181,6 +198,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         )
         if agent is None:
             return query
+        require(not (request.filter.collections or request.filter.all_collections),
+                f"the agent {agent.name!r} answers from its own collection; leave out filter.collections and "
+                "filter.all_collections", field="filter.collections")
         wanted = request.direct_answers if request.HasField("direct_answers") else self._settings.direct_answers
         return replace(query, collection=agent.collection, agent=agent, direct=wanted)
 
@@ -192,16 +212,24 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         require(len(question) <= characters_max,
                 f"the question has {len(question):,} characters; ask in at most {characters_max:,}", field="question")
         check_storable(question, field="question")
-        filters = request.filter
-        check_storable(filters.collection, field="filter.collection")
+        return self._asked(
+            request.filter, question, language=language_of(question, default=self._settings.default_language),
+            tenant=tenant_of(context),
+        )
+
+    def _asked(
+        self, filters: answer_pb2.SearchFilter, question: str, *, language: Language, tenant: str
+    ) -> Query:
+        check_storable(filters.collection, *filters.collections, field="filter.collection")
         return Query(
-            tenant=tenant_of(context), question=question, collection=filters.collection or DEFAULT_COLLECTION,
-            filters=Filters(
-                document_ids=tuple(filters.document_ids), categories=tuple(filters.categories),
-                metadata=dict(filters.metadata), chunk_types=tuple(filters.chunk_types),
-            ),
-            mode=Mode.RERANKED, limit=DEFAULT_LIMIT, candidates=self._settings.candidates,
-            language=language_of(question, default=self._settings.default_language),
+            tenant=tenant, question=question, collection=first_collection(filters), filters=filters_of(filters),
+            mode=Mode.RERANKED, limit=DEFAULT_LIMIT, candidates=self._settings.candidates, language=language,
+        )
+
+    async def _within(self, filters: answer_pb2.SearchFilter, query: Query, deadline: Deadline) -> Query:
+        """Return the question in the collections that are asked for, its filter checked against their documents."""
+        return await self._planner.scoping.scoped(
+            query, others=filters.collections, everything=filters.all_collections, deadline=deadline
         )
 
     def _options(self, request: answer_pb2.AskRequest, agent: AskedAgent | None) -> AnswerOptions:

@@ -11,6 +11,7 @@ from sourcier.services.chassis.errors import DeadlineExceeded
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.grpc.serving import require
 from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.retrieval.scoping import Scoping
 from sourcier.services.gateway.settings import GatewaySettings
 from sourcier.services.index.collections.collections import search_settings_of
 from sourcier.services.index.search.settings import NOTHING_SAID, RetrievalSettings, first_said
@@ -85,6 +86,7 @@ class RetrievalPlanner:
     def __init__(self, database: Database, settings: GatewaySettings) -> None:
         self._database = database
         self._settings = settings
+        self.scoping = Scoping(database, seconds_max=settings.search_seconds_max)
         self._held: dict[_Known, tuple[RetrievalSettings, str]] = {}
         self._service = RetrievalSettings(
             limit=DEFAULT_LIMIT, passages=settings.passages, candidates=settings.candidates,

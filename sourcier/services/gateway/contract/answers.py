@@ -11,6 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.services.gateway import events
+from sourcier.services.gateway.contract.filters import condition_message
 from sourcier.services.gateway.contract.knowledge import timestamp
 from sourcier.services.gateway.contract.places import cited_places, passage_places
 from sourcier.services.gateway.contract.units import unit_fields
@@ -150,6 +151,7 @@ def _analysed(analysed: events.Analysed) -> answer_pb2.Analysed:
         filter=answer_pb2.SearchFilter(
             document_ids=filters.document_ids, categories=filters.categories,
             metadata={key: str(value) for key, value in filters.metadata.items()},
+            where=None if filters.where is None else condition_message(filters.where.condition),
         ),
     )
 

@@ -103,11 +103,19 @@ class Query:
     """The collection's space as it was read a moment ago, which saves looking it up; empty to look it up."""
     believed: RetrievalSettings | None = None
     """The collection's settings that the search was planned by, if it is to be refused where they are others by now."""
+    others: tuple[str, ...] = ()
+    """Collections that are searched together with `collection`."""
+
+    @property
+    def collections(self) -> tuple[str, ...]:
+        """All collections that are searched."""
+        return (self.collection, *self.others)
 
     @property
     def is_narrow(self) -> bool:
-        """Whether certain documents, or kinds of passages, are asked for: an FAQ's entries may rest on others."""
-        return not self.filters.empty or bool(self.kinds)
+        """Whether certain documents, kinds of passages or several collections are asked for: an FAQ's entries may rest
+        on others."""
+        return not self.filters.empty or bool(self.kinds) or bool(self.others)
 
     @property
     def unit_method(self) -> str:
@@ -235,7 +243,7 @@ class Retriever:
         """Return the categories that a question names; a filter that was given is not narrowed further."""
         if not query.detect_categories or query.filters.categories:
             return (), None
-        request = SearchRequest(tenant=query.tenant, collections=[query.collection], limit=1)
+        request = SearchRequest(tenant=query.tenant, collections=query.collections, limit=1)
         try:
             with stopwatch.measure("search"):
                 known = await self._within(search.categories(self._database, request), deadline)
@@ -295,7 +303,7 @@ class Retriever:
         if not query.neighbours or not chunks:
             return found.passages, None
         request = SearchRequest(
-            tenant=query.tenant, collections=[query.collection], limit=1, with_codes=query.mode is Mode.RERANKED
+            tenant=query.tenant, collections=query.collections, limit=1, with_codes=query.mode is Mode.RERANKED
         )
         try:
             with stopwatch.measure("search"):
@@ -315,7 +323,7 @@ class Retriever:
         """Embed the question and search; lexical search alone needs no vector."""
         reranked = query.mode is Mode.RERANKED
         request = SearchRequest(
-            tenant=query.tenant, collections=[query.collection], filters=query.filters, exact=query.exact,
+            tenant=query.tenant, collections=query.collections, filters=query.filters, exact=query.exact,
             limit=_depth(query), with_codes=reranked, heads=CANDIDATE_HEADS if reranked else 0,
             method=query.unit_method, kinds=query.kinds, believed=query.believed,
         )

@@ -127,6 +127,12 @@ async def list_collections(
     return pagination.make_page(found, page_size=page_size, key=lambda collection: collection.collection_id)
 
 
+async def names_with_documents(connection: Connection, *, tenant: str, limit: int) -> list[str]:
+    """Return the names of collections that hold a document that can be found, at most so many, in their order."""
+    cursor = await connection.execute(SELECT_NAMES_WITH_DOCUMENTS, {"tenant": tenant, "limit": limit})
+    return [str(name) for (name,) in await cursor.fetchall()]
+
+
 async def count_held(connection: Connection, *, tenant: str, of: Sequence[Collection]) -> list[Held]:
     """Return what can be found in each collection, in their order; takes as long as they have documents."""
     ids = [collection.collection_id for collection in of]
@@ -282,6 +288,18 @@ select collection_id, count(*)::int, coalesce(sum(chunk_count), 0)::int
 from documents
 where tenant = %(tenant)s and collection_id = any(%(collection_ids)s::uuid[]) and current_version is not null
 group by collection_id
+"""
+
+SELECT_NAMES_WITH_DOCUMENTS = """
+select name
+from collections
+where tenant = %(tenant)s and exists (
+    select from documents
+    where documents.tenant = collections.tenant and documents.collection_id = collections.collection_id
+      and current_version is not null
+)
+order by collection_id
+limit %(limit)s
 """
 
 SELECT_RETRIEVAL = "select retrieval from collections where tenant = %(tenant)s and name = %(name)s"

@@ -210,7 +210,12 @@ document as (
         content_sha256 = version.content_sha256,
         metadata = coalesce(version.found_metadata, '{{}}') || version.metadata, category = version.category,
         {SET_COLUMNS},
-        chunk_count = (select count(*) from chunks where chunks.document_id = %(document_id)s), updated_at = now()
+        chunk_count = (select count(*) from chunks where chunks.document_id = %(document_id)s),
+        language = (
+            select chunk.language from chunks as chunk where chunk.document_id = %(document_id)s
+            group by chunk.language order by count(*) desc, chunk.language limit 1
+        ),
+        updated_at = now()
     from document_versions as version
     where documents.document_id = %(document_id)s and version.version_id = %(version_id)s
     returning documents.chunk_count

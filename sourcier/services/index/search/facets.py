@@ -27,7 +27,7 @@ class Facets:
 
 
 async def find_facets(
-    connection: Connection, *, tenant: str, collection: str, filters: Filters, limit: int
+    connection: Connection, *, tenant: str, collections: Sequence[str], filters: Filters, limit: int
 ) -> Facets:
     """Return the categories and facts of documents that meet the filters, at most so many of each.
 
@@ -35,17 +35,17 @@ async def find_facets(
     are returned.
     """
     values = {
-        "tenant": tenant, "collection": collection, "limit": limit, "documents": DOCUMENTS_MAX,
+        "tenant": tenant, "names": list(collections), "limit": limit, "documents": DOCUMENTS_MAX,
     } | filters.parameters()
-    categories = await (await connection.execute(SELECT_CATEGORIES, values)).fetchall()
-    facts = await (await connection.execute(SELECT_FACTS, values)).fetchall()
+    categories = await (await connection.execute(filters.within(SELECT_CATEGORIES).encode(), values)).fetchall()
+    facts = await (await connection.execute(filters.within(SELECT_FACTS).encode(), values)).fetchall()
     return Facets(tuple(category for (category,) in categories), tuple((key, value) for key, value in facts))
 
 
-async def matches_any(connection: Connection, *, tenant: str, collection: str, filters: Filters) -> bool:
+async def matches_any(connection: Connection, *, tenant: str, collections: Sequence[str], filters: Filters) -> bool:
     """Return whether any document of the collection meets the filters."""
-    values = {"tenant": tenant, "collection": collection} | filters.parameters()
-    row = await (await connection.execute(SELECT_ANY, values)).fetchone()
+    values = {"tenant": tenant, "names": list(collections)} | filters.parameters()
+    row = await (await connection.execute(filters.within(SELECT_ANY).encode(), values)).fetchone()
     return row is not None
 
 
@@ -63,8 +63,8 @@ def texts_of(facts: Sequence[Fact]) -> dict[str, Fact]:
 _MATCHING = f"""
     from documents
     where tenant = %(tenant)s
-      and collection_id = (select collection_id from collections
-                           where tenant = %(tenant)s and name = %(collection)s)
+      and collection_id = any(array(select collection_id from collections
+                                    where tenant = %(tenant)s and name = any(%(names)s)))
       and {CONDITIONS}
 """
 

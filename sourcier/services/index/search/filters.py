@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.storable import check_storable
+from sourcier.services.index.filtering.compiling import Compiled
 
 DOCUMENTS_MAX = 1_000
 METADATA_KEYS_MAX = 20
@@ -41,6 +42,8 @@ class Filters:
     """Each key with exactly this value."""
     chunk_types: tuple[str, ...] = ()
     """Passages made of any of these; empty for all."""
+    where: Compiled | None = None
+    """What else the documents have to be; None for nothing."""
 
     def __post_init__(self) -> None:
         """Raise `InvalidArgument` for what cannot be a filter."""
@@ -70,7 +73,13 @@ class Filters:
     @property
     def empty(self) -> bool:
         """Return whether every passage meets the conditions."""
-        return not (self.document_ids or self.categories or self.metadata or self.chunk_types)
+        return not (
+            self.document_ids or self.categories or self.metadata or self.chunk_types or self.where is not None
+        )
+
+    def within(self, statement: str) -> str:
+        """Return a statement with `CONDITIONS` in it, narrowed to what else the documents have to be."""
+        return statement.replace(WHERE, "" if self.where is None else f"and {self.where.sql}")
 
     def condition(self, *, documents: Documents = "found", units: bool = True) -> str:
         """What a statement adds on rows with a `document_id` and a `chunk_id`, with the values of `parameters`.
@@ -86,7 +95,8 @@ class Filters:
         # Without units a document's category is that of all its chunks.
         by_category = self.categories and units
         by_type = CHUNK_TYPES_CONDITIONS[key] if self.chunk_types else ""
-        return DOCUMENT_CONDITIONS[documents] + (CATEGORY_CONDITION.format(key=key) if by_category else "") + by_type
+        by_document = self.within(DOCUMENT_CONDITIONS[documents])
+        return by_document + (CATEGORY_CONDITION.format(key=key) if by_category else "") + by_type
 
     def parameters(self, collection_ids: Sequence[str] = ()) -> dict[str, Any]:
         """Return the values of `CONDITIONS`, and of `MATCHING_CONDITION` within collections."""
@@ -96,7 +106,7 @@ class Filters:
             "categories": list(self.categories) or None,
             "metadata": Jsonb(dict(self.metadata)),
             "chunk_types": list(self.chunk_types),
-        }
+        } | ({} if self.where is None else self.where.values)
 
 
 def filters_from(conditions: Mapping[str, object]) -> Filters:
@@ -127,14 +137,19 @@ where unit.tenant = %(tenant)s and unit.category = any(%(categories)s::text[])
 """
 """Whatever the state of a unit: its category is shown, so it is searched."""
 
+WHERE = "{where}"
+"""Stands in `CONDITIONS` for what `Filters.within` puts there."""
+
 CONDITIONS = f"""
       current_version is not null
       and (%(document_ids)s::uuid[] is null or document_id = any(%(document_ids)s::uuid[]))
       and (%(categories)s::text[] is null or category = any(%(categories)s::text[])
            or document_id in ({UNITS_OF_CATEGORY.format(key="document_id")}))
       and metadata @> %(metadata)s
+      {WHERE}
 """
 """On `documents`, with the values of `Filters.parameters`: a document that meets them itself, or a chunk of which does.
+A statement with them goes through `Filters.within`.
 """
 
 MATCHING_CONDITION = f"""

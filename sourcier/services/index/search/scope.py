@@ -98,7 +98,7 @@ async def find_scope(
         frequencies.update(counts)
     has_units = any(row[5] for row in rows)
     retrieval = RetrievalSettings.stored(rows[0][6]) if len(rows) == 1 else NOTHING_SAID
-    matching, documents = (passages, None) if filters.empty else await _find_matching(connection, values)
+    matching, documents = (passages, None) if filters.empty else await _find_matching(connection, filters, values)
     return Scope(
         tenant=tenant,
         collection_ids=tuple(collection_id for _, collection_id, *_ in rows),
@@ -141,23 +141,23 @@ def _only_one(spaces: set[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 async def _find_matching(
-    connection: Connection, values: dict[str, Any]
+    connection: Connection, filters: Filters, values: dict[str, Any]
 ) -> tuple[int, tuple[str, ...] | None]:
     """Return how many passages meet the filters, and their documents where those can be named."""
     values = values | {"named_max": NAMED_DOCUMENTS_MAX}
-    cursor = await connection.execute(FIND_MATCHING, values)
+    cursor = await connection.execute(filters.within(FIND_MATCHING).encode(), values)
     row = await cursor.fetchone()
     assert row is not None
     matching, documents = int(row[0]), None if row[1] is None else tuple(row[1])
     if values["chunk_types"]:
-        matching = await _count(connection, COUNT_CHUNKS, values)
+        matching = await _count(connection, filters.within(COUNT_CHUNKS), values)
     elif values["categories"]:
-        matching += await _count(connection, COUNT_CHUNKS_OF_OTHERS, values)
+        matching += await _count(connection, filters.within(COUNT_CHUNKS_OF_OTHERS), values)
     return matching, documents
 
 
 async def _count(connection: Connection, statement: str, values: dict[str, Any]) -> int:
-    cursor = await connection.execute(statement, values)
+    cursor = await connection.execute(statement.encode(), values)
     row = await cursor.fetchone()
     assert row is not None
     return int(row[0])

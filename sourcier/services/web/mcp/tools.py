@@ -16,15 +16,24 @@ from sourcier.services.web.answers import Asking
 from sourcier.services.web.callers import Caller
 from sourcier.services.web.contract import named
 from sourcier.services.web.gateway import Gateway
+from sourcier.services.web.narrowing import narrow
 
 SECONDS_MAX = 60.0
 TEXT_CHARACTERS_MAX = 100_000
-SEARCH, LIST_DOCUMENTS, GET_DOCUMENT, GET_DOCUMENT_TEXT, LIST_COLLECTIONS = (
-    named("AnswerService", "Search"), named("KnowledgeService", "ListDocuments"),
+SEARCH, FACETS, LIST_DOCUMENTS, GET_DOCUMENT, GET_DOCUMENT_TEXT, LIST_COLLECTIONS = (
+    named("AnswerService", "Search"), named("AnswerService", "GetFacets"), named("KnowledgeService", "ListDocuments"),
     named("KnowledgeService", "GetDocument"), named("KnowledgeService", "GetDocumentText"),
     named("KnowledgeService", "ListCollections"),
 )
 COLLECTION = {"type": "string", "description": "The collection's name; left out, the default one."}
+WHERE: Mapping[str, Mapping[str, Any]] = {
+    "collection": COLLECTION,
+    "all_collections": {"type": "boolean", "description": "Search all collections instead of one."},
+    "filter": {"type": ["string", "object"], "description": (
+        "Only documents that meet this condition: `date >= 2024 and (type = avenant or not archived)`, or the same as "
+        "JSON. The tool facets tells which fields and values there are."
+    )},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,7 @@ class Tools:
         """Find passages."""
         request = answer_pb2.SearchRequest(question=arguments["question"], limit=arguments.get("limit", 0))
         request.filter.collection = arguments.get("collection", "")
+        narrow(request.filter, arguments)
         response: answer_pb2.SearchResponse = await self._gateway.call(
             SEARCH, request, caller=self._caller, seconds=SECONDS_MAX
         )
@@ -94,6 +104,7 @@ class Tools:
         """Answer a question."""
         request = answer_pb2.AskRequest(question=arguments["question"], agent=arguments.get("agent", ""))
         request.filter.collection = arguments.get("collection", "")
+        narrow(request.filter, arguments)
         asking = Asking(self._gateway, self._caller, seconds_max=self._answer_seconds_max)
         async with asking.ask(request) as events, aclosing(events):
             answer = await gather_answer(events)
@@ -108,6 +119,27 @@ class Tools:
         return Outcome("\n".join(lines), {
             "answer": answer.text, "outcome": answer.outcome, "sources": sources, "answer_id": answer.answer_id,
             "withheld": [{"sentence": each.sentence, "reason": each.reason} for each in answer.withheld],
+        })
+
+    async def facets(self, arguments: dict[str, Any]) -> Outcome:
+        """Count values."""
+        request = answer_pb2.GetFacetsRequest(
+            fields=filter(None, map(str.strip, arguments.get("fields", "").split(","))), limit=arguments.get("limit", 0)
+        )
+        request.filter.collection = arguments.get("collection", "")
+        narrow(request.filter, arguments)
+        response: answer_pb2.GetFacetsResponse = await self._gateway.call(
+            FACETS, request, caller=self._caller, seconds=SECONDS_MAX
+        )
+        facets = [
+            {"field": each.field, "document_count": each.document_count, "value_count": each.value_count,
+             "values": [{"value": value.value, "document_count": value.document_count} for value in each.values]}
+            for each in response.facets
+        ]
+        lines = [f"{each.field}: {', '.join(f'{value.value} ({value.document_count})' for value in each.values)}"
+                 for each in response.facets]
+        return Outcome("\n".join(lines) or "There are no documents.", {
+            "document_count": response.document_count, "facets": facets,
         })
 
     async def list_documents(self, arguments: dict[str, Any]) -> Outcome:
@@ -182,7 +214,12 @@ def _check(tool: Tool, argument: str, value: Any) -> None:
     if schema is None:
         raise InvalidArgument(f"{tool.name} takes no {argument[:100]!r}; it takes {', '.join(tool.takes) or 'nothing'}",
                               field=argument[:100])
-    if schema["type"] == "string":
+    if schema["type"] == "boolean":
+        if not isinstance(value, bool):
+            raise InvalidArgument(f"{argument} is neither true nor false", field=argument)
+    elif "object" in schema["type"] and isinstance(value, dict):
+        return  # read, and refused, as a whole
+    elif schema["type"] == "string" or isinstance(schema["type"], list):
         if not isinstance(value, str):
             raise InvalidArgument(f"{argument} is no text", field=argument)
         try:
@@ -205,15 +242,22 @@ TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (
     Tool(
         name="search", title="Search documents", run=Tools.search, needs=("question",),
         about="Find the passages of the documents that are closest to a question, with title, page and source.",
-        takes={"question": QUESTION, "collection": COLLECTION,
+        takes={"question": QUESTION, **WHERE,
                "limit": _whole("Most passages, 5 by default.", minimum=1, maximum=100)},
     ),
     Tool(
         name="ask", title="Ask the documents", run=Tools.ask, needs=("question",),
         about="Answer a question from the documents alone, each statement with its source; says so where the documents "
               "do not hold the answer. Slower than search.",
-        takes={"question": QUESTION, "collection": COLLECTION,
+        takes={"question": QUESTION, **WHERE,
                "agent": {"type": "string", "description": "The agent to ask; left out, none."}},
+    ),
+    Tool(
+        name="facets", title="Values to narrow by", run=Tools.facets,
+        about="Tell which values the documents' fields have, and of how many documents: what a filter can ask for.",
+        takes={**WHERE,
+               "fields": {"type": "string", "description": "The fields, parted by commas; left out, all there are."},
+               "limit": _whole("Most values of each field, 20 by default.", minimum=1, maximum=1_000)},
     ),
     Tool(
         name="list_documents", title="List documents", run=Tools.list_documents,

@@ -48,7 +48,10 @@ class Model:
         """Direct a question to it."""
         match self.kind:
             case "collection":
-                request.filter.collection = self.name
+                # Clients have to name a model: the default one leaves it to the request to name others.
+                elsewhere = bool(request.filter.collections) or request.filter.all_collections
+                if self.name != DEFAULT_COLLECTION or not elsewhere:
+                    request.filter.collection = self.name
             case "agent":
                 request.agent = self.name
             case "deployment":

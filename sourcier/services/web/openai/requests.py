@@ -11,6 +11,7 @@ from typing import Any
 
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.services.chassis.errors import InvalidArgument
+from sourcier.services.web.narrowing import narrow
 from sourcier.services.web.openai.models import Model, read_model
 from sourcier.services.web.openai.sources import without_sources
 
@@ -42,6 +43,8 @@ class Completion:
     tokens_max: int
     temperature: float | None
     seed: int | None
+    where: answer_pb2.SearchFilter
+    """What the question is narrowed to."""
 
     @property
     def question(self) -> str:
@@ -55,6 +58,7 @@ class Completion:
             request.temperature = self.temperature
         if self.seed is not None:
             request.seed = self.seed
+        request.filter.CopyFrom(self.where)
         self.model.address(request)
         for message in self.messages[:-1][-HISTORY_MESSAGES_MAX:]:
             text = without_sources(message.text) if message.role == "assistant" else message.text
@@ -74,8 +78,14 @@ def read_completion(body: dict[str, Any], *, citations: str) -> Completion:
         model=read_model(body.get("model"), citations=citations), messages=messages,
         streams=_switch(body, "stream"), tells_usage=_switch(options, "include_usage"), stops=_stops(body.get("stop")),
         tokens_max=_number(body, "max_completion_tokens", "max_tokens"), temperature=_temperature(body),
-        seed=_seed(body),
+        seed=_seed(body), where=_where(body),
     )
+
+
+def _where(body: dict[str, Any]) -> answer_pb2.SearchFilter:
+    where = answer_pb2.SearchFilter()
+    narrow(where, body)
+    return where
 
 
 def _refuse_what_cannot_be_done(body: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ from sourcier.services.web.events import CONTENT_TYPE, PING, event, with_pings
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.guard import send_error
 from sourcier.services.web.lending import checked_text
+from sourcier.services.web.narrowing import narrow
 from sourcier.services.web.refusals import OURS, as_json, refusal
 from sourcier.services.web.settings import WebSettings
 
@@ -107,6 +108,7 @@ def _question(body: dict[str, Any], *, conversation_id: str) -> answer_pb2.AskRe
     request.conversation_id = conversation_id or _optional(body, "conversation_id")
     request.agent, request.deployment = _optional(body, "agent"), _optional(body, "deployment")
     request.filter.collection = _optional(body, "collection")
+    narrow(request.filter, body)
     rerank = body.get("reranking_enabled", body.get("rerank"))
     if rerank is not None:
         if not isinstance(rerank, bool):

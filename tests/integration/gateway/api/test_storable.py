@@ -23,14 +23,14 @@ PLAUSIBLE = {
 }
 
 
-def texts(message: Descriptor) -> Iterator[tuple[FieldDescriptor, ...]]:
-    """Return the ways to the texts of a message."""
+def texts(message: Descriptor, *above: Descriptor) -> Iterator[tuple[FieldDescriptor, ...]]:
+    """Return the ways to the texts of a message; what holds others of its kind is gone into once."""
     for field in message.fields:
         inner = field.message_type
         if field.type == FieldDescriptor.TYPE_STRING or (inner is not None and inner.GetOptions().map_entry):
             yield (field,)
-        elif inner is not None and inner.full_name.startswith("sourcier."):
-            yield from ((field, *rest) for rest in texts(inner))
+        elif inner is not None and inner.full_name.startswith("sourcier.") and inner not in (message, *above):
+            yield from ((field, *rest) for rest in texts(inner, message, *above))
 
 
 def request_of(message: Descriptor, way: tuple[FieldDescriptor, ...]) -> Any:

@@ -11,7 +11,7 @@ from tests.integration.index.writer import Writer
 async def facets(database: Database, *, tenant: str = "acme", limit: int = 10, **conditions: object) -> Facets:
     async with database.transaction(tenant=tenant, read_only=True) as connection:
         return await find_facets(
-            connection, tenant=tenant, collection="default", limit=limit,
+            connection, tenant=tenant, collections=["default"], limit=limit,
             filters=Filters(**conditions),  # type: ignore[arg-type]
         )
 
@@ -36,7 +36,7 @@ async def test_whether_any_document_meets_a_filter(database: Database) -> None:
             (Filters(categories=("rh",), metadata={"team": "paie"}), True),
             (Filters(categories=("it",), metadata={"team": "paie"}), False),
         ):
-            assert await matches_any(connection, tenant="acme", collection="default", filters=filters) is wanted
+            assert await matches_any(connection, tenant="acme", collections=["default"], filters=filters) is wanted
 
 
 def test_facts_are_written_as_people_write_them() -> None:

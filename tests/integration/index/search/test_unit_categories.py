@@ -105,11 +105,11 @@ async def test_lists_and_facets_name_what_a_filter_finds(database: Database, wri
     await written(database, writer)
     async with database.transaction(tenant="acme", read_only=True) as connection:
         assert await list_categories(connection, tenant="acme", collections=["default"]) == ["Finance", "Travail"]
-        facets = await find_facets(connection, tenant="acme", collection="default", filters=Filters(), limit=5)
+        facets = await find_facets(connection, tenant="acme", collections=["default"], filters=Filters(), limit=5)
         assert facets.categories == ("Finance", "Travail")
         for category, wanted in (("Travail", True), ("Finance", True), ("Ailleurs", False)):
             assert await matches_any(
-                connection, tenant="acme", collection="default", filters=Filters(categories=(category,))
+                connection, tenant="acme", collections=["default"], filters=Filters(categories=(category,))
             ) is wanted
 
 
