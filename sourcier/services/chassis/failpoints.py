@@ -29,7 +29,9 @@ NAMES = (
     "members.after-commit", "chunk.after-work", "chunk.between-batches", "embed.before-work", "embed.after-work",
     "embed.after-publish", "index.before-commit", "index.after-commit", "relay.after-publish", "collect.after-copy",
     "collect.after-commit", "reconcile.after-page", "enrich.after-release", "enrich.after-work",
-    "enrich.before-commit", "enrich.after-commit", "enrich.after-vectors",
+    "enrich.before-commit", "enrich.after-commit", "enrich.after-vectors", "erase.after-curation",
+    "erase.after-documents", "erase.after-files", "erase.after-queues", "erase.after-rows", "erase.after-access",
+    "erase.before-traces",
 )
 
 
