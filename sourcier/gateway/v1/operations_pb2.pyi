@@ -775,7 +775,7 @@ class ErasedCount(_message.Message):
     kind: _builtins.str
     """What was counted: `documents`, `conversations`, `files`, `messages`, …."""
     count: _builtins.int
-    """How many there are, in a dry run; else how many are gone so far."""
+    """How many there are, in a dry run; else how many there were when the erasure began."""
     def __init__(
         self,
         *,
@@ -846,7 +846,7 @@ class EraseTenantResponse(_message.Message):
     """Whether this is the report: nothing of the tenant's is left but the traces that it names."""
     @_builtins.property
     def counts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ErasedCount]:
-        """What was deleted so far, by kind; what there is, in a dry run."""
+        """What there was when the erasure began, by kind: it is gone with the report. What there is, in a dry run."""
 
     @_builtins.property
     def traces(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trace]:

@@ -209,3 +209,10 @@ class Superseded(ServiceError):
 
     code = code_pb2.ABORTED
     reason = "SUPERSEDED"
+
+
+def told_to_logs(error: Exception) -> str:
+    """Return what a log may say of an error: what is wrong with a document names it, and its failure alone tells it."""
+    if isinstance(error, DocumentRejected):
+        return error.reason
+    return str(error) if isinstance(error, ServiceError) else repr(error)

@@ -38,7 +38,7 @@ class Erasure:
     erasure_id: str
     step: str
     counts: Mapping[str, int]
-    """By kind, how many are gone so far."""
+    """By kind, how many there were when it began."""
     traces: Sequence[Mapping[str, str]]
     asked_at: datetime
     finished_at: datetime | None
@@ -76,13 +76,10 @@ async def unsettled(connection: Connection) -> list[Erasure]:
         return await cursor.fetchall()
 
 
-async def note(
-    connection: Connection, erasure: Erasure, *, step: str | None = None, gone: Mapping[str, int] | None = None
-) -> None:
-    """Note the step that an erasure is at, and what is gone since the last note."""
+async def note(connection: Connection, erasure: Erasure, *, step: str, counts: Mapping[str, int]) -> None:
+    """Note the step that an erasure is at, and what there was when it began."""
     await connection.execute(NOTE, {
-        "tenant": erasure.tenant, "erasure_id": erasure.erasure_id, "step": step,
-        "gone": Jsonb({kind: count for kind, count in (gone or {}).items() if count}),
+        "tenant": erasure.tenant, "erasure_id": erasure.erasure_id, "step": step, "counts": Jsonb(dict(counts)),
     })
 
 
@@ -114,11 +111,7 @@ select {_COLUMNS} from erasures where tenant = %(tenant)s and erasure_id = %(era
 UNSETTLED = f"select {_COLUMNS} from erasures where settled_at is null order by asked_at limit 10"  # noqa: S608
 
 NOTE = """
-update erasures
-set step = coalesce(%(step)s, step), updated_at = now(), counts = counts || coalesce((
-        select jsonb_object_agg(key, coalesce((counts ->> key)::bigint, 0) + value::bigint)
-        from jsonb_each_text(%(gone)s)
-    ), '{}')
+update erasures set step = %(step)s, counts = %(counts)s, updated_at = now()
 where tenant = %(tenant)s and erasure_id = %(erasure_id)s
 """
 FINISH = """

@@ -6,6 +6,8 @@ a lock that keeps everybody else from it, so only one that is small enough is; a
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 
 import psycopg
@@ -18,6 +20,8 @@ from sourcier.services.index.spaces.spaces import vectors_tables
 LOCK_WAIT = "3s"
 """How long the rewriting of a table waits for those who read it; whoever comes later waits behind it meanwhile."""
 TRIES = 5
+OLDER_SECONDS, LOOK_SECONDS = 10.0, 0.1
+"""How long older transactions are waited for, and how often they are looked for."""
 SEGMENTS_MAX = 512
 """Segments of the log, of 16 MB, that are overwritten at once."""
 
@@ -34,9 +38,14 @@ async def empty_partitions(database: Database, *, tenant: str) -> None:
 async def rewrite_tables(
     database: Database, tables: Sequence[str], *, bytes_max: int
 ) -> tuple[list[str], list[str]]:
-    """Write tables anew; return those that are too large, and those that were in use for too long."""
+    """Write tables anew; return those that are too large, and those that were in use for too long.
+
+    A transaction that began before the deletion still sees its rows, and they would be copied: it is waited for.
+    """
     large, busy = list[str](), list[str]()
     async with database.autocommit(tenant=ALL_TENANTS, timeouts=False) as connection:
+        if not await _older_ended(connection):
+            return [], list(tables)
         await connection.execute("select set_config('lock_timeout', %s, false)", (LOCK_WAIT,))
         for table in tables:
             if await _bytes(connection, table) > bytes_max:
@@ -84,6 +93,21 @@ async def _switch(connection: Connection) -> None:
     await connection.execute("select pg_switch_wal()")
 
 
+async def _older_ended(connection: Connection) -> bool:
+    """Wait until every transaction that began before now has ended; return whether that came to be in time."""
+    cursor = await connection.execute("select pg_current_xact_id()::xid::text")
+    row = await cursor.fetchone()
+    assert row is not None
+    until = time.monotonic() + OLDER_SECONDS
+    while True:
+        cursor = await connection.execute(OLDER, {"now": row[0]})
+        if await cursor.fetchone() is None:
+            return True
+        if time.monotonic() >= until:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
+
+
 async def _rewritten(connection: Connection, table: sql.Composable, *, analyze: bool = True) -> bool:
     options = "full, analyze" if analyze else "full"
     for _ in range(TRIES):
@@ -112,6 +136,11 @@ async def _bytes(connection: Connection, table: str) -> int:
     return int(row[0]) if row else 0
 
 
+OLDER = """
+select from pg_stat_activity
+where datname = current_database() and pid <> pg_backend_pid() and age(backend_xmin) > age(%(now)s::xid)
+limit 1
+"""
 MAY_RECYCLE = """
 select pg_has_role(current_user, 'pg_checkpoint', 'member')
    and has_function_privilege('pg_switch_wal()', 'execute') and has_function_privilege('pg_ls_waldir()', 'execute')

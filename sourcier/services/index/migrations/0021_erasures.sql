@@ -5,7 +5,7 @@ create table erasures (
     erasure_id uuid not null,
     -- What is being deleted now; `done` once all is.
     step text not null default 'curation',
-    -- By kind, how many are gone so far.
+    -- By kind, how many there were when it began.
     counts jsonb not null default '{}',
     -- Where deleted bytes stay, and until when.
     traces jsonb not null default '[]',

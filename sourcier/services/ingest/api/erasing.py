@@ -9,11 +9,9 @@ from datetime import datetime
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.chassis.access import current_access, whole_tenant
 from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument
-from sourcier.services.chassis.queue import erasing as broker
 from sourcier.services.index.erasure import erasures, rows
 from sourcier.services.index.erasure.erasures import Erasure, Trace
 from sourcier.services.ingest.components import Parts
-from sourcier.services.ingest.storage import OWN_PREFIXES
 
 LOOK_SECONDS = 0.2
 STATES = {
@@ -27,21 +25,13 @@ class Erasures:
 
     def __init__(self, parts: Parts) -> None:
         self._database = parts.database
-        self._objects = parts.objects
-        self._jetstream = parts.jetstream
         self._erasing = parts.erasing
         self._rules = parts.buckets.rules
 
     async def count(self, *, tenant: str) -> ingest_pb2.EraseTenantResponse:
         """Count what an erasure would delete."""
         with whole_tenant():
-            async with self._database.transaction(tenant=tenant, read_only=True) as connection:
-                counts = await rows.count(connection, tenant=tenant)
-        for prefix in OWN_PREFIXES:
-            async for page in self._objects.list_pages(f"{prefix}{tenant}/"):
-                counts["files"] = counts.get("files", 0) + len(page)
-        counts["queued_messages"] = await broker.count_messages(self._jetstream, tenant=tenant)
-        return ingest_pb2.EraseTenantResponse(counts=_counts(counts))
+            return ingest_pb2.EraseTenantResponse(counts=_counts(await self._erasing.count(tenant=tenant)))
 
     async def erase(self, *, tenant: str) -> AsyncIterator[ingest_pb2.EraseTenantResponse]:
         """Have a tenant erased; yield how far it is, and its report at the end."""

@@ -73,8 +73,7 @@ class Erasing:
             try:
                 await self._erase_all(stopping, pending=pending)
             except ServiceError as error:
-                telemetry.degradations_total.labels("erasing", error.reason).inc()
-                logger.warning("an erasure is not done yet, and is tried again: %s", error)
+                logger.warning("erasures are looked for once more: %s", error)
             if pending:
                 tried_pending_at = loop.time()
             await first_of(stopping, self._woken, seconds=LOOK_SECONDS)
@@ -89,23 +88,43 @@ class Erasing:
             for erasure in due if alone else ():
                 if stopping.is_set():
                     return
-                await self.erase(erasure)
+                try:
+                    await self.erase(erasure)
+                except ServiceError as error:
+                    # Those behind it need nothing of it.
+                    telemetry.degradations_total.labels("erasing", error.reason).inc()
+                    logger.warning("an erasure is not done yet, and is tried again: %s", error)
 
     async def erase(self, erasure: Erasure) -> None:
         """Carry an erasure out from the step that it is at."""
         if erasure.finished_at is None:
+            counts = erasure.counts or await self.count(tenant=erasure.tenant)
             for step in STEPS[STEPS.index(erasure.step):-1]:
-                await self._note(erasure, step=step)
+                async with self._database.transaction(tenant=erasure.tenant) as connection:
+                    await erasures.note(connection, erasure, step=step, counts=counts)
                 await self._steps[step](erasure)
                 await failpoint(f"erase.after-{step}")
             async with self._database.transaction(tenant=erasure.tenant) as connection:
                 await erasures.finish(connection, erasure)
-                await erasures.note(connection, erasure, step="traces")
+                await erasures.note(connection, erasure, step="traces", counts=counts)
+            for kind, count in counts.items():
+                erased_total.labels(kind).inc(count)
             logger.info("a tenant was erased", extra={"erased_tenant": erasure.tenant})
         await failpoint("erase.before-traces")
         traces = await self._traces.overwrite(erasure)
         async with self._database.transaction(tenant=erasure.tenant) as connection:
             await erasures.tell(connection, erasure, traces)
+
+    async def count(self, *, tenant: str) -> dict[str, int]:
+        """Count what a tenant has, by kind: rows, files of the service's own, and messages in the queues."""
+        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+            counts = await rows.count(connection, tenant=tenant)
+        counts["files"] = 0
+        for prefix in OWN_PREFIXES:
+            async for page in self._objects.list_pages(f"{prefix}{tenant}/"):
+                counts["files"] += len(page)
+        counts["queued_messages"] = await broker.count_messages(self._jetstream, tenant=tenant)
+        return counts
 
     async def _delete_curation(self, erasure: Erasure) -> None:
         for table in rows.CURATION:
@@ -114,18 +133,11 @@ class Erasing:
     async def _delete_collections(self, erasure: Erasure) -> None:
         """Delete documents in the way of collections, which keeps commits that are under way in order."""
         tenant = erasure.tenant
-        for table in ("chunks", "document_versions"):
-            async with self._database.transaction(tenant=tenant, read_only=True) as connection:
-                await self._note(erasure, gone={rows.KINDS[table]: await rows.count_one(connection, table,
-                                                                                      tenant=tenant)})
         while True:
             async with self._database.transaction(tenant=tenant, read_only=True) as connection:
                 names = await rows.collection_names(connection, tenant=tenant)
             for name in names:
-                removal = await self._removal.remove_collection(tenant=tenant, name=name)
-                await self._note(erasure, gone={
-                    "documents": removal.document_count, "collections": int(removal.existed)
-                })
+                await self._removal.remove_collection(tenant=tenant, name=name)
             if not names:
                 return
 
@@ -136,13 +148,11 @@ class Erasing:
         for prefix in prefixes:
             async for page in self._objects.list_pages(prefix):
                 await self._objects.delete(*(found.key for found in page))
-                await self._note(erasure, gone={"files": len(page)})
         async with self._database.transaction(tenant=erasure.tenant) as connection:
             await rows.forget_removals(connection, tenant=erasure.tenant)
 
     async def _delete_messages(self, erasure: Erasure) -> None:
-        deleted = await broker.delete_messages(self._jetstream, tenant=erasure.tenant)
-        await self._note(erasure, gone={"queued_messages": deleted})
+        await broker.delete_messages(self._jetstream, tenant=erasure.tenant)
 
     async def _delete_rows(self, erasure: Erasure) -> None:
         """Delete what is left; once more, with its files and messages, where work under way brought something back."""
@@ -167,24 +177,10 @@ class Erasing:
             await self._delete(erasure, table)
 
     async def _delete(self, erasure: Erasure, table: str) -> None:
-        while True:
+        deleted = rows.PAGE_ROWS
+        while deleted == rows.PAGE_ROWS:
             async with self._database.transaction(tenant=erasure.tenant) as connection:
                 deleted = await rows.delete_page(connection, table, tenant=erasure.tenant)
-                kind = rows.KINDS.get(table)
-                if deleted and kind is not None:
-                    await erasures.note(connection, erasure, gone={kind: deleted})
-            if kind is not None:
-                erased_total.labels(kind).inc(deleted)
-            if deleted < rows.PAGE_ROWS:
-                return
-
-    async def _note(
-        self, erasure: Erasure, *, step: str | None = None, gone: Mapping[str, int] | None = None
-    ) -> None:
-        for kind, count in (gone or {}).items():
-            erased_total.labels(kind).inc(count)
-        async with self._database.transaction(tenant=erasure.tenant) as connection:
-            await erasures.note(connection, erasure, step=step, gone=gone)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[bool]:

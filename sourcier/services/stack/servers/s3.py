@@ -167,7 +167,8 @@ class S3Server(Component):
     @property
     def compact_command(self) -> str:
         """What makes the store give up the bytes of deleted objects, for whoever deletes them."""
-        master = f"{ports.HOST}:{self._ports['master']}.{self._ports['master.grpc']}"
+        known = {**self.settings.inner_ports, **self._ports}
+        master = f"{ports.HOST}:{known.get('master', 0)}.{known.get('master.grpc', 0)}"
         return shlex.join([
             sys.executable, "-P", "-m", "sourcier.services.stack.servers.compaction",
             str(self.settings.folder.absolute() / "configuration"), master,
