@@ -211,8 +211,11 @@ class Superseded(ServiceError):
     reason = "SUPERSEDED"
 
 
-def told_to_logs(error: Exception) -> str:
-    """Return what a log may say of an error: what is wrong with a document names it, and its failure alone tells it."""
-    if isinstance(error, DocumentRejected):
-        return error.reason
+def told_to_logs(error: BaseException) -> str:
+    """Return what a log may say of an error: one about what a caller wrote quotes it, names and titles among it.
+
+    Callers get the text, and failures keep it: where it goes once they are deleted, logs must not have it.
+    """
+    if isinstance(error, (InvalidArgument, NotFound, AlreadyExists, FailedPrecondition)):
+        return f"{error.reason} ({error.field})" if error.field else error.reason
     return str(error) if isinstance(error, ServiceError) else repr(error)

@@ -24,6 +24,7 @@ from tests.fix_servers import S3Bucket
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_lives import life
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, header
+from tests.waiting import eventually
 
 KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith("erase."))
 OTHER = "other"
@@ -169,9 +170,28 @@ async def test_a_table_that_an_older_transaction_still_sees_is_not_told_as_overw
     async with serve(stages="") as pipeline:
         async with pipeline.database.transaction(tenant=OTHER, read_only=True) as reading:
             await reading.execute("select from documents limit 1")
+            async with pipeline.database.transaction(tenant=TENANT) as connection:
+                await connection.execute(CONVERSATION, {"tenant": TENANT})
             assert await rewriting.rewrite_tables(pipeline.database, ["jobs"], bytes_max=2**30) == ([], ["jobs"])
         assert await rewriting.rewrite_tables(pipeline.database, ["jobs"], bytes_max=2**30) == ([], [])
         assert await rewriting.rewrite_tables(pipeline.database, ["jobs"], bytes_max=0) == (["jobs"], [])
+
+
+async def test_what_was_under_way_does_not_come_back(serve: Serve) -> None:
+    async with serve() as pipeline:
+        pipeline.embedder.gate.clear()
+        await pipeline.submit(TEXT)
+        await asyncio.wait_for(pipeline.embedder.held.wait(), 30)
+        *_, report = await erased(pipeline)
+        assert {trace.place: trace.state for trace in report.traces}["work"] == ingest_pb2.TRACE_STATE_PENDING
+        pipeline.embedder.gate.set()
+
+        async def worked_off() -> bool:
+            return await broker.count_messages(pipeline.jetstream, tenant=TENANT) == 0
+
+        await eventually(worked_off)
+        assert await rows_of(pipeline, TENANT) == {}
+        assert await pipeline.keys() == []
 
 
 @pytest.mark.timeout(300)

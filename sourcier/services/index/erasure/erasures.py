@@ -108,7 +108,10 @@ insert into erasures (tenant, erasure_id, asked_by) values (%(tenant)s, %(erasur
 SELECT = f"""
 select {_COLUMNS} from erasures where tenant = %(tenant)s and erasure_id = %(erasure_id)s
 """  # noqa: S608
-UNSETTLED = f"select {_COLUMNS} from erasures where settled_at is null order by asked_at limit 10"  # noqa: S608
+# Those that wait for their last traces, an hour at least, keep none from its turn.
+UNSETTLED = f"""
+select {_COLUMNS} from erasures where settled_at is null order by step = 'done', asked_at limit 100
+"""  # noqa: S608
 
 NOTE = """
 update erasures set step = %(step)s, counts = %(counts)s, updated_at = now()
