@@ -183,12 +183,9 @@ async def test_what_fails_for_no_fault_of_its_own_is_sent_again(
             await unit_work.give_up(
                 connection, tenant="acme", unit_id=first.unit_id, reason=reason, message="weg", again_seconds=0
             )
-            cursor = await connection.execute(
-                "select state, reason, usefulness from units where unit_id = %s", (first.unit_id,)
-            )
+            cursor = await connection.execute("select state, reason from units where unit_id = %s", (first.unit_id,))
             expected = state if attempt < unit_work.SENDS_MAX - 1 else "failed"
-            # Nobody judged it: what lists the most useful chunks first has it last.
-            assert await cursor.fetchone() == (expected, reason, 0.0)
+            assert await cursor.fetchone() == (expected, reason)
         async with database.transaction(tenant=ALL_TENANTS) as connection:
             await unit_work.release(connection, in_flight_max=8, limit=8, stalled_seconds=60)
 
