@@ -148,13 +148,14 @@ async def test_no_file_and_no_stream_has_anything_of_an_erased_tenant(scripted_s
         left = scripted_stack.run("tenants", "erase", TENANT, "--dry-run")
         assert "nothing\t0" in left.stdout, left.stdout
 
+        files: dict[str, set[str]] = {}
+        streams: dict[str, set[str]] = {}
+
         async def gone() -> bool:
             nonlocal files, streams
             files, streams = holders(scripted_stack.folder, mark), await in_streams(scripted_stack, mark)
             return not files and not streams
 
-        files: dict[str, set[str]] = {}
-        streams: dict[str, set[str]] = {}
         try:
             await eventually(gone, seconds=150)
         except TimeoutError:

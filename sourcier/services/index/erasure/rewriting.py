@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import LiteralString
 
 import psycopg
 from psycopg import sql
@@ -26,6 +28,17 @@ SEGMENTS_MAX = 512
 """Segments of the log, of 16 MB, that are overwritten at once."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """The tables that were not written anew, by why."""
+
+    large: list[str] = field(default_factory=list)
+    busy: list[str] = field(default_factory=list)
+    """In use for too long."""
+    refused: list[str] = field(default_factory=list)
+    """Not the role's to rewrite."""
+
+
 async def empty_partitions(database: Database, *, tenant: str) -> None:
     """Give the tenant's parts of the vectors tables new, empty files; their indexes, too."""
     async with database.transaction(tenant=tenant) as connection:
@@ -35,29 +48,25 @@ async def empty_partitions(database: Database, *, tenant: str) -> None:
                 await connection.execute(sql.SQL("truncate {part}").format(part=sql.Identifier(partition)))
 
 
-async def rewrite_tables(
-    database: Database, tables: Sequence[str], *, bytes_max: int
-) -> tuple[list[str], list[str]]:
-    """Write tables anew; return those that are too large, and those that were in use for too long.
+async def rewrite_tables(database: Database, tables: Sequence[str], *, bytes_max: int) -> Rewritten:
+    """Write tables anew; return those that were not.
 
     A transaction that began before the deletion still sees its rows, and they would be copied: it is waited for.
     """
-    large, busy = list[str](), list[str]()
+    left = Rewritten()
     async with database.autocommit(tenant=ALL_TENANTS, timeouts=False) as connection:
         if not await _older_ended(connection):
-            return [], list(tables)
+            return Rewritten(busy=list(tables))
         await connection.execute("select set_config('lock_timeout', %s, false)", (LOCK_WAIT,))
         for table in tables:
             if await _bytes(connection, table) > bytes_max:
                 await connection.execute(sql.SQL("vacuum (analyze) {table}").format(table=sql.Identifier(table)))
-                large.append(table)
-            elif not await _rewritten(connection, sql.Identifier(table)):
-                busy.append(table)
-            await _forget_statistics(connection, table)
+                left.large.append(table)
+            elif await _rewrite(connection, table, left, options="full, analyze"):
+                await _forget_statistics(connection, table)
         # The commonest values of columns, titles and names among them, are kept there, and as dead rows.
-        if not await _rewritten(connection, sql.SQL("pg_catalog.pg_statistic"), analyze=False):
-            busy.append("pg_statistic")
-    return large, busy
+        await _rewrite(connection, "pg_statistic", left, options="full")
+    return left
 
 
 async def may_recycle_log(database: Database) -> bool:
@@ -108,17 +117,31 @@ async def _older_ended(connection: Connection) -> bool:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _rewritten(connection: Connection, table: sql.Composable, *, analyze: bool = True) -> bool:
-    options = "full, analyze" if analyze else "full"
+async def _rewrite(connection: Connection, table: str, left: Rewritten, *, options: LiteralString) -> bool:
+    """Write a table anew, or note why it was not; return whether it was.
+
+    PostgreSQL passes over a table that the role may not rewrite, and raises nothing: its file tells.
+    """
+    rewrite = sql.SQL("vacuum ({options}) {table}").format(options=sql.SQL(options), table=sql.Identifier(table))
+    before = await _file(connection, table)
     for _ in range(TRIES):
         try:
-            await connection.execute(sql.SQL("vacuum ({options}) {table}").format(
-                options=sql.SQL(options), table=table  # type: ignore[arg-type]
-            ))
+            await connection.execute(rewrite)
         except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
             continue
+        if await _file(connection, table) == before:
+            left.refused.append(table)
+            return False
         return True
+    left.busy.append(table)
     return False
+
+
+async def _file(connection: Connection, table: str) -> int:
+    cursor = await connection.execute("select pg_relation_filenode(%s::regclass)", (table,))
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 async def _forget_statistics(connection: Connection, table: str) -> None:

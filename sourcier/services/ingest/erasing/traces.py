@@ -58,15 +58,14 @@ class Traces:
 
     async def _tables(self) -> Trace:
         tables = [table for table in (*rows.CURATION, *rows.REST, *rows.ACCESS) if table != "tenants"]
-        large, busy = await rewriting.rewrite_tables(
-            self._database, tables, bytes_max=self._rewrite_bytes_max
-        )
-        if busy:
-            return _trace("tables", "pending", f"In use, and tried again every minute: {', '.join(busy)}.")
-        if large:
+        left = await rewriting.rewrite_tables(self._database, tables, bytes_max=self._rewrite_bytes_max)
+        if left.busy:
+            return _trace("tables", "pending", f"In use, and tried again every minute: {', '.join(left.busy)}.")
+        if left.large or left.refused:
+            named = ", ".join((*left.large, *left.refused))
             return _trace("tables", "operator", (
-                f"Too large to be locked while they are written anew: {', '.join(large)}. Deleted rows are overwritten "
-                f"as new ones come; at once by VACUUM FULL {', '.join(large)}, during which nobody reads them."
+                f"Too large to be locked while they are written anew, or not this role's to rewrite: {named}. Deleted "
+                f"rows are overwritten as new ones come; at once by VACUUM FULL {named}; nobody reads them meanwhile."
             ))
         return _gone("tables", "Every table that held rows of the tenant was written anew, with its indexes.")
 
@@ -150,7 +149,10 @@ def _elsewhere(erasure: Erasure) -> list[Trace]:
         Trace(place="audit", state="operator", explanation=(
             "The audit log says who did what to which object, without contents; how long it is kept is the operator's."
         )),
-        Trace(place="buckets", state="operator", explanation="Files in watched buckets are their owners'."),
+        Trace(place="buckets", state="operator", explanation=(
+            "Files in watched buckets are their owners'; their notifications, which name keys, leave the broker in "
+            "7 days."
+        )),
         Trace(place="backups", state="operator", explanation=(
             "Backups, replicas, archives of the write-ahead log, snapshots of disks, and logs that were collected are "
             "the operator's: they hold what they held until they are deleted or overwritten."
