@@ -181,6 +181,7 @@ class Client:
     replay_failures = _call(asynchronous.Client.replay_failures)
     discard_failures = _call(asynchronous.Client.discard_failures)
     reconcile = _stream(asynchronous.Client.reconcile)
+    erase_tenant = _stream(asynchronous.Client.erase_tenant)
     reprocess = _call(asynchronous.Client.reprocess)
 
     spaces = _call(asynchronous.Client.spaces)

@@ -38,3 +38,16 @@ class UpkeepCalls(Calls):
             collection=collection, from_stage=from_stage, only_outdated=only_outdated
         )
         return (await self._unary(self._operations.Reprocess, request, timeout_seconds)).document_count
+
+    def erase_tenant(
+        self, tenant: str, *, dry_run: bool = False, timeout_seconds: float = 3600.0
+    ) -> AsyncGenerator[operations_pb2.EraseTenantResponse, None]:
+        """Delete everything that is the caller's tenant's, which `tenant` names; yield how far it is, the report last.
+
+        With `dry_run` it is only counted. Closing the generator stops nothing: the erasure goes on, and the same call
+        again follows it. API keys of the tenant's go last, that of the caller too.
+        """
+        request = operations_pb2.EraseTenantRequest(tenant=tenant, dry_run=dry_run)
+        return self._channel.stream(
+            self._operations.EraseTenant, request, lambda response: response, timeout_seconds=timeout_seconds
+        )

@@ -66,6 +66,7 @@ COMMANDS = {
     "whoami": ("sourcier.cli.access.login:whoami", "Show whom the gateway takes you for."),
     "keys": ("sourcier.cli.access.keys:keys", "Make, list and revoke API keys for programs."),
     "grants": ("sourcier.cli.access.grants:grants", "Give people, groups and keys rights on collections."),
+    "tenants": ("sourcier.cli.access.tenants:tenants", "Erase a tenant with everything that is its own."),
     "models": ("sourcier.cli.models:models", "List, fetch and verify models."),
 }
 

@@ -76,6 +76,34 @@ CHECK_STATE_FAILED: CheckState.ValueType  # 3
 """Something does not work."""
 Global___CheckState: _TypeAlias = CheckState  # noqa: Y015
 
+class _TraceState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TraceStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TraceState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TRACE_STATE_UNSPECIFIED: _TraceState.ValueType  # 0
+    """Not set."""
+    TRACE_STATE_GONE: _TraceState.ValueType  # 1
+    """Overwritten, or removed."""
+    TRACE_STATE_PENDING: _TraceState.ValueType  # 2
+    """Still there; the service goes on by itself."""
+    TRACE_STATE_OPERATOR: _TraceState.ValueType  # 3
+    """Not the service's to overwrite: the operator's."""
+
+class TraceState(_TraceState, metaclass=_TraceStateEnumTypeWrapper):
+    """Whether a place still holds bytes of what was deleted."""
+
+TRACE_STATE_UNSPECIFIED: TraceState.ValueType  # 0
+"""Not set."""
+TRACE_STATE_GONE: TraceState.ValueType  # 1
+"""Overwritten, or removed."""
+TRACE_STATE_PENDING: TraceState.ValueType  # 2
+"""Still there; the service goes on by itself."""
+TRACE_STATE_OPERATOR: TraceState.ValueType  # 3
+"""Not the service's to overwrite: the operator's."""
+Global___TraceState: _TypeAlias = TraceState  # noqa: Y015
+
 @_typing.final
 class Failure(_message.Message):
     """A document version that could not be indexed, and why."""
@@ -709,3 +737,143 @@ class GetStatisticsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetStatisticsResponse: _TypeAlias = GetStatisticsResponse  # noqa: Y015
+
+@_typing.final
+class EraseTenantRequest(_message.Message):
+    """Asks for a tenant's erasure."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    tenant: _builtins.str
+    """The tenant's name, which is the caller's own: written out, so that nobody erases by mistake."""
+    dry_run: _builtins.bool
+    """Whether to count only, changing nothing."""
+    def __init__(
+        self,
+        *,
+        tenant: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EraseTenantRequest: _TypeAlias = EraseTenantRequest  # noqa: Y015
+
+@_typing.final
+class ErasedCount(_message.Message):
+    """How many of one kind."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """What was counted: `documents`, `conversations`, `files`, `messages`, …."""
+    count: _builtins.int
+    """How many there are, in a dry run; else how many there were when the erasure began."""
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "kind", b"kind"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ErasedCount: _TypeAlias = ErasedCount  # noqa: Y015
+
+@_typing.final
+class Trace(_message.Message):
+    """A place where deleted bytes stay after the deletion, and until when."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLACE_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    EXPLANATION_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    place: _builtins.str
+    """The place: `tables`, `log`, `store`, `queues`, `memory`, `audit`, `logs` or `backups`."""
+    state: Global___TraceState.ValueType
+    """Whether bytes are left there."""
+    explanation: _builtins.str
+    """What was done, or what is left to do and how, in one or two sentences."""
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """By when the last trace is overwritten; when it was, where it is gone; absent where the service cannot know."""
+
+    def __init__(
+        self,
+        *,
+        place: _builtins.str = ...,
+        state: Global___TraceState.ValueType = ...,
+        explanation: _builtins.str = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["explanation", b"explanation", "place", b"place", "state", b"state", "until", b"until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Trace: _TypeAlias = Trace  # noqa: Y015
+
+@_typing.final
+class EraseTenantResponse(_message.Message):
+    """How far an erasure is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STEP_FIELD_NUMBER: _builtins.int
+    COUNTS_FIELD_NUMBER: _builtins.int
+    TRACES_FIELD_NUMBER: _builtins.int
+    FINISHED_FIELD_NUMBER: _builtins.int
+    ASKED_AT_FIELD_NUMBER: _builtins.int
+    FINISHED_AT_FIELD_NUMBER: _builtins.int
+    step: _builtins.str
+    """What is being deleted: `curation`, `documents`, `files`, `queues`, `rows`, `access` or `traces`; `done` at the end,
+    and empty for a dry run.
+    """
+    finished: _builtins.bool
+    """Whether this is the report: nothing of the tenant's is left but the traces that it names."""
+    @_builtins.property
+    def counts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ErasedCount]:
+        """What there was when the erasure began, by kind: it is gone with the report. What there is, in a dry run."""
+
+    @_builtins.property
+    def traces(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trace]:
+        """Where traces stay; with the last message."""
+
+    @_builtins.property
+    def asked_at(self) -> _timestamp_pb2.Timestamp:
+        """When the erasure was asked for; absent for a dry run."""
+
+    @_builtins.property
+    def finished_at(self) -> _timestamp_pb2.Timestamp:
+        """When all was deleted; absent before."""
+
+    def __init__(
+        self,
+        *,
+        step: _builtins.str = ...,
+        counts: _abc.Iterable[Global___ErasedCount] | None = ...,
+        traces: _abc.Iterable[Global___Trace] | None = ...,
+        finished: _builtins.bool = ...,
+        asked_at: _timestamp_pb2.Timestamp | None = ...,
+        finished_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["asked_at", b"asked_at", "finished_at", b"finished_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked_at", b"asked_at", "counts", b"counts", "finished", b"finished", "finished_at", b"finished_at", "step", b"step", "traces", b"traces"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EraseTenantResponse: _TypeAlias = EraseTenantResponse  # noqa: Y015

@@ -75,6 +75,11 @@ class OperationsServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsResponse.FromString,
                 _registered_method=True)
+        self.EraseTenant = channel.unary_stream(
+                '/sourcier.gateway.v1.OperationsService/EraseTenant',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.EraseTenantRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.EraseTenantResponse.FromString,
+                _registered_method=True)
 
 
 class OperationsServiceServicer(object):
@@ -140,6 +145,15 @@ class OperationsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def EraseTenant(self, request, context):
+        """Deletes everything that is the caller's tenant's, and streams how far it is; the report is the last message. The
+        erasure goes on where the call is cut off, or a process dies: the same call follows it. API keys go last: the
+        caller's own, too. FAILED_PRECONDITION while objects of a watched bucket are the tenant's: they would come again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_OperationsServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -182,6 +196,11 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     servicer.GetStatistics,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsResponse.SerializeToString,
+            ),
+            'EraseTenant': grpc.unary_stream_rpc_method_handler(
+                    servicer.EraseTenant,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.EraseTenantRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.EraseTenantResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -401,6 +420,33 @@ class OperationsService(object):
             '/sourcier.gateway.v1.OperationsService/GetStatistics',
             sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_operations__pb2.GetStatisticsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EraseTenant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/sourcier.gateway.v1.OperationsService/EraseTenant',
+            sourcier_dot_gateway_dot_v1_dot_operations__pb2.EraseTenantRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_operations__pb2.EraseTenantResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -38,6 +38,11 @@ class OperationsServiceStub:
     """Looks whether all works that answers and documents need, and says for each fault what follows and what mends it."""
     GetStatistics: _aio.UnaryUnaryMultiCallable[_operations_pb2.GetStatisticsRequest, _operations_pb2.GetStatisticsResponse]
     """Counts the caller's documents, chunks and jobs."""
+    EraseTenant: _aio.UnaryStreamMultiCallable[_operations_pb2.EraseTenantRequest, _operations_pb2.EraseTenantResponse]
+    """Deletes everything that is the caller's tenant's, and streams how far it is; the report is the last message. The
+    erasure goes on where the call is cut off, or a process dies: the same call follows it. API keys go last: the
+    caller's own, too. FAILED_PRECONDITION while objects of a watched bucket are the tenant's: they would come again.
+    """
 
 class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
     """What a person does when something went wrong or changed: look at failures, try again, compare, index again."""
@@ -111,5 +116,16 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_operations_pb2.GetStatisticsRequest, _abc.Awaitable[_operations_pb2.GetStatisticsResponse]],
     ) -> _abc.Awaitable[_operations_pb2.GetStatisticsResponse]:
         """Counts the caller's documents, chunks and jobs."""
+
+    @_abc_1.abstractmethod
+    def EraseTenant(
+        self,
+        request: _operations_pb2.EraseTenantRequest,
+        context: _aio.ServicerContext[_operations_pb2.EraseTenantRequest, _abc.AsyncIterator[_operations_pb2.EraseTenantResponse]],
+    ) -> _abc.AsyncIterator[_operations_pb2.EraseTenantResponse]:
+        """Deletes everything that is the caller's tenant's, and streams how far it is; the report is the last message. The
+        erasure goes on where the call is cut off, or a process dies: the same call follows it. API keys go last: the
+        caller's own, too. FAILED_PRECONDITION while objects of a watched bucket are the tenant's: they would come again.
+        """
 
 def add_OperationsServiceServicer_to_server(servicer: OperationsServiceServicer, server: _aio.Server) -> None: ...

@@ -107,6 +107,11 @@ class IngestServiceStub(object):
                 request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessRequest.SerializeToString,
                 response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessResponse.FromString,
                 _registered_method=True)
+        self.EraseTenant = channel.unary_stream(
+                '/sourcier.ingest.v1.IngestService/EraseTenant',
+                request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.EraseTenantRequest.SerializeToString,
+                response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.EraseTenantResponse.FromString,
+                _registered_method=True)
 
 
 class IngestServiceServicer(object):
@@ -217,6 +222,14 @@ class IngestServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def EraseTenant(self, request, context):
+        """Deletes everything that is the caller's tenant's, and streams how far it is; the report is the last message. The
+        erasure goes on where the call is cut off, or a process dies: the same call follows it. API keys go last. FAILED_PRECONDITION while objects of a watched bucket are the tenant's: they would come again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_IngestServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -289,6 +302,11 @@ def add_IngestServiceServicer_to_server(servicer, server):
                     servicer.Reprocess,
                     request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessRequest.FromString,
                     response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessResponse.SerializeToString,
+            ),
+            'EraseTenant': grpc.unary_stream_rpc_method_handler(
+                    servicer.EraseTenant,
+                    request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.EraseTenantRequest.FromString,
+                    response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.EraseTenantResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -672,6 +690,33 @@ class IngestService(object):
             '/sourcier.ingest.v1.IngestService/Reprocess',
             sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessRequest.SerializeToString,
             sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EraseTenant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/sourcier.ingest.v1.IngestService/EraseTenant',
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.EraseTenantRequest.SerializeToString,
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.EraseTenantResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -54,6 +54,10 @@ class IngestServiceStub:
     """Compares the watched buckets with the manifest and takes in what differs; streams how far it is."""
     Reprocess: _aio.UnaryUnaryMultiCallable[_ingest_pb2.ReprocessRequest, _ingest_pb2.ReprocessResponse]
     """Sends the documents of a collection through the pipeline again, from a stage on."""
+    EraseTenant: _aio.UnaryStreamMultiCallable[_ingest_pb2.EraseTenantRequest, _ingest_pb2.EraseTenantResponse]
+    """Deletes everything that is the caller's tenant's, and streams how far it is; the report is the last message. The
+    erasure goes on where the call is cut off, or a process dies: the same call follows it. API keys go last. FAILED_PRECONDITION while objects of a watched bucket are the tenant's: they would come again.
+    """
 
 class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
     """Accepts documents, tells how far they are, deletes them, and owns the collections they belong to.
@@ -179,5 +183,15 @@ class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_ingest_pb2.ReprocessRequest, _abc.Awaitable[_ingest_pb2.ReprocessResponse]],
     ) -> _abc.Awaitable[_ingest_pb2.ReprocessResponse]:
         """Sends the documents of a collection through the pipeline again, from a stage on."""
+
+    @_abc_1.abstractmethod
+    def EraseTenant(
+        self,
+        request: _ingest_pb2.EraseTenantRequest,
+        context: _aio.ServicerContext[_ingest_pb2.EraseTenantRequest, _abc.AsyncIterator[_ingest_pb2.EraseTenantResponse]],
+    ) -> _abc.AsyncIterator[_ingest_pb2.EraseTenantResponse]:
+        """Deletes everything that is the caller's tenant's, and streams how far it is; the report is the last message. The
+        erasure goes on where the call is cut off, or a process dies: the same call follows it. API keys go last. FAILED_PRECONDITION while objects of a watched bucket are the tenant's: they would come again.
+        """
 
 def add_IngestServiceServicer_to_server(servicer: IngestServiceServicer, server: _aio.Server) -> None: ...

@@ -209,3 +209,13 @@ class Superseded(ServiceError):
 
     code = code_pb2.ABORTED
     reason = "SUPERSEDED"
+
+
+def told_to_logs(error: BaseException) -> str:
+    """Return what a log may say of an error: one about what a caller wrote quotes it, names and titles among it.
+
+    Callers get the text, and failures keep it: where it goes once they are deleted, logs must not have it.
+    """
+    if isinstance(error, (InvalidArgument, NotFound, AlreadyExists, FailedPrecondition)):
+        return f"{error.reason} ({error.field})" if error.field else error.reason
+    return str(error) if isinstance(error, ServiceError) else repr(error)

@@ -135,8 +135,9 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                    TransferServer(database, transfers, PointImporter(database, peers, transfers)),
                    TRANSFER_SERVICE_NAME)
         vectors = LearnedVectors(database, peers.embed, interval_seconds=settings.learned_vectors_seconds)
-        expiring: list[Worker] = [] if settings.conversation_retention_days is None else [
-            ExpiringConversations(database, retention_days=settings.conversation_retention_days)
+        kept = settings.conversation_retention_days, settings.answer_retention_days
+        expiring: list[Worker] = [] if kept == (None, None) else [
+            ExpiringConversations(database, retention_days=kept[0], answer_retention_days=kept[1])
         ]
         await lifecycle.serve(server, [answers, vectors, *expiring, *await _workers(settings, opened)], stopping)
 

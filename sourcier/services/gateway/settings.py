@@ -164,6 +164,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSet
     """Messages of a conversation; a full one takes no more questions."""
     conversation_retention_days: int | None = Field(default=None, ge=1, le=36_500)
     """Days after its last question that a conversation is deleted, with messages and ratings; unset keeps all."""
+    answer_retention_days: int | None = Field(default=None, ge=1, le=36_500)
+    """Days after which a question and its answer are deleted, whether their conversation goes on or not; unset keeps
+    them as long as it."""
     answer_linger_seconds: float = Field(default=60, ge=0, le=3600)
     """How long an answer that nobody reads goes on being made, so that it can be resumed; 0 is one second."""
     answers_max: int = Field(default=512, ge=1, le=100_000)

@@ -14,6 +14,8 @@ from sourcier.services.ingest.buckets.rules import BucketRules
 from sourcier.services.ingest.buckets.sources import SourceBuckets, check_watched
 from sourcier.services.ingest.counted_spaces import CountedSpace, CountedSpaces
 from sourcier.services.ingest.enriching.peers import EnrichingPeers
+from sourcier.services.ingest.erasing.erasing import Erasing
+from sourcier.services.ingest.erasing.traces import Traces
 from sourcier.services.ingest.intake.intake import Intake
 from sourcier.services.ingest.intake.members import Members
 from sourcier.services.ingest.intake.recent import RecentOriginals
@@ -58,6 +60,7 @@ class Parts:
     reconciler: Reconciler
     index_building: IndexBuilding
     space_builder: SpaceBuilder
+    erasing: Erasing
     enriching: EnrichingPeers | None
     """Who makes knowledge units; None where nobody does."""
 
@@ -96,6 +99,10 @@ def assemble(
     collector = Collector(
         database, objects, buckets, intake, removal, relay, slots=settings.collect_slots
     )
+    erasing = Erasing(database, objects, jetstream, removal, Traces(
+        database, jetstream, rewrite_bytes_max=settings.erase_rewrite_bytes_max,
+        compact_command=settings.compact_command,
+    ))
     index_building = IndexBuilding(
         database, deferred_rows_max=settings.hnsw_deferred_rows_max, memory_bytes_max=settings.index_memory_bytes_max
     )
@@ -107,7 +114,7 @@ def assemble(
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,
         reconciler=Reconciler(database, buckets, collector, relay, every_seconds=settings.reconcile_seconds),
         index_building=index_building, space_builder=SpaceBuilder(database, jetstream, spaces, index_building),
-        enriching=enriching,
+        erasing=erasing, enriching=enriching,
     )
 
 

@@ -91,6 +91,12 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     parts_kept_seconds: float = Field(default=48 * 3600, ge=60)
     """Uploads to the object store that nobody ended are given up after this time, with their parts: what a process that
     was killed left. Longer than any upload takes."""
+    erase_rewrite_bytes_max: int = Field(default=256 * MEBIBYTE, ge=0)
+    """The erasure of a tenant writes tables of up to so many bytes, indexes included, anew, so that no deleted row
+    stays in a file; nobody reads a table meanwhile. Larger ones are told in its report."""
+    compact_command: str = ""
+    """A command that makes the object store give up the bytes of deleted objects; run after an erasure, without a
+    shell. Empty where that is the operator's; the embedded stack names its own."""
     idle_seconds: float = Field(default=300, gt=0, le=3600)
     """How long an open upload may send nothing: more than what the gateway, which relays it, allows."""
     index_memory_bytes_max: int = Field(default=2048 * MEBIBYTE, ge=64 * MEBIBYTE)

@@ -58,7 +58,9 @@ def pipeline(parts: Parts) -> list[Worker]:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)
         workers.append(index.consumer(slots=settings.index_slots))
         maintenance = Maintenance(database, parts.removal)
-        workers += [maintenance, parts.index_building, parts.space_builder, Standings(jetstream, database)]
+        workers += [
+            maintenance, parts.index_building, parts.space_builder, Standings(jetstream, database), parts.erasing,
+        ]
     if "enrich" in stages and parts.enriching is not None:
         workers += _enriching(parts, parts.enriching)
     return workers

@@ -224,6 +224,7 @@ def _server_variables(server: Component) -> dict[str, str]:
         return {
             "SOURCIER_S3_URL": server.url, "SOURCIER_S3_BUCKET": server.settings.buckets[0],
             "SOURCIER_S3_ACCESS_KEY": server.access_key, "SOURCIER_S3_SECRET_KEY": server.secret_key,
+            "SOURCIER_INGEST_COMPACT_COMMAND": server.compact_command,
         }
     return {}
 

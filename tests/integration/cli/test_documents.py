@@ -96,6 +96,20 @@ async def test_the_same_again_is_unchanged(cli: Command, folder: Path) -> None:
     assert (done.code, done.out.split(" in ")[0]) == (0, "0 indexed, 1 unchanged, 0 failed of 1 file")
 
 
+@pytest.mark.parametrize(("file", "code", "told"), [
+    ("docs/racine.md", 0, "0 indexed, 1 unchanged, 0 failed of 1 file"),
+    ("docs/a/broken.pdf", 1, "0 indexed, 0 unchanged, 1 failed of 1 file"),
+])
+async def test_an_unchanged_file_whose_job_still_runs_is_waited_for(
+    cli: Command, gateway: FakeGateway, folder: Path, file: str, code: int, told: str
+) -> None:
+    assert (await cli("ingest", file)).out.startswith("1 accepted")
+    (job,) = gateway.jobs.values()
+    assert job.status == knowledge_pb2.JOB_STATUS_PENDING
+    done = await cli("ingest", file, "--wait")
+    assert (done.code, done.out.split(" in ")[0]) == (code, told)
+
+
 async def test_many_files_take_the_bulk_lane(cli: Command, gateway: FakeGateway, tmp_path: Path) -> None:
     for number in range(40):
         (tmp_path / f"{number:02}.txt").write_text(f"texte {number}")

@@ -345,6 +345,19 @@ class FakeIngest(ingest_pb2_grpc.IngestServiceServicer):
         finally:
             self._scenario.watch_ended.set()
 
+    async def EraseTenant(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        """Tell a step and a report."""
+        self._seen(request, context)
+        counts = [ingest_pb2.ErasedCount(kind="documents", count=3)]
+        yield ingest_pb2.EraseTenantResponse(step="rows", counts=counts)
+        report = ingest_pb2.EraseTenantResponse(step="done", counts=counts, finished=True, traces=[
+            ingest_pb2.Trace(place="log", state=ingest_pb2.TRACE_STATE_PENDING, explanation="Until it is written."),
+            ingest_pb2.Trace(place="backups", state=ingest_pb2.TRACE_STATE_OPERATOR),
+        ])
+        report.traces[0].until.FromSeconds(2_000_000_000)
+        report.finished_at.FromSeconds(1_900_000_000)
+        yield report
+
     async def Reprocess(self, request: Any, context: Any) -> Any:
         """Count."""
         self._seen(request, context)

@@ -159,6 +159,8 @@ async def _insert(database: Database, tables: Sequence[_Table], *, tenant: str) 
     async with database.transaction(tenant=tenant) as connection:
         for table in tables:
             await connection.execute(*table.insertion(tenant))
+            if table.name == "erasures":  # an open one refuses what is new of its tenant
+                await connection.execute("update erasures set finished_at = now()")
 
 
 async def _refused(connection: Connection, table: _Table, *, tenant: str) -> None:

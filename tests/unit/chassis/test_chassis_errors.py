@@ -56,6 +56,18 @@ def test_every_error_says_something_without_being_told_what(kind: type[ServiceEr
     assert len(status.details) == 1
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_log_has_nothing_that_a_caller_wrote(kind: type[ServiceError]) -> None:
+    """What is wrong with a request quotes it; what is wrong with us is told, or nobody could mend it."""
+    told = errors.told_to_logs(kind("“Licenciement de Mme Quenouille.docx” is wrong", field="header.source"))
+    about_the_request = kind.code in {
+        code_pb2.INVALID_ARGUMENT, code_pb2.NOT_FOUND, code_pb2.ALREADY_EXISTS, code_pb2.FAILED_PRECONDITION
+    }
+    assert ("Quenouille" in told) is not about_the_request
+    if about_the_request:
+        assert told == f"{kind.reason} (header.source)"
+
+
 def test_a_reason_names_one_class() -> None:
     # A reason that two classes shared would come out of a channel as the wrong one of them.
     public = [kind for kind in KINDS if not kind.__name__.startswith("_")]

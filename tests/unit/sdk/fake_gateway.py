@@ -519,6 +519,24 @@ class FakeOperations(operations_pb2_grpc.OperationsServiceServicer):
         for progress in self._gateway.comparison:
             yield progress
 
+    async def EraseTenant(
+        self, request: operations_pb2.EraseTenantRequest, context: Context
+    ) -> AsyncIterator[operations_pb2.EraseTenantResponse]:
+        """Count the documents, or tell two steps and a report."""
+        self._gateway.see(request, context)
+        counts = [operations_pb2.ErasedCount(kind="documents", count=len(self._gateway.documents)),
+                  operations_pb2.ErasedCount(kind="learned_answers")]
+        if request.dry_run:
+            yield operations_pb2.EraseTenantResponse(counts=counts)
+            return
+        for step in ("documents", "rows", "rows"):
+            yield operations_pb2.EraseTenantResponse(step=step, counts=counts)
+        report = operations_pb2.EraseTenantResponse(step="done", counts=counts, finished=True, traces=[
+            operations_pb2.Trace(place="backups", state=operations_pb2.TRACE_STATE_OPERATOR, explanation="Yours.")
+        ])
+        report.finished_at.FromSeconds(1_900_000_000)
+        yield report
+
     async def Reprocess(
         self, request: operations_pb2.ReprocessRequest, context: Context
     ) -> operations_pb2.ReprocessResponse:

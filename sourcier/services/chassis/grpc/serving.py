@@ -27,6 +27,7 @@ from sourcier.services.chassis.errors import (
     ResourceExhausted,
     ServiceError,
     Unavailable,
+    told_to_logs,
 )
 from sourcier.services.chassis.grpc.admission import EndedCall, Gate, InnerGate, metadata_value
 from sourcier.services.chassis.grpc.callers import TENANT_KEY, check_rights_keys, named_tenant, tenant_of
@@ -346,7 +347,7 @@ class _Call:
         told: dict[str, object] = {"code": code_pb2.Code.Name(status.code)}
         if isinstance(error, ServiceError) and "limit" in error.metadata:
             told |= {"limit": error.metadata["limit"], "peer": network_of(self._context.peer())}
-        logger.info("%s refused: %s", self._method, status.message, extra=told)
+        logger.info("%s refused: %s", self._method, told_to_logs(error), extra=told)
 
     def _observe(self, code: str) -> None:
         if self._observed:

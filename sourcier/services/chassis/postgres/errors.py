@@ -71,6 +71,12 @@ TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[ServiceError], str],
         "The database is out of a resource.",
     ),
     ((psycopg.errors.InsufficientPrivilege,), PermissionDenied, "The database refuses this to its role or tenant."),
+    (
+        # Raised by our own trigger alone: see the migration `erasures`.
+        (psycopg.errors.ObjectNotInPrerequisiteState,),
+        FailedPrecondition,
+        "The tenant is being erased: nothing new is taken until that is done.",
+    ),
     ((psycopg.errors.UniqueViolation,), AlreadyExists, "The thing named exists already."),
     ((psycopg.errors.ForeignKeyViolation,), FailedPrecondition, "What this belongs to does not exist any more."),
     # An OperationalError to psycopg, as when a key is too long for a row of an index: waiting makes no value shorter.

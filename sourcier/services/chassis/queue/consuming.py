@@ -32,7 +32,7 @@ from nats.js import JetStreamContext
 
 from sourcier.events.v1 import events_pb2
 from sourcier.services.chassis import telemetry
-from sourcier.services.chassis.errors import ResourceExhausted, ServiceError, Superseded, Unavailable
+from sourcier.services.chassis.errors import ResourceExhausted, ServiceError, Superseded, Unavailable, told_to_logs
 from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.queue import subjects
@@ -270,7 +270,7 @@ class Consumer(Generic[M]):
         known = isinstance(error, ServiceError)
         logger.log(
             logging.INFO if decision is Disposition.ACKNOWLEDGE else logging.WARNING,
-            "%s: %s (%s, attempt %d)", self.name, error if known else repr(error), decision.value, delivery.attempt,
+            "%s: %s (%s, attempt %d)", self.name, told_to_logs(error), decision.value, delivery.attempt,
             exc_info=None if known else error,
         )
         if decision is Disposition.RETRY:

@@ -28,7 +28,8 @@ logger = logging.getLogger("sourcier.audit")
 OBJECT_FIELDS = frozenset({
     "collection", "document_id", "document_ids", "job_id", "conversation_id", "message_id", "answer_id", "agent",
     "deployment", "entry_id", "unit_id", "pair_id", "failure_id", "failure_ids", "key_id", "grant_id", "grantee",
-    "access_right", "right", "role", "collections", "space", "bucket", "from_stage", "source", "export_id",
+    "access_right", "right", "role", "collections", "space", "bucket", "from_stage", "source", "export_id", "tenant",
+    "dry_run",
 })
 NAMED = frozenset({"Collection", "Agent", "Deployment", "AgentIndex"})
 """What is meant by `name` in a request about one of these."""

@@ -71,7 +71,7 @@ _BY_RULE: tuple[tuple[str, Rule, tuple[str, ...]], ...] = (
     ("OperationsService", Rule(role=Role.WRITER, right=WRITE, changes=False), ("ListFailures", "GetFailure")),
     ("OperationsService", _WRITES, ("ReplayFailures", "DiscardFailures")),
     ("OperationsService", _MANAGES, ("Reprocess",)),
-    ("OperationsService", _OPERATES, ("Reconcile",)),
+    ("OperationsService", _OPERATES, ("Reconcile", "EraseTenant")),
     ("OperationsService", _LOOKS_AFTER, ("Diagnose", "GetStatistics")),
     ("ModelService", _READS, ("EmbedTexts", "RankTexts")),
     ("SpaceService", _READS, ("GetBuildManifest",)),

@@ -17,6 +17,7 @@ from sourcier.services.chassis.grpc.serving import require, tenant_of
 from sourcier.services.gateway.api.diagnosis import Diagnosis
 from sourcier.services.gateway.contract.operations import (
     FIELDS,
+    erasure_message,
     failure_message,
     internal_filter,
     internal_state,
@@ -122,6 +123,23 @@ class OperationsServer(operations_pb2_grpc.OperationsServiceServicer):
             cap_seconds=MANY_SECONDS_MAX,
         )
         return operations_pb2.ReprocessResponse(document_count=response.document_count)
+
+    async def EraseTenant(
+        self, request: operations_pb2.EraseTenantRequest, context: Context
+    ) -> AsyncIterator[operations_pb2.EraseTenantResponse]:
+        """Have everything deleted that is the caller's tenant's, and stream how far it is."""
+        tenant = tenant_of(context)
+        require(request.tenant == tenant,
+                f"tenant is {request.tenant[:60]!r}, and you are of {tenant!r}; write out the name of your own tenant",
+                field="tenant")
+        async with channels.stream(
+            self._peers.ingest.EraseTenant,
+            ingest_pb2.EraseTenantRequest(tenant=request.tenant, dry_run=request.dry_run), peer=PEER,
+            tenant=tenant, deadline=Deadline.of(context, default_seconds=MANY_SECONDS_MAX),
+            cap_seconds=MANY_SECONDS_MAX,
+        ) as responses:
+            async for response in responses:
+                yield erasure_message(response)
 
     async def Diagnose(
         self, request: operations_pb2.DiagnoseRequest, context: Context

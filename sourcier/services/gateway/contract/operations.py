@@ -44,3 +44,20 @@ def progress_message(progress: ingest_pb2.ReconcileResponse) -> operations_pb2.R
         bucket=progress.bucket, prefix=progress.prefix, listed=progress.listed, missing=progress.missing,
         changed=progress.changed, gone=progress.gone, finished=progress.finished, examples=progress.examples,
     )
+
+
+def erasure_message(erasure: ingest_pb2.EraseTenantResponse) -> operations_pb2.EraseTenantResponse:
+    """Return how far an erasure is."""
+    return operations_pb2.EraseTenantResponse(
+        step=erasure.step, finished=erasure.finished,
+        counts=[operations_pb2.ErasedCount(kind=each.kind, count=each.count) for each in erasure.counts],
+        traces=[
+            operations_pb2.Trace(
+                place=trace.place, state=operations_pb2.TraceState.ValueType(trace.state),
+                explanation=trace.explanation, until=trace.until if trace.HasField("until") else None,
+            )
+            for trace in erasure.traces
+        ],
+        asked_at=erasure.asked_at if erasure.HasField("asked_at") else None,
+        finished_at=erasure.finished_at if erasure.HasField("finished_at") else None,
+    )

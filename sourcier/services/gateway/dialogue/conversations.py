@@ -103,6 +103,16 @@ async def delete_unused(connection: Connection, *, days: int, limit: int) -> int
     return cursor.rowcount
 
 
+async def delete_old_messages(connection: Connection, *, days: int, limit: int) -> int:
+    """Delete the oldest questions and answers, of any tenant, whatever their conversation; return how many.
+
+    In a transaction of `ALL_TENANTS`. A title that a deleted question gave goes with it. Places are not given anew.
+    """
+    cursor = await connection.execute(DELETE_OLD_MESSAGES, {"days": days, "limit": limit})
+    row = await cursor.fetchone()
+    return 0 if row is None else int(row[0])
+
+
 async def take_places(
     connection: Connection, *, tenant: str, conversation_id: str, question: str, messages_max: int
 ) -> int:
@@ -216,6 +226,32 @@ where conversation_id in (
     limit %(limit)s
     for update skip locked
 )
+"""
+
+# By the id, which begins with the time in milliseconds: no further index is kept for it.
+DELETE_OLD_MESSAGES = """
+with old as materialized (
+    select message_id, tenant from messages
+    where message_id < (lpad(to_hex((extract(epoch from now() - make_interval(days => %(days)s)) * 1000)::bigint), 12,
+                             '0') || '00000000000000000000')::uuid
+    order by message_id
+    limit %(limit)s
+    for update skip locked
+),
+gone as (
+    delete from messages
+    using old
+    where (messages.message_id, messages.tenant) = (old.message_id, old.tenant)
+    returning messages.conversation_id, messages.tenant, messages.position, messages.content
+),
+untitled as (
+    update conversations as conversation set title = ''
+    from gone
+    where gone.position = 1
+      and (conversation.conversation_id, conversation.tenant) = (gone.conversation_id, gone.tenant)
+      and starts_with(regexp_replace(gone.content, '\\s+', ' ', 'g'), rtrim(conversation.title, '…'))
+)
+select count(*) from gone
 """
 
 COUNT_EXCHANGE = """

@@ -20,6 +20,7 @@ from sourcier.services.chassis.lifecycle import first_of
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.index.collections import collections, jobs
 from sourcier.services.index.collections.collections import DEFAULT_COLLECTION
+from sourcier.services.ingest.api.erasing import Erasures, check_tenant
 from sourcier.services.ingest.api.job_messages import FINISHED, STATUS_NAMES, job_message
 from sourcier.services.ingest.api.operation_messages import (
     STATE_NAMES,
@@ -50,6 +51,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         self._jetstream = parts.jetstream
         self._relay = parts.relay
         self._removal = parts.removal
+        self._erasures = Erasures(parts)
         self._operations = Operations(
             parts.database, parts.relay, parts.reconciler, prefix=parts.jetstream.prefix,
             spaces=parts.spaces,
@@ -228,6 +230,18 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
             only_outdated=request.only_outdated,
         )
         return ingest_pb2.ReprocessResponse(document_count=document_count)
+
+    async def EraseTenant(
+        self, request: ingest_pb2.EraseTenantRequest, context: Context
+    ) -> AsyncIterator[ingest_pb2.EraseTenantResponse]:
+        """Delete everything that is the tenant's, and stream how far it is; or count it."""
+        tenant = tenant_of(context)
+        check_tenant(request.tenant, tenant=tenant)
+        if request.dry_run:
+            yield await self._erasures.count(tenant=tenant)
+            return
+        async for progress in self._erasures.erase(tenant=tenant):
+            yield progress
 
     async def _job(self, tenant: str, job_id: str) -> ingest_pb2.Job:
         return job_message(await jobs.look_at_job(self._database, tenant=tenant, job_id=job_id))

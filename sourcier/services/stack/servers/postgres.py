@@ -46,6 +46,9 @@ CONFIGURATION: Mapping[str, str] = {
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_min_duration_statement": "1s",
+    # What people store is in parameters and in the details of errors: no log is to hold it, nor keep it once deleted.
+    "log_parameter_max_length": "0",
+    "log_error_verbosity": "terse",
     "lc_messages": "C",
     "jit": "off",
 }
@@ -152,6 +155,7 @@ class PostgresServer(Component):
             if not await _exists(connection, ROLE_EXISTS, ROLE):
                 await connection.execute(sql.SQL(CREATE_ROLE).format(role=role))
             await connection.execute(sql.SQL(SET_PASSWORD).format(role=role, password=password))
+            await connection.execute(sql.SQL(GRANT_CHECKPOINT).format(role=role))
         await self.create_database(DATABASE)
 
     async def create_database(self, name: str, *, template: str | None = None) -> str:
@@ -171,6 +175,10 @@ class PostgresServer(Component):
         if template is None:
             async with self._superuser(name) as connection:
                 await connection.execute(CREATE_EXTENSION)
+                for function in LOG_FUNCTIONS:
+                    await connection.execute(sql.SQL(GRANT_FUNCTION).format(
+                        function=sql.SQL(function), role=sql.Identifier(ROLE)
+                    ))
         return self.database_url(name)
 
     async def drop_database(self, name: str) -> None:
@@ -231,6 +239,10 @@ CREATE_ROLE = "create role {role} login nosuperuser nocreatedb nocreaterole noby
 SET_PASSWORD = "alter role {role} password {password}"  # noqa: S105 (a statement, not a password)
 CREATE_DATABASE = "create database {database} owner {role} template {template} strategy {strategy}"
 CREATE_EXTENSION = "create extension if not exists vector"
+# With them an erasure overwrites the write-ahead log, which holds what was deleted.
+GRANT_CHECKPOINT = "grant pg_checkpoint to {role}"
+GRANT_FUNCTION = "grant execute on function {function} to {role}"
+LOG_FUNCTIONS = ("pg_switch_wal()", "pg_ls_waldir()")
 DROP_DATABASE = "drop database if exists {database} with (force)"
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import shlex
 import signal
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -161,6 +163,16 @@ class S3Server(Component):
             # answered for is in the file system by then, and a kill loses none of it.
             stop_signal=signal.SIGKILL,
         )
+
+    @property
+    def compact_command(self) -> str:
+        """What makes the store give up the bytes of deleted objects, for whoever deletes them."""
+        known = {**self.settings.inner_ports, **self._ports}
+        master = f"{ports.HOST}:{known.get('master', 0)}.{known.get('master.grpc', 0)}"
+        return shlex.join([
+            sys.executable, "-P", "-m", "sourcier.services.stack.servers.compaction",
+            str(self.settings.folder.absolute() / "configuration"), master,
+        ])
 
     async def probe(self) -> bool:
         """Ask the health page."""

@@ -106,6 +106,9 @@ async def test_an_agent_is_created_shown_changed_and_deleted(handbook: Database)
         assert [agent.name for agent in (*first.agents, *rest.agents)] == ["support", "ventes"]
         assert (await call(served, "DeleteAgent", name="ventes")).existed
         assert not (await call(served, "DeleteAgent", name="ventes")).existed
+        # Without a name it is a mistake, and not an agent that is gone already.
+        code, told = await refused(served, "DeleteAgent")
+        assert (code, "name is empty" in told) == (grpc.StatusCode.INVALID_ARGUMENT, True)
 
 
 async def test_an_agent_says_who_searches_until_that_is_left_to_the_service_again(handbook: Database) -> None:

@@ -135,3 +135,28 @@ async def test_a_changed_collection_is_told_whole(database: Database) -> None:
     assert kept == ingest_pb2.UpdateCollectionRequest(name="default", retention_days=0)
     assert (sent.name, sent.chunking.method, sent.chunking.HasField("overlap")) == ("default", "page", True)
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_an_erasure_is_followed_to_its_report(database: Database) -> None:
+    async with gateway(database, Scenario()) as served:
+        request = operations_pb2.EraseTenantRequest(tenant="acme", dry_run=True)
+        step, report = [each async for each in served.operations.EraseTenant(request, **PATIENT)]
+    assert (step.step, step.finished, step.HasField("finished_at")) == ("rows", False, False)
+    assert [(each.kind, each.count) for each in report.counts] == [("documents", 3)]
+    assert (report.finished, report.finished_at.seconds) == (True, 1_900_000_000)
+    log, backups = report.traces
+    assert (log.state, log.explanation, log.until.seconds) == (
+        operations_pb2.TRACE_STATE_PENDING, "Until it is written.", 2_000_000_000)
+    assert (backups.state, backups.HasField("until")) == (operations_pb2.TRACE_STATE_OPERATOR, False)
+    assert served.scenario.operations == [("acme", ingest_pb2.EraseTenantRequest(tenant="acme", dry_run=True))]
+
+
+@pytest.mark.parametrize("named", ["", "other", "ACME", "acme "])
+async def test_a_tenant_is_erased_by_its_own_name_alone(database: Database, named: str) -> None:
+    async with gateway(database, Scenario()) as served:
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            async for _ in served.operations.EraseTenant(operations_pb2.EraseTenantRequest(tenant=named), **PATIENT):
+                pass
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert violated_field(refused.value) == "tenant"
+        assert served.scenario.operations == []

@@ -61,7 +61,8 @@ async def test_chunks_are_listed_with_their_state(handbook: Database) -> None:
         (failed,) = (await call(served, "ListUnits", state=curation_pb2.UNIT_STATE_FAILED)).units
         shown = (await call(served, "GetUnit", unit_id=failed.chunk_id)).unit
         assert shown == failed
-        assert (shown.message, shown.title) == ("no JSON", "Télétravail")
+        # Nobody judged it: where chunks are sorted by their use, it comes last.
+        assert (shown.message, shown.title, shown.usefulness) == ("no JSON", "Télétravail", 0.0)
         of_document = (await call(served, "ListUnits", document_id=failed.document_id)).units
         assert [each.chunk_index for each in of_document] == [0, 1]
         assert not (await call(served, "ListUnits", metadata=OTHER_TENANT)).units

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
+import time
+import uuid
 from typing import Any
 
 import pytest
@@ -117,3 +120,38 @@ def test_without_a_setting_all_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCIER_GATEWAY_CONVERSATION_RETENTION_DAYS", "0")
     with pytest.raises(ValidationError, match="greater than or equal to 1"):
         GatewaySettings(**needed)
+
+
+async def test_answers_go_by_their_own_age_and_take_the_title_along_that_the_question_gave(database: Database) -> None:
+    async with database.transaction(tenant="acme") as connection:
+        made = await conversations.create(connection, tenant="acme", title="", preference=Preference.SERVICE)
+        for place, (content, days) in enumerate((("Qui  est Marthe Quenouille ?", 31), ("C'est Marthe.", 31),
+                                                 ("Et Paul ?", 29), ("Paul.", 29)), start=1):
+            await connection.execute("""
+                insert into messages (message_id, tenant, conversation_id, position, role, content, state, answer_id)
+                values (%(message_id)s, 'acme', %(id)s, %(place)s, 'user', %(content)s, 'finished', gen_random_uuid())
+            """, {"message_id": id_of(days_ago=days), "id": made.conversation_id, "place": place, "content": content})
+        await connection.execute("update conversations set title = 'Qui est Marthe…'")
+    expiring_ones = ExpiringConversations(database, retention_days=None, answer_retention_days=30)
+    assert await expiring_ones.expire() == 0
+    assert await expiring_ones.expire_messages() == 2
+    assert sorted(await rows(database, "messages", "content")) == ["Et Paul ?", "Paul."]
+    assert await rows(database, "conversations", "title") == [""]
+    assert await expiring_ones.expire_messages() == 0
+
+
+async def test_a_title_that_a_person_gave_stays(database: Database) -> None:
+    async with database.transaction(tenant="acme") as connection:
+        made = await conversations.create(connection, tenant="acme", title="Paie", preference=Preference.SERVICE)
+        await connection.execute("""
+            insert into messages (message_id, tenant, conversation_id, position, role, content, state, answer_id)
+            values (%(message_id)s, 'acme', %(id)s, 1, 'user', 'Qui ?', 'finished', gen_random_uuid())
+        """, {"message_id": id_of(days_ago=31), "id": made.conversation_id})
+    assert await ExpiringConversations(database, retention_days=None, answer_retention_days=30).expire_messages() == 1
+    assert await rows(database, "conversations", "title") == ["Paie"]
+
+
+def id_of(*, days_ago: float) -> str:
+    """Return a UUIDv7 of a time ago."""
+    milliseconds = int((time.time() - days_ago * 86_400) * 1000)
+    return str(uuid.UUID(f"{milliseconds:012x}7{secrets.token_hex(2)[:3]}8{secrets.token_hex(8)[:15]}"))

@@ -1,0 +1,35 @@
+"""Compacts the volumes of the embedded object store: `python -m …compaction FOLDER MASTER`.
+
+SeaweedFS appends, and keeps the bytes of deleted objects until a volume is written anew. FOLDER has the configuration
+of the store, whose certificate lets us in; MASTER is `host:port.grpc-port`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from sourcier.services.stack import programs
+from sourcier.services.stack.settings import server_environment
+
+SECONDS_MAX = 590.0
+GARBAGE_SHARE = 0.000001
+"""Of a volume's bytes; a volume without a deleted object is left as it is."""
+SCRIPT = f"lock\nvolume.vacuum -garbageThreshold={GARBAGE_SHARE:f}\nunlock\n"
+
+
+def main(folder: str, master: str) -> int:
+    """Have the store's master compact every volume with deleted objects; return the exit code."""
+    done = subprocess.run(
+        [programs.beside_python("weed"), "shell", f"-master={master}"], input=SCRIPT, text=True, capture_output=True,
+        cwd=folder, env=server_environment(), timeout=SECONDS_MAX, check=False,
+    )
+    told = f"{done.stdout}\n{done.stderr}"
+    if done.returncode or "error:" in told:
+        sys.stderr.write(told.strip() + "\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
