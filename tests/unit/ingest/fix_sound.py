@@ -13,6 +13,7 @@ from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.parts import part_file
 from sourcier.services.ingest.parsing.sound.transcript import TranscribedPart
 from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.transcribing.decoding import probe
 from tests.unit.ingest.fix_parsing import parse
 
 RATE = 16_000
@@ -63,6 +64,7 @@ def heard(path: Path, *parts: TranscribedPart) -> ParsedDocument:
     """Return a recording as a document, of which these parts were heard."""
     folder = path.parent / f"heard-{path.name}"
     folder.mkdir()
+    probe(path, filename=path.name).write(folder)
     for part in parts:
         part_file(folder, part.number).write_bytes(part.to_bytes())
     return parse(Source(path, path.name, recognised=folder))

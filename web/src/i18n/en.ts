@@ -109,7 +109,7 @@ export const english: Words = {
   documents: {
     title: "Documents", drop: "Drop files or folders here", dropNow: "Let go to add them",
     choose: "Choose files", chooseFolder: "Choose a folder",
-    formats: "PDF, pictures and scanned pages, Word, Excel, PowerPoint, OpenDocument, RTF, web pages, EPUB, mail, Markdown, text, CSV, ZIP archives.",
+    formats: "PDF, pictures and scanned pages, recordings, Word, Excel, PowerPoint, OpenDocument, RTF, web pages, EPUB, mail, Markdown, text, CSV, ZIP archives.",
     collection: "Collection", defaultCollection: "Main collection", newCollection: "New collection", collectionName: "Name of the collection", deleteCollection: "Delete the collection",
     deleteCollectionAsk: (name, count) => `Delete the collection “${name}” and its ${count} documents? This cannot be undone.`,
     uploads: "Uploads", clearDone: "Clear those that are done",

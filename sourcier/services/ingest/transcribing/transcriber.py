@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from faster_whisper import WhisperModel
+from faster_whisper.transcribe import Segment as Heard
+from faster_whisper.transcribe import TranscriptionInfo
+from faster_whisper.vad import get_speech_timestamps
 
-from sourcier.services.ingest.parsing.sound.decoding import SAMPLE_RATE, Samples
 from sourcier.services.ingest.parsing.sound.transcript import Segment
+from sourcier.services.ingest.transcribing.decoding import SAMPLE_RATE, Samples
 
 _REPEATED = 2.4
 """A text that gzip makes so many times smaller says one thing over and over: the model lost the thread."""
@@ -38,7 +41,8 @@ class Transcriber:
 
     def transcribe(self, samples: Samples, *, start: float) -> tuple[tuple[Segment, ...], str]:
         """Return what is said in the samples, which begin at `start` seconds, and in which language."""
-        if len(samples) < SAMPLE_RATE // 10:
+        # The model would look for a language in silence, too.
+        if len(samples) < SAMPLE_RATE // 10 or not get_speech_timestamps(samples):
             return (), ""
         language = self._languages[0] if len(self._languages) == 1 else None
         heard, info = self._hear(samples, language)
@@ -55,14 +59,14 @@ class Transcriber:
         )
         return found, info.language if found else ""
 
-    def _hear(self, samples: Samples, language: str | None) -> tuple[object, object]:
+    def _hear(self, samples: Samples, language: str | None) -> tuple[Iterable[Heard], TranscriptionInfo]:
         # Nothing is heard before the segments are asked for. One temperature: others answer by chance.
         return self._model.transcribe(
             samples, language=language, vad_filter=True, condition_on_previous_text=False, temperature=0.0,
         )
 
 
-def _is_said(segment: object) -> bool:
+def _is_said(segment: Heard) -> bool:
     text = segment.text.strip()
     if not text or segment.compression_ratio > _REPEATED or _CREDITS.fullmatch(text):
         return False

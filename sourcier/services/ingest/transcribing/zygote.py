@@ -36,20 +36,20 @@ def warm() -> None:
     import faster_whisper  # noqa: F401
 
     from sourcier.services.ingest.parsing import dispatch  # noqa: F401
-    from sourcier.services.ingest.parsing.sound import decoding  # noqa: F401
+    from sourcier.services.ingest.transcribing import decoding  # noqa: F401
 
 
 def _parts(source: dict[str, Any]) -> list[int]:
-    from sourcier.services.ingest.parsing.sound.decoding import probe
     from sourcier.services.ingest.parsing.sound.transcript import part_count
+    from sourcier.services.ingest.transcribing.decoding import probe
 
     seconds = probe(Path(source["path"]), filename=source["filename"]).seconds
     return list(range(1, part_count(min(seconds, source[SECONDS_MAX])) + 1))
 
 
 def _transcribe(directory: Path, source: dict[str, Any]) -> None:
-    from sourcier.services.ingest.parsing.sound.decoding import decode_part, probe
     from sourcier.services.ingest.parsing.sound.transcript import TranscribedPart
+    from sourcier.services.ingest.transcribing.decoding import decode_part, probe
     from sourcier.services.ingest.transcribing.transcriber import Transcriber
 
     path, filename = Path(source["path"]), source["filename"]
@@ -68,7 +68,7 @@ def _transcribe(directory: Path, source: dict[str, Any]) -> None:
 def _decoded(source: dict[str, Any], number: int) -> bytes:
     import numpy as np
 
-    from sourcier.services.ingest.parsing.sound.decoding import SAMPLE_RATE, decode_part, probe
+    from sourcier.services.ingest.transcribing.decoding import SAMPLE_RATE, decode_part, probe
 
     path, filename = Path(source["path"]), source["filename"]
     decoded = decode_part(path, number, filename=filename, seconds=probe(path, filename=filename).seconds)
@@ -85,11 +85,11 @@ def _decoded(source: dict[str, Any], number: int) -> bytes:
 def _assemble(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
     from sourcier.services.ingest.parsing.dispatch import parse
     from sourcier.services.ingest.parsing.source import Source
+    from sourcier.services.ingest.transcribing.decoding import probe
 
-    document = parse(Source(
-        Path(source["path"]), source["filename"], source["content_type"], limits=limits,
-        recognised=Path(source[FOLDER]),
-    ))
+    path, filename, folder = Path(source["path"]), source["filename"], Path(source[FOLDER])
+    probe(path, filename=filename).write(folder)
+    document = parse(Source(path, filename, source["content_type"], limits=limits, recognised=folder))
     (directory / zygote.ARTEFACT).write_bytes(document.to_bytes())
 
 

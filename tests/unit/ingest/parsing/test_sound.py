@@ -11,12 +11,13 @@ from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed
 from sourcier.services.index.places.place import TimePlace
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.formats import Format, recognise
-from sourcier.services.ingest.parsing.sound import decoding, reader, transcript
-from sourcier.services.ingest.parsing.sound.decoding import SAMPLE_RATE, decode_part, probe
+from sourcier.services.ingest.parsing.sound import reader, transcript
 from sourcier.services.ingest.parsing.sound.kinds import sound_kind
 from sourcier.services.ingest.parsing.sound.transcript import Segment, TranscribedPart, clock, part_count
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import WarningCode
+from sourcier.services.ingest.transcribing import decoding
+from sourcier.services.ingest.transcribing.decoding import SAMPLE_RATE, decode_part, probe
 from tests.unit.ingest.fix_parsing import parse
 from tests.unit.ingest.fix_sound import CODECS, heard, recording, tone
 

@@ -14,6 +14,7 @@ from sourcier.services.ingest.parsing.placing.collector import Standing
 from sourcier.services.ingest.parsing.rejoining import squeeze_spaces
 from sourcier.services.ingest.parsing.sound.transcript import (
     PART_SECONDS,
+    Recording,
     Segment,
     TranscribedPart,
     clock,
@@ -46,9 +47,7 @@ def parse_sound(source: Source) -> ParsedDocument:
                 "(SOURCIER_INGEST_SPEECH), or send a transcript."
             ),
         )
-    from sourcier.services.ingest.parsing.sound.decoding import probe
-
-    recording = probe(source.path, filename=source.filename)
+    recording = Recording.read(source.recognised)
     parts = [TranscribedPart.from_bytes(path.read_bytes()) for path in part_files(source.recognised)]
     segments = list(_said(parts))
     for paragraph in paragraphs(segments):

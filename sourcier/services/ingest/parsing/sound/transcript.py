@@ -8,13 +8,15 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sourcier.services.chassis.errors import DocumentMalformed
 
 PART_SECONDS = 300
 """Of a recording; the last part is what is left."""
+_RECORDING = "recording.json"
 
 
 class Segment(NamedTuple):
@@ -70,6 +72,27 @@ class TranscribedPart:
             number=body["number"], language=body["language"], damaged=body["damaged"], error=body["error"],
             segments=tuple(Segment(*each) for each in body["segments"]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What is known of a recording without listening to it."""
+
+    seconds: float
+    """Of sound that is there."""
+    promised_seconds: float
+    """Of sound that the file says it has; 0 where it says nothing."""
+    video: bool
+    title: str
+
+    def write(self, folder: Path) -> None:
+        """Put it beside the parts that were heard."""
+        (folder / _RECORDING).write_text(json.dumps(asdict(self)))
+
+    @classmethod
+    def read(cls, folder: Path) -> Recording:
+        """Return what was put beside the parts."""
+        return cls(**json.loads((folder / _RECORDING).read_text()))
 
 
 def part_count(seconds: float) -> int:

@@ -18,7 +18,7 @@ from av.container import InputContainer
 
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed
 from sourcier.services.ingest.parsing.sound.kinds import MP3, sound_kind
-from sourcier.services.ingest.parsing.sound.transcript import PART_SECONDS, part_count
+from sourcier.services.ingest.parsing.sound.transcript import PART_SECONDS, Recording, part_count
 
 SAMPLE_RATE = 16_000
 BORDER_SECONDS = 20
@@ -35,18 +35,6 @@ _LONGEST_PART = 2
 _HEAD_BYTES = 64 * 1024
 
 Samples = np.ndarray[tuple[int], np.dtype[np.float32]]
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """What is known of a recording without listening to it."""
-
-    seconds: float
-    """Of sound that is there."""
-    promised_seconds: float
-    """Of sound that the file says it has; 0 where it says nothing."""
-    video: bool
-    title: str
 
 
 @dataclass(frozen=True, slots=True)
