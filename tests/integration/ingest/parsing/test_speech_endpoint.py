@@ -7,52 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 from sourcier.services.ingest.parsing.sound.transcript import Segment, TranscribedPart
 from sourcier.services.ingest.stages.by_parts.speech_endpoint import RefusedSound, SpeechEndpoint
 from sourcier.services.ingest.stages.by_parts.transcribers import EndpointTranscribers
+from tests.integration.ingest.fix_speech_endpoint import Recogniser, serving
 from tests.unit.ingest.fix_sound import recording, tone
 
 SECONDS = b"\0" * 44 + bytes(20 * 32_000)
 
 
-class Recogniser:
-    """The endpoint: it keeps what it was sent, and answers what a test says."""
-
-    def __init__(self) -> None:
-        """Begin with an endpoint that hears one word."""
-        self.status = 200
-        self.answer: Any = {"text": "Bonjour.", "language": "french"}
-        self.sent: list[dict[str, Any]] = []
-        self.url = ""
-
-    async def hear(self, request: web.Request) -> web.Response:
-        """Take a sound and answer."""
-        form = await request.post()
-        file = form["file"]
-        assert isinstance(file, web.FileField)
-        self.sent.append({
-            "model": form["model"], "language": form.get("language"), "format": form["response_format"],
-            "key": request.headers.get("Authorization"), "sound": file.file.read(),
-        })
-        return web.json_response(self.answer, status=self.status)
-
-
 @pytest.fixture
 async def recogniser() -> AsyncIterator[Recogniser]:
-    made = Recogniser()
-    application = web.Application(client_max_size=32 * MEBIBYTE)
-    application.router.add_post("/v1/audio/transcriptions", made.hear)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    yield made
-    await runner.cleanup()
+    async with serving() as made:
+        yield made
 
 
 def endpoint(recogniser: Recogniser, *, key: str = "", languages: tuple[str, ...] = ()) -> SpeechEndpoint:
