@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sourcier.services.chassis.errors import ModelInvalid
 from sourcier.services.chassis.models.store import ModelStore
@@ -138,7 +139,7 @@ def transcriber_pool(settings: IngestSettings) -> Transcribers:
         cpu_seconds=int(settings.speech_part_seconds_max * settings.speech_threads) + 1,
         memory_bytes=settings.speech_memory_bytes_max,
     )
-    pool = {
+    pool: dict[str, Any] = {
         "concurrency": settings.speech_slots, "threads": settings.speech_threads, "limits": limits,
         "languages": settings.spoken_languages, "seconds_max": settings.speech_minutes_max * 60,
     }
@@ -147,8 +148,8 @@ def transcriber_pool(settings: IngestSettings) -> Transcribers:
             settings.speech_url, key=settings.speech_api_key.get_secret_value(), model=settings.speech_endpoint_model,
             languages=settings.spoken_languages, seconds_max=settings.speech_endpoint_seconds_max,
         )
-        return EndpointTranscribers(endpoint, **pool)  # type: ignore[arg-type]
-    return Transcribers(model=speech_model(settings.speech_model, settings.models_root), **pool)  # type: ignore[arg-type]
+        return EndpointTranscribers(endpoint, **pool)
+    return Transcribers(model=speech_model(settings.speech_model, settings.models_root), **pool)
 
 
 def speech_model(name: str, root: Path) -> SpeechModel:

@@ -44,12 +44,13 @@ def recording(path: Path, samples: np.ndarray, *, kind: str = "", video: bool = 
             pictures = container.add_stream("mpeg4", rate=5)
             pictures.width, pictures.height, pictures.pix_fmt = 64, 48, "yuv420p"
         stream = container.add_stream(CODECS[kind], rate=48_000 if "opus" in CODECS[kind] else RATE)
+        assert isinstance(stream, av.AudioStream)
         stream.layout = "mono"
         if pictures is not None:
             for number in range(5):
-                frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 40 * number, np.uint8))
-                frame.pts, frame.time_base = number, Fraction(1, 5)
-                container.mux(pictures.encode(frame))
+                picture = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 40 * number, np.uint8))
+                picture.pts, picture.time_base = number, Fraction(1, 5)
+                container.mux(pictures.encode(picture))
             container.mux(pictures.encode(None))
         pieces = (samples * 32767).astype(np.int16)
         for start in range(0, len(pieces), 8_000):

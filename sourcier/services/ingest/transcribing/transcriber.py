@@ -61,13 +61,14 @@ class Transcriber:
 
     def _hear(self, samples: Samples, language: str | None) -> tuple[Iterable[Heard], TranscriptionInfo]:
         # Nothing is heard before the segments are asked for. One temperature: others answer by chance.
-        return self._model.transcribe(
+        heard: tuple[Iterable[Heard], TranscriptionInfo] = self._model.transcribe(
             samples, language=language, vad_filter=True, condition_on_previous_text=False, temperature=0.0,
         )
+        return heard
 
 
 def _is_said(segment: Heard) -> bool:
     text = segment.text.strip()
     if not text or segment.compression_ratio > _REPEATED or _CREDITS.fullmatch(text):
         return False
-    return segment.no_speech_prob < _NO_SPEECH or segment.avg_logprob > _UNLIKELY
+    return bool(segment.no_speech_prob < _NO_SPEECH or segment.avg_logprob > _UNLIKELY)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import SecretStr
 
 from eval import shared_sets
 from sourcier.services.chassis.errors import DocumentEmpty, ModelInvalid
@@ -26,8 +27,8 @@ SAMPLE = "docling/tests/data/audio/sources/sample_10s.mp3"
 @pytest.fixture
 def settings() -> IngestSettings:
     made = IngestSettings(
-        speech=True, stages="speech", nats_url="nats://nobody", postgres_url="postgresql://nobody",
-        s3_url="http://nobody", speech_part_seconds_max=250,
+        speech=True, stages="speech", nats_url=SecretStr("nats://nobody"),
+        postgres_url=SecretStr("postgresql://nobody"), s3_url="http://nobody", speech_part_seconds_max=250,
     )
     try:
         ModelStore(made.models_root).describe(made.speech_model)
