@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from faster_whisper import WhisperModel
 from faster_whisper.transcribe import Segment as Heard
@@ -18,7 +18,8 @@ from sourcier.services.ingest.parsing.sound.transcript import Segment
 from sourcier.services.ingest.transcribing.decoding import SAMPLE_RATE, Samples
 
 _REPEATED = 2.4
-"""A text that gzip makes so many times smaller says one thing over and over: the model lost the thread."""
+"""Half a minute whose text gzip makes so many times smaller says one thing over and over: a refrain, or the model lost
+the thread."""
 _NO_SPEECH, _UNLIKELY = 0.6, -0.7
 """What is likely no speech and unlikely as words was invented."""
 _CREDITS = re.compile(
@@ -51,12 +52,7 @@ class Transcriber:
         if self._languages and info.language not in self._languages:
             likely = dict(info.all_language_probs or ())
             heard, info = self._hear(samples, max(self._languages, key=lambda code: likely.get(code, 0.0)))
-        length = len(samples) / SAMPLE_RATE
-        found = tuple(
-            Segment(start + min(each.start, length), start + min(each.end, length), each.text.strip(),
-                    math.exp(min(each.avg_logprob, 0.0)))
-            for each in heard if _is_said(each)
-        )
+        found = tuple(said(heard, start=start, seconds=len(samples) / SAMPLE_RATE))
         return found, info.language if found else ""
 
     def _hear(self, samples: Samples, language: str | None) -> tuple[Iterable[Heard], TranscriptionInfo]:
@@ -67,8 +63,22 @@ class Transcriber:
         return heard
 
 
+def said(heard: Iterable[Heard], *, start: float, seconds: float) -> Iterator[Segment]:
+    """Yield what is said in the segments of a part that begins at `start` and is so long; what was invented is not."""
+    before = ""
+    for each in heard:
+        text = each.text.strip()
+        repeated = each.compression_ratio > _REPEATED
+        if not _is_said(each) or (repeated and text == before):
+            continue
+        before = text
+        # People say things twice, too: it is kept, and told as what nobody can be sure of.
+        confidence = 0.0 if repeated else math.exp(min(each.avg_logprob, 0.0))
+        yield Segment(start + min(each.start, seconds), start + min(each.end, seconds), text, confidence)
+
+
 def _is_said(segment: Heard) -> bool:
     text = segment.text.strip()
-    if not text or segment.compression_ratio > _REPEATED or _CREDITS.fullmatch(text):
+    if not text or _CREDITS.fullmatch(text):
         return False
     return bool(segment.no_speech_prob < _NO_SPEECH or segment.avg_logprob > _UNLIKELY)
