@@ -24,6 +24,8 @@ SAMPLE_RATE = 16_000
 BORDER_SECONDS = 20
 """So long before its nominal end a part may end: where it is quietest, so that no word is cut."""
 _WINDOW = SAMPLE_RATE // 10
+_RATE_MIN = 2_000
+"""Telephones take 8,000. A file of days at a few samples a second is hostile."""
 _SILENT = 1e-6
 _INEXACT = frozenset({"mp3", "aac"})
 """Containers without times: a place in them is found by reading up to it."""
@@ -156,7 +158,12 @@ class _Decoder:
         except (ValueError, av.error.FFmpegError):
             # The rate or the channels changed on the way.
             self._resampler = None
-            made = self._resampler_of().resample(frame)
+            try:
+                made = self._resampler_of().resample(frame)
+            except (ValueError, av.error.FFmpegError):
+                self._resampler = None
+                self.damaged += 1
+                return np.zeros(0, np.float32)
         blocks = [each.to_ndarray().reshape(-1) for each in made]
         return np.concatenate(blocks).astype(np.float32) if blocks else np.zeros(0, np.float32)
 
@@ -179,6 +186,11 @@ def _opened(path: Path, filename: str) -> Iterator[InputContainer]:
         with container:
             if not container.streams.audio:
                 raise DocumentEmpty(f"“{filename}” is a video without sound: there is nothing to read in it.")
+            rate = container.streams.audio[0].codec_context.sample_rate
+            if rate < _RATE_MIN:
+                raise DocumentMalformed(
+                    f"“{filename}” says that it has {rate:,} samples a second: no speech is recorded so."
+                )
             yield container
 
 

@@ -23,7 +23,7 @@ the thread."""
 _NO_SPEECH, _UNLIKELY = 0.6, -0.7
 """What is likely no speech and unlikely as words was invented."""
 _CREDITS = re.compile(
-    r"sous[- ]titr(?:es|age)\b.{0,80}|.{0,80}\bamara\.org\b.{0,20}"
+    r"sous[- ]titr(?:es|age) (?:st'|réalisé|fait|par\b|:).{0,80}|.{0,80}\bamara\.org\b.{0,20}"
     r"|merci d'avoir regardé cette vidéo ?[.!]*|thanks for watching ?[.!]*|subtitles by\b.{0,80}",
     re.IGNORECASE,
 )

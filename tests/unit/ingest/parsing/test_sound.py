@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +132,32 @@ def test_a_file_that_is_only_a_beginning_is_refused(tmp_path: Path, kind: str) -
     path.write_bytes(path.read_bytes()[:30] + b"\x00" * 40)
     with pytest.raises(DocumentMalformed, match="damaged or cut short"):
         probe(path, filename=path.name)
+
+
+@pytest.mark.parametrize(("rate", "channels", "error"), [
+    (1, 1, "no speech is recorded so"), (0, 1, "damaged"), (2**32 - 1, 1, "damaged"), (8000, 0, "damaged"),
+    (8000, 65_535, "damaged"),
+])
+def test_a_header_that_lies_is_refused(tmp_path: Path, rate: int, channels: int, error: str) -> None:
+    path = tmp_path / "note.wav"
+    sound = bytes(60_000)
+    path.write_bytes(b"".join((
+        b"RIFF", struct.pack("<I", 36 + len(sound)), b"WAVEfmt ",
+        struct.pack("<IHHIIHH", 16, 1, channels, rate, rate * 2 & 0xFFFF_FFFF, 2, 16), b"data",
+        struct.pack("<I", len(sound)), sound,
+    )))
+    with pytest.raises(DocumentMalformed, match=error):
+        probe(path, filename="note.wav")
+
+
+def test_channels_that_cannot_be_mixed_are_damage(tmp_path: Path) -> None:
+    path = tmp_path / "note.wav"
+    with wave.open(str(path), "wb") as sound:
+        sound.setnchannels(255)
+        sound.setsampwidth(2)
+        sound.setframerate(16_000)
+        sound.writeframes(bytes(255 * 2 * 16_000))
+    assert decode_part(path, 1, filename="note.wav", seconds=1).damaged > 0
 
 
 def test_of_a_video_the_sound_is_read_and_the_pictures_are_told(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_credits_that_nobody_says_are_left_out(text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "Les sous-titres du film sont en français, et la salle ferme à vingt heures.", "Merci d'avoir regardé le dossier.",
-    "Merci.",
+    "Merci.", "Sous-titres disponibles en français.",
 ])
 def test_sentences_like_them_are_kept(text: str) -> None:
     assert [each.text for each in said(segment(text))] == [text]

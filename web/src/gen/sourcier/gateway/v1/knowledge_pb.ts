@@ -1502,7 +1502,7 @@ export type JobError = Message<"sourcier.gateway.v1.JobError"> & {
   message: string;
 
   /**
-   * The stage that failed: `parse`, `ocr`, `chunk`, `embed` or `index`.
+   * The stage that failed: `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`.
    *
    * @generated from field: string stage = 3;
    */

@@ -35,7 +35,7 @@ export type Failure = Message<"sourcier.gateway.v1.Failure"> & {
   state: FailureState;
 
   /**
-   * The stage that gave up: `accept`, `parse`, `ocr`, `chunk`, `embed` or `index`.
+   * The stage that gave up: `accept`, `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`.
    *
    * @generated from field: string stage = 3;
    */
@@ -140,7 +140,7 @@ export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
  */
 export type FailureFilter = Message<"sourcier.gateway.v1.FailureFilter"> & {
   /**
-   * Only those of this stage: `accept`, `parse`, `ocr`, `chunk`, `embed` or `index`; empty for all.
+   * Only those of this stage: `accept`, `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`; empty for all.
    *
    * @generated from field: string stage = 1;
    */
