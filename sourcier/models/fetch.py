@@ -12,7 +12,7 @@ from sourcier.models import sources
 from sourcier.models.catalogue import Recipe
 from sourcier.models.exporting import ExportEnvironment
 from sourcier.models.progress import Progress, size
-from sourcier.models.staging import locked, publish, require_space, staged
+from sourcier.models.staging import FetchFailed, locked, publish, require_space, staged
 from sourcier.services.chassis.errors import ModelInvalid
 from sourcier.services.chassis.models.store import (
     MANIFEST_FILE,
@@ -23,6 +23,7 @@ from sourcier.services.chassis.models.store import (
     manifest_to_json,
 )
 
+SPEECH_FILES = ("model.bin", "config.json", "tokenizer.json")
 # Source, export and result lie beside one another while a model is made.
 SPACE_PER_SOURCE_BYTE = 4
 
@@ -64,8 +65,15 @@ class Fetcher:
         copied = stored(recipe, folder)
         if copied is not None:
             return self.copy(recipe, copied)
-        self.export.require()
-        source = sources.locate(recipe, folder=folder, environment=self.environment, progress=self.progress)
+        source = None
+        if recipe.kind == "speech":
+            source = sources.locate(recipe, folder=folder, environment=self.environment, progress=self.progress)
+        # A speech model is copied as it is; a hub is asked in the export environment.
+        if source is None or source.hub_model is not None:
+            self.export.require()
+        source = source or sources.locate(
+            recipe, folder=folder, environment=self.environment, progress=self.progress
+        )
         needed_bytes = max(recipe.space_bytes if source.packaged else 0, source.size_bytes * SPACE_PER_SOURCE_BYTE)
         require_space(self.root, recipe.name, needed_bytes=needed_bytes)
         with staged(self.root, recipe.name) as scratch:
@@ -100,6 +108,9 @@ class Fetcher:
             with self.progress.step("exporting to ONNX"):
                 self.export.run("sourcier.models.exports.entailment", weights, "--target", target,
                                 log=scratch / "export.log")
+        elif recipe.kind == "speech":
+            with self.progress.step("copying"):
+                copy_speech_model(weights, target)
         else:
             with self.progress.step("quantising to int8" if recipe.int8 else "writing the weights"):
                 self.export.run("sourcier.models.exports.language", weights, "--target", target, int8,
@@ -114,6 +125,24 @@ class Fetcher:
             manifest = ModelStore(scratch).load(recipe.name).manifest
             publish(scratch / recipe.name, root=self.root, name=recipe.name)
         return manifest
+
+
+def copy_speech_model(weights: Path, target: Path) -> None:
+    """Fill `target` with a Whisper model in the form of CTranslate2; FetchFailed when something is missing."""
+    missing = [name for name in SPEECH_FILES if not (weights / name).is_file()]
+    if missing:
+        raise FetchFailed(
+            f"the model has no {', '.join(missing)}: a speech model is a Whisper model in the form of CTranslate2, "
+            "such as Systran/faster-whisper-small"
+        )
+    target.mkdir()
+    for path in sorted(weights.iterdir()):
+        if path.suffix in (".bin", ".json", ".txt") and path.is_file():
+            shutil.copy(path, target)
+    facts = {
+        "exporter": "copied", "exporter_version": "1", "variants": {"ctranslate2": "model.bin"}, "facts": {},
+    }
+    (target / "export.json").write_text(json.dumps(facts))
 
 
 def stored(recipe: Recipe, folder: Path | None) -> Path | None:

@@ -81,7 +81,7 @@ def parse(hub_id: str, document: Mapping[str, object]) -> HubModel:
 def main() -> None:
     """Download a snapshot, in the export environment.
 
-    `python -m sourcier.models.hub HUB_ID --revision SHA --target DIR [--bin]`
+    `python -m sourcier.models.hub HUB_ID --revision SHA --target DIR [--bin | --speech]`
     """
     from huggingface_hub import snapshot_download
 
@@ -90,8 +90,10 @@ def main() -> None:
     parser.add_argument("--revision", required=True)
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--bin", action="store_true", help="the repository has no safetensors")
+    parser.add_argument("--speech", action="store_true", help="a speech model in the form of CTranslate2")
     arguments = parser.parse_args()
-    patterns = [*PATTERNS, *(["pytorch_model*.bin"] if arguments.bin else [])]
+    patterns = [*PATTERNS, *(["pytorch_model*.bin"] if arguments.bin else []),
+                *(["model.bin"] if arguments.speech else [])]
     snapshot_download(arguments.hub_id, revision=arguments.revision, local_dir=arguments.target,
                       allow_patterns=patterns, ignore_patterns=list(EXCLUDED))
 

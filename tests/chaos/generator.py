@@ -47,6 +47,8 @@ class Habits:
     poison_share: float = 0.0
     scan_share: float = 0.0
     """Of the names: documents whose paragraphs are pages that OCR reads."""
+    recorded_share: float = 0.0
+    """Of the names, before those: documents whose paragraphs are parts of recordings."""
 
 
 class Generator:
@@ -78,6 +80,8 @@ class Generator:
         name = f"{tenant}/folder/été {place:02}.{('md', 'txt', 'html')[place % 3]}"
         if place >= habits.names * (1 - habits.scan_share):
             name = f"{tenant}/folder/scan {place:02}.pdf"
+        elif place >= habits.names * (1 - habits.scan_share - habits.recorded_share):
+            name = f"{tenant}/folder/recording {place:02}.mp3"
         last = self._last.get(name)
         if last is not None and last.kind == "put":
             drawn = chance.random()
@@ -100,6 +104,8 @@ class Generator:
             paragraphs = [f"<p>{paragraph}</p>" for paragraph in paragraphs]
         if name.endswith(".pdf"):
             paragraphs = ["!scanned", *paragraphs]
+        if name.endswith(".mp3"):
+            paragraphs = ["!recorded", *paragraphs]
         return "\n\n".join(paragraphs).encode()
 
     def _poison(self, tenant: str) -> Step:

@@ -9,18 +9,18 @@ from typing import Any
 
 from sourcier.services.ingest.parsing import zygote
 from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.parts import FOLDER, PARTS, part_file
 from sourcier.services.ingest.parsing.pdf.content.elements import Box
-from sourcier.services.ingest.parsing.scans.pages import page_file, recognised_pages
+from sourcier.services.ingest.parsing.scans.pages import recognised_pages
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedLine, RecognisedPage, RecognisedWord
-from sourcier.services.ingest.recognising.zygote import FOLDER, PAGES
 from tests.unit.ingest.fix_words import document_of
 
 
 def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
     """Read the pages that are named, or put those together that were read."""
-    if source.get(PAGES):
+    if source.get(PARTS):
         _, *paragraphs = Path(source["path"]).read_text("utf-8").split("\n\n")
-        for number in source[PAGES]:
+        for number in source[PARTS]:
             match paragraphs[number - 1].split(maxsplit=1)[0]:
                 case "!crash":
                     os.abort()
@@ -31,7 +31,7 @@ def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None
                         pass
             word = RecognisedWord(paragraphs[number - 1], 50, 90, 0.9)
             page = RecognisedPage(number, lines=(RecognisedLine(Box(50, 50, 90, 62), (word,)),))
-            page_file(directory, number).write_bytes(page.to_bytes())
+            part_file(directory, number).write_bytes(page.to_bytes())
         return
     texts = [page.lines[0].text for page in recognised_pages(Path(source[FOLDER]))]
     document = document_of("\n\n".join(texts), title=source["filename"], titled=False)

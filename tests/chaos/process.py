@@ -55,10 +55,15 @@ def shorten_waits(service: str, *, ack_wait_seconds: float) -> None:
 
 def read_plainly() -> None:
     """Read documents as marked-up lines, in the real killable processes: the parsers take a second to import."""
-    from sourcier.services.ingest.stages import recognisers, sandbox
+    from sourcier.services.ingest import components
+    from sourcier.services.ingest.stages import sandbox
+    from sourcier.services.ingest.stages.by_parts import recognisers, transcribers
 
     sandbox._ZYGOTE = "tests.chaos.reader"
     recognisers._PROGRAM = "tests.chaos.ocr_reader"
+    transcribers._PROGRAM = "tests.chaos.speech_reader"
+    components.speech_model = lambda *_: transcribers.SpeechModel("", "plain")
+    os.environ["SOURCIER_INGEST_SPEECH"] = "true"
 
 
 def compute_by_arithmetic() -> None:

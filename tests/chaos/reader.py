@@ -27,6 +27,8 @@ def parse(source: Source) -> ParsedDocument:
         case "!scanned" if source.ocr:
             paragraphs = len(text.split("\n\n")) - 1
             return replace(document_of(text, title=source.filename), scanned=tuple(range(1, paragraphs + 1)))
+        case "!recorded" if source.speech:
+            return replace(document_of("", title=source.filename), recorded=True)
         case "!crash":
             os.abort()
         case "!hang":

@@ -14,6 +14,7 @@ FRONT = ("consume.after-fetch", "relay.after-publish", "collect.after-copy", "co
 BACK = ("consume.before-acknowledge", "parse.after-work", "parse.after-publish", "chunk.after-work",
         "chunk.between-batches", "index.before-commit", "index.after-commit")
 OCR = ("ocr.after-page", "ocr.after-work", "ocr.after-publish", "consume.before-acknowledge")
+SPEECH = ("speech.after-page", "speech.after-work", "speech.after-publish", "consume.before-acknowledge")
 EMBED = ("embed.before-work", "embed.after-work", "embed.after-publish")
 SPENT = frozenset({"ATTEMPTS_SPENT"})
 """A document that was in hand at sixteen deaths is given up: in a run that kills all the time, that can be any."""
@@ -53,12 +54,12 @@ class Scenario:
 
 
 KILLS = Scenario(
-    name="kills", faults="F-R1", about="SIGKILL at every failpoint in turn, in four processes",
+    name="kills", faults="F-R1", about="SIGKILL at every failpoint in turn, in five processes",
     plans=(
         Plan(stages="accept,collect", kills=FRONT), Plan(stages="parse,chunk,index", kills=BACK),
-        Plan(stages="ocr", kills=OCR), Plan(service="embed", kills=EMBED),
+        Plan(stages="ocr", kills=OCR), Plan(stages="speech", kills=SPEECH), Plan(service="embed", kills=EMBED),
     ),
-    habits=Habits(scan_share=0.25),
+    habits=Habits(scan_share=0.25, recorded_share=0.2),
     letters_allowed=SPENT,
 )
 ORDER = Scenario(

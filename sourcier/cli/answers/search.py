@@ -128,8 +128,8 @@ def repeated_in(passage: answer_pb2.Passage) -> str:
 
 def write(passage: answer_pb2.Passage, *, full: bool) -> None:
     """Write a passage for a person."""
-    click.secho(f"{passage.rank}. {place(passage.title, passage.source, passage.page)}  score {passage.score:.3f}",
-                bold=True)
+    where = place(passage.title, passage.source, passage.page, passage.places)
+    click.secho(f"{passage.rank}. {where}  score {passage.score:.3f}", bold=True)
     if passage.heading_path:
         click.secho("   " + one_line(" > ".join(passage.heading_path)), dim=True)
     click.echo("   " + (printable(passage.text).replace("\n", "\n   ") if full else one_line(passage.text)))

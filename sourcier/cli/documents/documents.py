@@ -118,7 +118,8 @@ def show(
         if value:
             click.echo(f"{name:<12} {printable(value)}")
     if found.warnings:
-        from sourcier.cli.documents.reading_warnings import in_french, sentences
+        from sourcier.cli.documents.reading_warnings import sentences
+        from sourcier.cli.text import in_french
 
         name = "non lu" if in_french() else "not read"
         for number, sentence in enumerate(sentences(found.warnings)):

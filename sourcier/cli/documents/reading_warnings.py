@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
-from sourcier.cli.text import one_line
+from sourcier.cli.text import in_french, one_line
 from sourcier.gateway.v1 import knowledge_pb2
 
 PLACES_SHOWN = 10
@@ -22,6 +21,31 @@ _SENTENCES = {
     "low_confidence": (
         ("page read from a picture with little certainty", "pages read from pictures with little certainty"),
         ("page lue sur une image, avec peu de certitude", "pages lues sur des images, avec peu de certitude"),
+    ),
+    "sound_not_recognised": (
+        ("part of the recording that could not be read", "parts of the recording that could not be read"),
+        ("partie de l'enregistrement qui n'a pas pu être lue",
+         "parties de l'enregistrement qui n'ont pas pu être lues"),
+    ),
+    "sound_damaged": (
+        ("piece of the recording damaged or missing", "pieces of the recording damaged or missing"),
+        ("morceau de l'enregistrement abîmé ou manquant", "morceaux de l'enregistrement abîmés ou manquants"),
+    ),
+    "speech_unsure": (
+        ("sentence heard with little certainty", "sentences heard with little certainty"),
+        ("phrase entendue avec peu de certitude", "phrases entendues avec peu de certitude"),
+    ),
+    "without_speech": (
+        ("long stretch without speech", "long stretches without speech"),
+        ("long passage sans parole", "longs passages sans parole"),
+    ),
+    "recording_too_long": (
+        ("the recording is too long: its end was not read",) * 2,
+        ("l'enregistrement est trop long : sa fin n'a pas été lue",) * 2,
+    ),
+    "video_not_read": (
+        ("only the sound of the video was read, not its pictures",) * 2,
+        ("seul le son de la vidéo a été lu, pas ses images",) * 2,
     ),
     "running_lines": (
         ("running header or footer left out after its first time", "running headers and footers left out after their "
@@ -63,13 +87,7 @@ _SENTENCES = {
     ),
     "not_read": (("something was not read",) * 2, ("un élément n'a pas été lu",) * 2),
 }
-_UNCOUNTED = frozenset({"encoding_guessed", "type_differs", "not_read"})
-
-
-def in_french() -> bool:
-    """Tell whether the person reads French, by the locale of the messages."""
-    named = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
-    return named.lower().startswith("fr")
+_UNCOUNTED = frozenset({"recording_too_long", "video_not_read", "encoding_guessed", "type_differs", "not_read"})
 
 
 def sentences(warnings: Sequence[knowledge_pb2.ReadingWarning]) -> list[str]:

@@ -244,8 +244,9 @@ Global___DocumentReceived: _TypeAlias = DocumentReceived  # noqa: Y015
 
 @_typing.final
 class DocumentScanned(_message.Message):
-    """A document has pages that are pictures of text, scans for example. Parse to OCR, and OCR to itself: each message is for
-    a few pages, so that a long scan lets the others in between.
+    """A document is read part by part: a scan page by page, by OCR, or a recording five minutes at a time, by speech
+    recognition. Parse to OCR or speech, and either to itself: each message is for a few parts, so that a long document
+    lets the others in between.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -266,7 +267,9 @@ class DocumentScanned(_message.Message):
 
     @_builtins.property
     def pages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The pages to read by OCR, from 1, in their order."""
+        """The pages to read by OCR, or the parts of a recording, from 1, in their order; of a recording empty until the first
+        turn, which counts them.
+        """
 
     def __init__(
         self,
@@ -286,7 +289,7 @@ Global___DocumentScanned: _TypeAlias = DocumentScanned  # noqa: Y015
 
 @_typing.final
 class DocumentParsed(_message.Message):
-    """A document was read: its text and structure are in the object store. Parse or OCR to chunk."""
+    """A document was read: its text and structure are in the object store. Parse, OCR or speech to chunk."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -704,7 +707,7 @@ class DeadLetter(_message.Message):
     dead_letter_id: _builtins.str
     """The dead letter's id (UUIDv7)."""
     stage: _builtins.str
-    """The stage that gave up: `parse`, `ocr`, `chunk`, `embed`, `index` or `enrich`."""
+    """The stage that gave up: `parse`, `ocr`, `speech`, `chunk`, `embed`, `index` or `enrich`."""
     reason: _builtins.str
     """The machine-readable reason, for example `DOCUMENT_ENCRYPTED`."""
     message: _builtins.str

@@ -1773,7 +1773,7 @@ class JobError(_message.Message):
     message: _builtins.str
     """What a person reads: what is wrong and the way out."""
     stage: _builtins.str
-    """The stage that failed: `parse`, `ocr`, `chunk`, `embed` or `index`."""
+    """The stage that failed: `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`."""
     def __init__(
         self,
         *,

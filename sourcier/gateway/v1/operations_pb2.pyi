@@ -130,7 +130,7 @@ class Failure(_message.Message):
     state: Global___FailureState.ValueType
     """Where it stands."""
     stage: _builtins.str
-    """The stage that gave up: `accept`, `parse`, `ocr`, `chunk`, `embed` or `index`."""
+    """The stage that gave up: `accept`, `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`."""
     reason: _builtins.str
     """The machine-readable reason, for example `DOCUMENT_ENCRYPTED`."""
     message: _builtins.str
@@ -194,7 +194,7 @@ class FailureFilter(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     COLLECTION_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """Only those of this stage: `accept`, `parse`, `ocr`, `chunk`, `embed` or `index`; empty for all."""
+    """Only those of this stage: `accept`, `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`; empty for all."""
     reason: _builtins.str
     """Only those with this reason, for example `UNAVAILABLE`; empty for all."""
     collection: _builtins.str

@@ -215,7 +215,7 @@ class DeadLetter(_message.Message):
     state: Global___DeadLetterState.ValueType
     """Where it stands."""
     stage: _builtins.str
-    """The stage that gave up: `accept`, `parse`, `ocr`, `chunk`, `embed` or `index`."""
+    """The stage that gave up: `accept`, `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`."""
     reason: _builtins.str
     """The machine-readable reason, for example `DOCUMENT_ENCRYPTED`."""
     message: _builtins.str
@@ -871,7 +871,7 @@ class JobError(_message.Message):
     message: _builtins.str
     """What a person reads: what is wrong and the way out."""
     stage: _builtins.str
-    """The stage that failed: `parse`, `ocr`, `chunk`, `embed` or `index`."""
+    """The stage that failed: `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`."""
     def __init__(
         self,
         *,

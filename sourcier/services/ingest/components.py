@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from sourcier.services.chassis.errors import ModelInvalid
+from sourcier.services.chassis.models.store import ModelStore
 from sourcier.services.chassis.objects import ObjectStore
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.chassis.queue.jetstream import JetStream
@@ -24,7 +28,9 @@ from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.progress import Progress
 from sourcier.services.ingest.relay import Relay
 from sourcier.services.ingest.settings import IngestSettings
-from sourcier.services.ingest.stages.recognisers import PAGES_OF_CHILD, Recognisers
+from sourcier.services.ingest.stages.by_parts.recognisers import PAGES_OF_CHILD, Recognisers
+from sourcier.services.ingest.stages.by_parts.speech_endpoint import SpeechEndpoint
+from sourcier.services.ingest.stages.by_parts.transcribers import EndpointTranscribers, SpeechModel, Transcribers
 from sourcier.services.ingest.stages.sandbox import ParserPool
 from sourcier.services.ingest.tokens import Tokens
 from sourcier.services.ingest.upkeep.index_building import IndexBuilding
@@ -42,6 +48,8 @@ class Parts:
     parsers: ParserPool | None
     recognisers: Recognisers | None
     """Who reads pages by OCR; None where this process does not."""
+    transcribers: Transcribers | None
+    """Who hears recordings; None where this process does not."""
     drawers: ParserPool
     """Who draws pages: the parsers, where this process has some."""
     tokens: Tokens
@@ -79,6 +87,7 @@ def assemble(
     further_spaces: Sequence[CountedSpace] = (),
     enriching: EnrichingPeers | None = None,
     recognisers: Recognisers | None = None,
+    transcribers: Transcribers | None = None,
 ) -> Parts:
     """Make the domain objects; no I/O but the reading of the rules' file."""
     spaces = CountedSpaces((CountedSpace(space_id, dimension, tokens), *further_spaces))
@@ -108,7 +117,8 @@ def assemble(
     )
     return Parts(
         settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
-        drawers=drawers or parsers or ParserPool(started=False), recognisers=recognisers, tokens=tokens,
+        drawers=drawers or parsers or ParserPool(started=False), recognisers=recognisers, transcribers=transcribers,
+        tokens=tokens,
         space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
         removal=removal, members=Members(database, objects, intake, removal, relay),
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,
@@ -127,6 +137,44 @@ def recogniser_pool(settings: IngestSettings) -> Recognisers:
         **settings.picture_limits,  # type: ignore[arg-type]
     )
     return Recognisers(concurrency=settings.ocr_slots, threads=settings.ocr_threads, limits=limits)
+
+
+def transcriber_pool(settings: IngestSettings) -> Transcribers:
+    """Return the pool that hears recordings, not yet open; raise ModelInvalid where its model is not there."""
+    limits = ParsingLimits(
+        wall_seconds=settings.speech_part_seconds_max,
+        cpu_seconds=int(settings.speech_part_seconds_max * settings.speech_threads) + 1,
+        memory_bytes=settings.speech_memory_bytes_max,
+    )
+    pool: dict[str, Any] = {
+        "concurrency": settings.speech_slots, "threads": settings.speech_threads, "limits": limits,
+        "languages": settings.spoken_languages, "seconds_max": settings.speech_minutes_max * 60,
+    }
+    if settings.speech_url:
+        endpoint = SpeechEndpoint(
+            settings.speech_url, key=settings.speech_api_key.get_secret_value(), model=settings.speech_endpoint_model,
+            languages=settings.spoken_languages, seconds_max=settings.speech_endpoint_seconds_max,
+        )
+        return EndpointTranscribers(endpoint, **pool)
+    return Transcribers(model=speech_model(settings.speech_model, settings.models_root), **pool)
+
+
+def speech_model(name: str, root: Path) -> SpeechModel:
+    """Return the model of the store, or of a folder; raise ModelInvalid where there is none."""
+    folder = Path(name)
+    if folder.is_absolute():
+        if not (folder / "model.bin").is_file():
+            raise ModelInvalid(
+                f"SOURCIER_INGEST_SPEECH_MODEL names {folder}, which has no model.bin: name a folder with a Whisper "
+                "model in the form of CTranslate2, or a model of the store"
+            )
+        return SpeechModel(str(folder), identity=folder.name)
+    model = ModelStore(root).load(name)
+    if model.manifest.kind != "speech":
+        raise ModelInvalid(
+            f"{name} is a model of kind {model.manifest.kind}; SOURCIER_INGEST_SPEECH_MODEL names one of kind speech"
+        )
+    return SpeechModel(str(model.path), identity=f"{name} {model.manifest.revision}")
 
 
 def watched(settings: IngestSettings) -> BucketRules:

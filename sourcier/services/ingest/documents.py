@@ -83,6 +83,8 @@ class ParsedDocument:
     scanned: tuple[int, ...] = ()
     """Pages that OCR has still to read. They are not part of the artefact: one is kept of whole documents alone."""
 
+    recorded: bool = False
+    """Whether it is a recording that speech recognition has still to hear: there is nothing of it yet."""
     places: PlaceMap = field(default_factory=PlaceMap)
     """Where each character of the text stands in the file; empty for what an earlier release read."""
     metadata: Mapping[str, str] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from sourcier.services.chassis.settings import (
 )
 from sourcier.services.ingest.enriching.limits import EnrichLimits
 
-STAGES = ("accept", "collect", "parse", "ocr", "chunk", "index", "enrich")
+STAGES = ("accept", "collect", "parse", "ocr", "speech", "chunk", "index", "enrich")
 MEBIBYTE = 1024 * 1024
 
 
@@ -33,8 +33,8 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     one precision as a space of its own."""
     stages: str = ",".join(STAGES)
     """What this process does, so that parsing scales apart from indexing: some of accept, collect, parse, ocr,
-    chunk, index, enrich. `collect` watches buckets; `ocr` reads scanned pages and pictures; `enrich` asks the language
-    model for knowledge units."""
+    speech, chunk, index, enrich. `collect` watches buckets; `ocr` reads scanned pages and pictures; `speech` hears
+    recordings; `enrich` asks the language model for knowledge units."""
     connections_max: int = Field(default=8, ge=2, le=200)
     """Connections to PostgreSQL."""
     migrate: bool = True
@@ -74,6 +74,34 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Pictures whose longer side is more times the shorter one are decoration; 0 takes all."""
     ocr_pages_max: int = Field(default=2_000, ge=1)
     """Most scanned pages of a document that are read; further ones are told as pages without text."""
+    speech: bool = False
+    """Whether recordings are read by speech recognition: the parse stage hands them to a process that runs the stage
+    `speech`. Without it they are refused. Needs a model in the store, or an endpoint."""
+    speech_model: str = "whisper-base"
+    """The model of the store that hears recordings; or a folder with a Whisper model in the form of CTranslate2."""
+    speech_languages: str = "fr,en"
+    """The languages that are spoken, by comma, as ISO 639-1 codes: the likeliest of them is heard in each part of five
+    minutes. One alone is never guessed; empty takes any."""
+    speech_slots: int = Field(default=1, ge=1, le=64)
+    """Processes that hear recordings at once; each takes about 0.5 GB with Whisper base."""
+    speech_threads: int = Field(default=2, ge=1, le=64)
+    """Threads of each of them."""
+    speech_part_seconds_max: float = Field(default=900, gt=0, le=7200)
+    """Longest time for hearing a part of five minutes; then its process is killed, and the part is told as one that was
+    not read."""
+    speech_memory_bytes_max: int = Field(default=4096 * MEBIBYTE, ge=1024 * MEBIBYTE)
+    """Most address space of a process that hears recordings; a fraction of it is used."""
+    speech_minutes_max: float = Field(default=300, gt=0, le=6000)
+    """Of a longer recording so many minutes are read; the rest is told as not read."""
+    speech_url: str = ""
+    """An OpenAI-compatible endpoint that hears recordings in the place of the model: its address up to `/v1`. The sound
+    leaves this machine then."""
+    speech_api_key: SecretStr = SecretStr("")
+    """The key that the endpoint asks for; empty for none."""
+    speech_endpoint_model: str = "whisper-1"
+    """The endpoint's name of its model."""
+    speech_endpoint_seconds_max: float = Field(default=300, gt=0, le=3600)
+    """Longest time of one call, for five minutes of sound."""
     document_chunks_max: int = Field(default=20_000, ge=1)
     """Documents that make more chunks are refused, DOCUMENT_TOO_COSTLY: so many are about 10,000 pages."""
     chunk_slots: int = Field(default=2, ge=1, le=64)
@@ -192,6 +220,16 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     def recognises(self) -> bool:
         """Whether this process reads pages by OCR."""
         return self.ocr and "ocr" in self.stage_names
+
+    @property
+    def transcribes(self) -> bool:
+        """Whether this process hears recordings."""
+        return self.speech and "speech" in self.stage_names
+
+    @property
+    def spoken_languages(self) -> tuple[str, ...]:
+        """The languages that recordings are in; none for any."""
+        return tuple(dict.fromkeys(code.strip().lower() for code in self.speech_languages.split(",") if code.strip()))
 
     @property
     def stage_names(self) -> frozenset[str]:

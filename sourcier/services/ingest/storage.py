@@ -19,6 +19,8 @@ PARSER_VERSION = 3
 """Raised when a parser reads the same file otherwise: artefacts of before are then not used for new versions."""
 OCR_VERSION = 1
 """Raised when OCR reads the same page otherwise: pages that were read before are then read again."""
+SPEECH_VERSION = 1
+"""Raised when recordings are cut or heard otherwise: parts that were heard before are then heard again."""
 PARSER_AND_ARTEFACT_VERSION = f"{PARSER_VERSION}.{ARTEFACT_VERSION}"
 
 
@@ -47,3 +49,10 @@ def parsed_key(*, tenant: str, content_sha256: bytes, filename: str, content_typ
 def page_key(*, tenant: str, content_sha256: bytes, number: int) -> str:
     """Return the key of what OCR read of a page of a content."""
     return f"{artefacts_prefix(tenant=tenant, content_sha256=content_sha256)}ocr-{OCR_VERSION}/{number}.json.gz"
+
+
+def transcript_key(*, tenant: str, content_sha256: bytes, recogniser: str, number: int) -> str:
+    """Return the key of what was heard in a part of a recording; another model or language hears it again."""
+    prefix = artefacts_prefix(tenant=tenant, content_sha256=content_sha256)
+    digest = hashlib.sha256(recogniser.encode()).hexdigest()[:12]
+    return f"{prefix}speech-{SPEECH_VERSION}-{digest}/{number}.json.gz"

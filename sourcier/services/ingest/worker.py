@@ -8,12 +8,13 @@ from sourcier.services.chassis.lifecycle import Stopping, Worker
 from sourcier.services.ingest.chunking.cutting import CuttingLimits
 from sourcier.services.ingest.components import Parts
 from sourcier.services.ingest.enriching.peers import EnrichingPeers
+from sourcier.services.ingest.stages.by_parts.ocr import OcrStage
+from sourcier.services.ingest.stages.by_parts.speech import SpeechStage
 from sourcier.services.ingest.stages.chunk import ChunkStage
 from sourcier.services.ingest.stages.enrich import EnrichStage
 from sourcier.services.ingest.stages.failure import FailureStage
 from sourcier.services.ingest.stages.index import IndexStage
 from sourcier.services.ingest.stages.notification import NotificationStage
-from sourcier.services.ingest.stages.ocr import OcrStage
 from sourcier.services.ingest.stages.parse import ParseStage
 from sourcier.services.ingest.upkeep.enrichment import Enrichment
 from sourcier.services.ingest.upkeep.maintenance import Maintenance
@@ -46,13 +47,16 @@ def pipeline(parts: Parts) -> list[Worker]:
     if parts.parsers is not None:
         stage = ParseStage(
             jetstream, parts.objects, parts.parsers, parts.progress, recent=parts.recent, members=parts.members,
-            chunk=chunk, ocr=settings.ocr, ocr_pages_max=settings.ocr_pages_max,
+            chunk=chunk, ocr=settings.ocr, ocr_pages_max=settings.ocr_pages_max, speech=settings.speech,
         )
         workers.append(stage.consumer(slots=settings.parse_slots))
     if parts.recognisers is not None:
         ocr = OcrStage(jetstream, database, parts.objects, parts.recognisers, parts.progress)
         workers.append(ocr.consumer(slots=settings.ocr_slots))
-    if stages & {"parse", "ocr", "chunk", "index"}:
+    if parts.transcribers is not None:
+        speech = SpeechStage(jetstream, database, parts.objects, parts.transcribers, parts.progress)
+        workers.append(speech.consumer(slots=settings.speech_slots))
+    if stages & {"parse", "ocr", "speech", "chunk", "index"}:
         workers.append(parts.progress)
     if "index" in stages:
         index = IndexStage(jetstream, database, parts.progress, parts.relay)

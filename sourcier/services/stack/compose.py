@@ -153,6 +153,8 @@ def _environment(
     if _watches_documents(settings):
         environment["SOURCIER_INGEST_SOURCE_BUCKET"] = DOCUMENTS_BUCKET
         environment["SOURCIER_INGEST_RECONCILE_SECONDS"] = f"{settings.ingest_reconcile_seconds:g}"
+    environment["SOURCIER_INGEST_SPEECH"] = str(settings.hears_recordings).lower()
+    environment["SOURCIER_INGEST_SPEECH_MODEL"] = settings.ingest_speech_model
     if settings.models_dir:
         environment["SOURCIER_MODELS_DIR"] = str(settings.models_dir.expanduser().absolute())
     environment["SOURCIER_LOG_FORMAT"] = settings.log_format

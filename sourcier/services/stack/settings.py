@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from sourcier.installation import data_folder
-from sourcier.services.chassis.models.store import default_root
+from sourcier.services.chassis.models.store import MANIFEST_FILE, default_root
 from sourcier.services.chassis.settings import shared
 from sourcier.services.stack import language_models
 
@@ -95,6 +95,9 @@ class StackSettings(BaseSettings):
     models_dir: Path | None = shared("MODELS_DIR", None)
     ingest_bucket_rules: str = ""
     """A file of rules for watched buckets; without one the stack's bucket `documents` is watched."""
+    ingest_speech: bool | None = None
+    """Whether recordings are heard; without it, where the model for it is in the store."""
+    ingest_speech_model: str = "whisper-base"
     ingest_reconcile_seconds: float = Field(default=60, ge=1)
     """How often the bucket is compared with what was taken in: SeaweedFS never repeats a notification."""
     log_format: Literal["json", "line"] = "json"
@@ -141,6 +144,13 @@ class StackSettings(BaseSettings):
     def language_model_to_fetch(self) -> str:
         """The language model to fetch, so that it can be loaded."""
         return self.generate_model or language_models.to_fetch(self.models_root)
+
+    @property
+    def hears_recordings(self) -> bool:
+        """Whether recordings are read: as was said, else where the model that hears them is there."""
+        if self.ingest_speech is not None:
+            return self.ingest_speech
+        return (self.models_root / self.ingest_speech_model / MANIFEST_FILE).is_file()
 
     @property
     def models_root(self) -> Path:

@@ -79,7 +79,7 @@ class PlainParsers:
 
     async def parse_artefact(
         self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1,
-        ocr: bool = False, unpack_to: Path | None = None,
+        ocr: bool = False, speech: bool = False, unpack_to: Path | None = None,
     ) -> ParsedArtefact:
         """Read a text; `!scanned 20` has so many scanned pages; mails and archives are read by their own parsers."""
         self.read.append(filename)
@@ -87,10 +87,14 @@ class PlainParsers:
             document = await asyncio.to_thread(
                 parse, Source(path, filename, content_type, title, self.limits, unpacked=unpack_to)
             )
-            return ParsedArtefact(document.to_bytes(), 0, (), document.metadata, document.members)
+            return ParsedArtefact(
+                document.to_bytes(), 0, metadata=document.metadata, members=document.members
+            )
         text = await asyncio.to_thread(path.read_text, "utf-8")
         if text.startswith("!scanned") and ocr:
             return ParsedArtefact(b"", 0, tuple(range(1, int(text.split()[1]) + 1)))
+        if text.startswith("!recorded") and speech:
+            return ParsedArtefact(b"", 0, recorded=True)
         if text.startswith("!damaged"):
             raise DocumentMalformed(f"“{filename}” is damaged.")
         if text.startswith("!broken") and not self.repaired:
@@ -239,14 +243,14 @@ async def ingesting(
     *, database_url: str, nats_url: str, prefix: str, bucket: S3Bucket, stages: str = "accept,parse,chunk,index",
     default_space: EmbeddingSpace | None = None, further_spaces: Sequence[EmbeddingSpace] = (),
     tokens: Tokens | None = None, further_tokens: Tokens | None = None, enriching: EnrichingPeers | None = None,
-    parsers: Any = None, recognisers: Any = None, **options: Any,
+    parsers: Any = None, recognisers: Any = None, transcribers: Any = None, **options: Any,
 ) -> AsyncIterator[Pipeline]:
     """Run the service with the stages named; without any, nothing moves but what the test moves.
 
     `further_spaces` are counted, too. The test's own space has an embedder; one that the test names (`default_space`),
-    and the further ones, are for the test to embed into; `enriching` makes knowledge
-    units; `parsers` read documents in the place of `PlainParsers`, `recognisers` read scanned pages. `options` are
-    settings of the ingest service.
+    and the further ones, are for the test to embed into; `enriching` makes knowledge units; `parsers` read documents in
+    the place of `PlainParsers`, `recognisers` read scanned pages, `transcribers` hear recordings. `options` are set
+    up as settings of the ingest service.
     """
     settings = IngestSettings(**{
         "nats_url": nats_url, "postgres_url": database_url, "subject_prefix": prefix, "stages": stages or "accept",
@@ -274,7 +278,7 @@ async def ingesting(
                 CountedSpace(space.space_id, space.dimension, further_tokens or tokens or WordCounter())
                 for space in further_spaces
             ],
-            enriching=enriching, recognisers=recognisers,
+            enriching=enriching, recognisers=recognisers, transcribers=transcribers,
         )
         server = await stack.enter_async_context(
             Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64)

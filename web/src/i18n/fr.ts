@@ -97,7 +97,7 @@ export const french = {
     [Support.UNDECIDED]: "Aucun passage ne tranche",
   },
   source: {
-    title: "Source", page: (page: number | string) => `page ${page}`, slide: (slide: number) => `diapositive ${slide}`,
+    title: "Source", page: (page: number | string) => `page ${page}`, slide: (slide: number) => `diapositive ${slide}`, time: (time: string) => `à ${time}`,
     lines: (first: number, last: number) => first === last ? `ligne ${first}` : `lignes ${first} à ${last}`, passage: "Passage", document: "Document", picture: "Page", text: "Texte",
     cited: "Mots cités", notMarked: "Les mots cités n’ont pas été retrouvés dans ce texte : rien n’est surligné.",
     notMarkedPicture: "Les mots cités n’ont pas été retrouvés sur cette page : rien n’est surligné.",
@@ -112,7 +112,7 @@ export const french = {
   documents: {
     title: "Documents", drop: "Déposez ici des fichiers ou des dossiers", dropNow: "Relâchez pour ajouter",
     choose: "Choisir des fichiers", chooseFolder: "Choisir un dossier",
-    formats: "PDF, images et pages numérisées, Word, Excel, PowerPoint, OpenDocument, RTF, pages web, EPUB, mails, Markdown, texte, CSV, archives ZIP.",
+    formats: "PDF, images et pages numérisées, enregistrements, Word, Excel, PowerPoint, OpenDocument, RTF, pages web, EPUB, mails, Markdown, texte, CSV, archives ZIP.",
     collection: "Collection", defaultCollection: "Collection principale", newCollection: "Nouvelle collection", collectionName: "Nom de la collection", deleteCollection: "Supprimer la collection",
     deleteCollectionAsk: (name: string, count: string) => `Supprimer la collection « ${name} » et ses ${count} documents ? On ne peut pas revenir en arrière.`,
     uploads: "Envois", clearDone: "Effacer ceux qui sont terminés",
@@ -129,6 +129,9 @@ export const french = {
     warnings: (count: number) => many(count, "avertissement", "avertissements"),
     warning: {
       pages_unreadable: "Pages abîmées", pages_without_text: "Pages sans texte (des scans ?)", running_lines: "En-têtes répétés, laissés de côté",
+      sound_not_recognised: "Parties de l’enregistrement non lues", sound_damaged: "Morceaux de l’enregistrement abîmés ou manquants",
+      speech_unsure: "Phrases entendues avec peu de certitude", without_speech: "Longs passages sans parole",
+      recording_too_long: "Enregistrement trop long : sa fin n’a pas été lue", video_not_read: "Seul le son de la vidéo a été lu",
       hidden_text: "Texte que personne ne voit, laissé de côté", unmapped_characters: "Caractères dont le fichier ne dit pas la lettre",
       unreadable_text: "Texte illisible, laissé de côté", pictures: "Images non décrites", formulas_without_value: "Formules sans valeur enregistrée",
       hidden_cells: "Cellules masquées, non lues", encoding_guessed: "Encodage deviné : vérifiez les accents",

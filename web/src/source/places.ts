@@ -14,7 +14,7 @@ export function placesNamed(places: Place[], words: Words): string {
       case "lines":
         return words.source.lines(where.value.first, where.value.last);
       case "time":
-        return clock(Number(where.value.start?.seconds ?? 0n));
+        return words.source.time(spoken(Number(where.value.start?.seconds ?? 0n)));
       default:
         return "";
     }
@@ -22,8 +22,15 @@ export function placesNamed(places: Place[], words: Words): string {
   return [...new Set(names.filter(Boolean))].slice(0, 4).join(", ");
 }
 
-function clock(seconds: number): string {
-  const two = (value: number) => String(value).padStart(2, "0");
+/** The page, or when it is said in a recording; nothing where the file has neither. */
+export function pageOrTime(reference: { page: number; places: Place[] }, words: Words): string {
+  if (reference.page) return words.source.page(reference.page);
+  const time = reference.places.find(({ where }) => where.case === "time");
+  return time ? placesNamed([time], words) : "";
+}
+
+function spoken(seconds: number): string {
   const hours = Math.floor(seconds / 3600);
-  return `${hours ? `${hours}:` : ""}${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+  const minutes = Math.floor(seconds / 60);
+  return [hours ? `${hours} h` : "", minutes ? `${minutes % 60} min` : "", `${seconds % 60} s`].filter(Boolean).join(" ");
 }

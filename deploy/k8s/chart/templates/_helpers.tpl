@@ -55,21 +55,22 @@ web:
 {{- /* A Deployment of ingest: its stages, and the hops whose durables it works on. */}}
 {{- $parse := list (dict "stage" "parse" "stream" "RECEIVED") }}
 {{- $ocr := list (dict "stage" "ocr" "stream" "SCANNED") }}
+{{- $speech := list (dict "stage" "speech" "stream" "RECORDED") }}
 {{- $index := list (dict "stage" "chunk" "stream" "PARSED") (dict "stage" "index" "stream" "EMBEDDED") }}
 {{- $enrich := list (dict "stage" "enrich" "stream" "ENRICH") }}
-{{- range $made := list (list "accept" "accept,collect" list) (list "parse" "parse" $parse) (list "ocr" "ocr" $ocr) (list "index" "chunk,index" $index) (list "enrich" "enrich" $enrich) }}
+{{- range $made := list (list "accept" "accept,collect" list) (list "parse" "parse" $parse) (list "ocr" "ocr" $ocr) (list "speech" "speech" $speech) (list "index" "chunk,index" $index) (list "enrich" "enrich" $enrich) }}
 {{- $name := printf "ingest-%s" (index $made 0) }}
 {{- $stages := index $made 1 }}
 {{- $hops := index $made 2 }}
 {{ $name }}:
-  image: {{ if eq $stages "ocr" }}ocr{{ else }}ingest{{ end }}
+  image: {{ if has $stages (list "ocr" "speech") }}{{ $stages }}{{ else }}ingest{{ end }}
   service: ingest
   values: {{ $name }}
   stages: {{ $stages | quote }}
   calls: {{ if eq $stages "enrich" }}[embed, generate]{{ else }}[]{{ end }}
   uses: [postgres, nats, s3]
   secrets: [SOURCIER_POSTGRES_URL, SOURCIER_NATS_URL, SOURCIER_INTERNAL_TOKEN, SOURCIER_S3_ACCESS_KEY, SOURCIER_S3_SECRET_KEY, SOURCIER_INGEST_SOURCE_S3_ACCESS_KEY, SOURCIER_INGEST_SOURCE_S3_SECRET_KEY]
-  models: {{ range $index, $model := $root.Values.models.embed }}{{ if $index }} {{ end }}{{ $model.name }}{{ end }}
+  models: {{ range $index, $model := $root.Values.models.embed }}{{ if $index }} {{ end }}{{ $model.name }}{{ end }}{{ if eq $stages "speech" }} {{ $root.Values.models.speech }}{{ end }}
   hops: {{ $hops | toJson }}
 {{- end }}
 {{- range $index, $model := .Values.models.embed }}
@@ -155,6 +156,8 @@ seccompProfile: {type: RuntimeDefault}
 {{- with .Values.models.rerank }}{{- $_ := set $data "SOURCIER_RERANK_MODEL" . -}}{{- end -}}
 {{- with .Values.models.entailment }}{{- $_ := set $data "SOURCIER_RERANK_ENTAILMENT_MODEL" . -}}{{- end -}}
 {{- $_ := set $data "SOURCIER_INGEST_OCR" (toString (get .Values.workloads "ingest-ocr").enabled) -}}
+{{- $_ := set $data "SOURCIER_INGEST_SPEECH" (toString (get .Values.workloads "ingest-speech").enabled) -}}
+{{- with .Values.models.speech }}{{- $_ := set $data "SOURCIER_INGEST_SPEECH_MODEL" . -}}{{- end -}}
 {{- with .Values.access.issuer }}{{- $_ := set $data "SOURCIER_GATEWAY_OIDC_ISSUER" . -}}{{- end -}}
 {{- with .Values.access.audience }}{{- $_ := set $data "SOURCIER_GATEWAY_OIDC_AUDIENCE" . -}}{{- end -}}
 {{- with .Values.access.clientId }}{{- $_ := set $data "SOURCIER_GATEWAY_OIDC_CLIENT_ID" . -}}{{- end -}}

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast, get_args
 
 from sourcier.services.chassis.errors import ModelInvalid
 
-ModelKind = Literal["embedding", "language", "cross-encoder", "entailment"]
+ModelKind = Literal["embedding", "language", "cross-encoder", "entailment", "speech"]
 
 MANIFEST_FILE = "manifest.json"
 MANIFEST_SCHEMA = 1

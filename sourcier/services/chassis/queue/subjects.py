@@ -158,6 +158,7 @@ class RawNotification:
 OBJECTS = Stream("OBJECTS", work_queue=False, age_seconds_max=7 * DAY_SECONDS, messages_per_subject_max=10_000_000)
 RECEIVED = Stream("RECEIVED", work_queue=True)
 SCANNED = Stream("SCANNED", work_queue=True)
+RECORDED = Stream("RECORDED", work_queue=True)
 PARSED = Stream("PARSED", work_queue=True)
 READY = Stream("READY", work_queue=True, told_on="chunks.told", told_without_bodies=True)
 EMBEDDED = Stream("EMBEDDED", work_queue=True)
@@ -177,7 +178,12 @@ DOCUMENT_RECEIVED = Subject(
 DOCUMENT_SCANNED = Subject(
     "document.scanned", events_pb2.DocumentScanned, SCANNED, "parse, ocr", ("ocr",), laned=True
 )
-DOCUMENT_PARSED = Subject("document.parsed", events_pb2.DocumentParsed, PARSED, "parse, ocr", ("chunk",), laned=True)
+DOCUMENT_RECORDED = Subject(
+    "document.recorded", events_pb2.DocumentScanned, RECORDED, "parse, speech", ("speech",), laned=True
+)
+DOCUMENT_PARSED = Subject(
+    "document.parsed", events_pb2.DocumentParsed, PARSED, "parse, ocr, speech", ("chunk",), laned=True
+)
 # The suffix is the space's token: each embed service takes the work of its own space and no other's.
 CHUNKS_READY = Subject(
     "chunks.ready", events_pb2.ChunksReady, READY, "chunk", ("embed",), laned=True, suffixed=True
@@ -193,6 +199,7 @@ DOCUMENT_INDEXED = Subject("document.indexed", events_pb2.DocumentIndexed, CHANG
 DOCUMENT_DELETED = Subject("document.deleted", events_pb2.DocumentDeleted, CHANGES, "index", ())
 DEAD_PARSE = Subject("dead.parse", events_pb2.DeadLetter, DEAD, "parse", ("failures",))
 DEAD_OCR = Subject("dead.ocr", events_pb2.DeadLetter, DEAD, "ocr", ("failures",))
+DEAD_SPEECH = Subject("dead.speech", events_pb2.DeadLetter, DEAD, "speech", ("failures",))
 DEAD_CHUNK = Subject("dead.chunk", events_pb2.DeadLetter, DEAD, "chunk", ("failures",))
 DEAD_EMBED = Subject("dead.embed", events_pb2.DeadLetter, DEAD, "embed", ("failures",))
 DEAD_INDEX = Subject("dead.index", events_pb2.DeadLetter, DEAD, "index", ("failures",))
@@ -207,17 +214,17 @@ ANSWER_LIVE = Subject("answer.live", events_pb2.AnswerRecord, None, "the broker"
 ANSWER_OWNER = Subject("answer.owner", events_pb2.AnswerInquiry, None, "gateway", ("gateway",), suffixed=True)
 
 TABLE: tuple[Subject[Payload], ...] = (
-    BUCKET_NOTIFICATION, DOCUMENT_RECEIVED, DOCUMENT_SCANNED, DOCUMENT_PARSED, CHUNKS_READY, CHUNKS_TOLD,
-    CHUNKS_EMBEDDED, CHUNKS_ENRICH, DOCUMENT_INDEXED, DOCUMENT_DELETED, DEAD_PARSE, DEAD_OCR, DEAD_CHUNK, DEAD_EMBED,
-    DEAD_INDEX, DEAD_ENRICH, VERSION_STANDING, PROGRESS, ANSWER, ANSWER_LIVE, ANSWER_OWNER,
+    BUCKET_NOTIFICATION, DOCUMENT_RECEIVED, DOCUMENT_SCANNED, DOCUMENT_RECORDED, DOCUMENT_PARSED, CHUNKS_READY,
+    CHUNKS_TOLD, CHUNKS_EMBEDDED, CHUNKS_ENRICH, DOCUMENT_INDEXED, DOCUMENT_DELETED, DEAD_PARSE, DEAD_OCR, DEAD_SPEECH,
+    DEAD_CHUNK, DEAD_EMBED, DEAD_INDEX, DEAD_ENRICH, VERSION_STANDING, PROGRESS, ANSWER, ANSWER_LIVE, ANSWER_OWNER,
 )
 
 WITHOUT_DURABLE = frozenset({"Resume", "WatchJob", "gateway"})
 """Consumers of the table that read without a durable: streams of calls, and what is asked on core NATS."""
 
 DEAD_BY_STAGE = {
-    "parse": DEAD_PARSE, "ocr": DEAD_OCR, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED, "index": DEAD_INDEX,
-    "enrich": DEAD_ENRICH,
+    "parse": DEAD_PARSE, "ocr": DEAD_OCR, "speech": DEAD_SPEECH, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED,
+    "index": DEAD_INDEX, "enrich": DEAD_ENRICH,
 }
 
 

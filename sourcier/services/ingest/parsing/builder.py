@@ -102,13 +102,14 @@ class DocumentBuilder:
 
     def build(
         self, *, format: str, filename: str, page_count: int = 0, titles: Sequence[str] = (), empty_reason: str = "",
-        scanned: Sequence[int] = (),
+        scanned: Sequence[int] = (), recorded: bool = False,
     ) -> ParsedDocument:
         """Return the document, titled by the first of `titles` that says something, its first heading or its name.
 
-        `scanned` are pages that OCR has still to read; without any, a document without text is refused.
+        `scanned` are pages that OCR has still to read, and what is `recorded` is still to be heard; of anything else, a
+        document without text is refused.
         """
-        if not self._blocks and not scanned:
+        if not (self._blocks or scanned or recorded):
             raise DocumentEmpty(empty_reason or f"“{filename}” holds no text.")
         if self._unreadable:
             self.warnings.add(
@@ -127,6 +128,7 @@ class DocumentBuilder:
             titled=bool(own),
             places=self._places.map(),
             scanned=tuple(scanned),
+            recorded=recorded,
             metadata=described(self.metadata),
             members=tuple(self.members),
         )

@@ -31,6 +31,7 @@ from sourcier.services.ingest.parsing.rich_text.reader import parse_rich_text
 from sourcier.services.ingest.parsing.scans.reader import parse_picture
 from sourcier.services.ingest.parsing.sheets.reader import parse_workbook
 from sourcier.services.ingest.parsing.slides.reader import parse_slides
+from sourcier.services.ingest.parsing.sound.reader import parse_sound
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.text.delimited import parse_csv
 from sourcier.services.ingest.parsing.text.plain import parse_text
@@ -49,6 +50,7 @@ PARSERS: dict[Format, Callable[[Source], ParsedDocument]] = {
     Format.TEXT: parse_text,
     Format.CSV: parse_csv,
     Format.PICTURE: parse_picture,
+    Format.SOUND: parse_sound,
     Format.RTF: parse_rich_text,
     Format.EPUB: parse_book,
     Format.EML: parse_message,

@@ -20,8 +20,10 @@ class Source:
     limits: ParsingLimits = field(default_factory=ParsingLimits)
     ocr: bool = False
     """Whether pages that are pictures may be left to OCR."""
+    speech: bool = False
+    """Whether recordings may be left to speech recognition."""
     recognised: Path | None = None
-    """A folder with what OCR read of such pages, a file for each."""
+    """A folder with what OCR read of such pages, or what was heard of a recording: a file for each part."""
     unpacked: Path | None = None
     """The folder that documents inside this one are written to; None: they are named alone."""
 

@@ -38,6 +38,8 @@ from sourcier.services.ingest.parsing.limits import ParsingLimits
 ARTEFACT = "artefact"
 SCANNED = "scanned.json"
 """The pages that OCR has still to read, where there are any; the artefact is then not whole."""
+RECORDED = "recorded"
+"""There where speech recognition has still to hear the document; the artefact is then empty."""
 REJECTION = "rejection.json"
 DRAWN = "drawn.json"
 ERRORS = "errors.log"
@@ -195,7 +197,7 @@ def parse_into(directory: Path, source: dict[str, Any], limits: ParsingLimits) -
 
     opened = Source(
         Path(source["path"]), source["filename"], source["content_type"], source["title"], limits,
-        ocr=source.get("ocr", False), unpacked=directory / MEMBERS,
+        ocr=source.get("ocr", False), speech=source.get("speech", False), unpacked=directory / MEMBERS,
     )
     drawing = source.get("drawing")
     if drawing is not None:
@@ -209,6 +211,8 @@ def parse_into(directory: Path, source: dict[str, Any], limits: ParsingLimits) -
         (directory / ABOUT).write_text(json.dumps({"metadata": dict(document.metadata), "members": members}))
     if document.scanned:
         (directory / SCANNED).write_text(json.dumps(document.scanned))
+    if document.recorded:
+        (directory / RECORDED).touch()
     (directory / ARTEFACT).write_bytes(document.to_bytes())
 
 

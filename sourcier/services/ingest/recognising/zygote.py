@@ -14,16 +14,14 @@ from typing import Any
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.ingest.parsing import zygote
 from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.parts import FOLDER, PARTS, THREADS, write_part
 
-THREADS = "threads"
-PAGES = "pages"
-FOLDER = "recognised"
 _log = logging.getLogger(__name__)
 
 
 def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
     """Read the pages that are named, else the document with the pages that were read before."""
-    if source.get(PAGES):
+    if source.get(PARTS):
         _recognise(directory, source, limits)
     else:
         _assemble(directory, source, limits)
@@ -37,7 +35,6 @@ def warm() -> None:
 
 def _recognise(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
     from sourcier.services.ingest.parsing.formats import recognise
-    from sourcier.services.ingest.parsing.scans.pages import page_file
     from sourcier.services.ingest.recognising.drawing import drawn_pages
     from sourcier.services.ingest.recognising.recogniser import Recogniser
 
@@ -45,11 +42,8 @@ def _recognise(directory: Path, source: dict[str, Any], limits: ParsingLimits) -
     kind = recognise(path, filename=source["filename"], content_type=source["content_type"]).format
     recogniser = Recogniser(threads=source[THREADS])
     with drawn_pages(path, kind, limits) as draw:
-        for number in source[PAGES]:
-            target = page_file(directory, number)
-            unfinished = target.with_suffix(".part")
-            unfinished.write_bytes(_read_page(recogniser, draw, number))
-            unfinished.rename(target)
+        for number in source[PARTS]:
+            write_part(directory, number, _read_page(recogniser, draw, number))
 
 
 def _read_page(recogniser: Any, draw: Any, number: int) -> bytes:

@@ -1,7 +1,7 @@
-"""`document.received` → read the document in a process of its own → `document.parsed`, or `document.scanned`.
+"""`document.received` → read the document in a process of its own → `document.parsed`, `scanned` or `recorded`.
 
-A document with pages that are pictures goes to OCR instead, which reads it anew with what it found: nothing is kept of
-it before.
+A document with pages that are pictures goes to OCR instead, and a recording to speech recognition; they read it anew
+with what they found: nothing is kept of it before.
 
 What a mail or an archive holds is recorded before the message goes on: each file in it is a document of its own.
 
@@ -43,11 +43,12 @@ class ParseStage:
     def __init__(
         self, jetstream: JetStream, objects: ObjectStore, parsers: ParserPool, progress: Progress, *,
         recent: RecentOriginals, members: Members, chunk: ChunkStage | None = None, ocr: bool = False,
-        ocr_pages_max: int = 0,
+        ocr_pages_max: int = 0, speech: bool = False,
     ) -> None:
         """With a chunk stage, documents that are read here are cut here.
 
-        With `ocr`, pages that are pictures are left to it, `ocr_pages_max` of a document at most.
+        With `ocr`, pages that are pictures are left to it, `ocr_pages_max` of a document at most; with `speech`,
+        recordings are left to speech recognition.
         """
         self._jetstream = jetstream
         self._objects = objects
@@ -58,6 +59,7 @@ class ParseStage:
         self._chunk = chunk
         self._ocr = ocr
         self._ocr_pages_max = ocr_pages_max
+        self._speech = speech
 
     def consumer(self, *, slots: int) -> Consumer[events_pb2.DocumentReceived]:
         """Return the consumer: each lane has its slots and the long ones'; the pool bounds the processes of both."""
@@ -92,11 +94,12 @@ class ParseStage:
             artefact = await asyncio.to_thread(document.to_bytes)
             await self._objects.put(key, artefact)
         else:
-            artefact, scanned = await self._artefact(received, key, body, delivery.attempt)
-            if scanned:
+            read = await self._artefact(received, key, body, delivery.attempt)
+            if read.scanned or read.recorded:
                 await failpoint("parse.after-work")
-                await self._publish_scanned(received, scanned, delivery)
+                await self._publish_unread(received, read, delivery)
                 return
+            artefact = read.content
         await failpoint("parse.after-work")
         await self._publish(received, key, artefact, delivery)
 
@@ -111,7 +114,7 @@ class ParseStage:
 
     async def _artefact(
         self, received: events_pb2.DocumentReceived, key: str, body: bytes | None, attempt: int
-    ) -> tuple[bytes, tuple[int, ...]]:
+    ) -> ParsedArtefact:
         """Return the artefact of a content, read unless it was read before; what is inside it is recorded.
 
         With it come the pages that are left to OCR: where there are any, nothing is kept of what was read.
@@ -121,14 +124,14 @@ class ParseStage:
             document = await asyncio.to_thread(ParsedDocument.from_bytes, known)
             if not document.members or not await self._members.is_due(received):
                 await self._tell(received, document.metadata, (), Path())
-                return known, ()
+                return ParsedArtefact(known, 0)
         # What is inside is not kept with the artefact: it is unpacked for whom it is due.
         async with self._parsers.working_folder() as folder:
             artefact = await self._read(received, body, attempt, folder)
-            if not artefact.scanned:
+            if not (artefact.scanned or artefact.recorded):
                 await self._objects.put(key, artefact.content)
             await self._tell(received, artefact.metadata, artefact.members, folder / _UNPACKED)
-        return (b"", artefact.scanned) if artefact.scanned else (artefact.content, ())
+        return artefact
 
     async def _tell(
         self, received: events_pb2.DocumentReceived, metadata: Mapping[str, str], members: Sequence[Member],
@@ -151,13 +154,16 @@ class ParseStage:
         )
         await failpoint("parse.after-publish")
 
-    async def _publish_scanned(
-        self, received: events_pb2.DocumentReceived, pages: Sequence[int], delivery: Delivery
+    async def _publish_unread(
+        self, received: events_pb2.DocumentReceived, read: ParsedArtefact, delivery: Delivery
     ) -> None:
+        """Hand on what this stage cannot read: pages to OCR, a recording to speech recognition."""
         version = received.version
         await self._jetstream.publish(
-            subjects.DOCUMENT_SCANNED,
-            events_pb2.DocumentScanned(version=version, received=received, pages=pages[: self._ocr_pages_max]),
+            subjects.DOCUMENT_RECORDED if read.recorded else subjects.DOCUMENT_SCANNED,
+            events_pb2.DocumentScanned(
+                version=version, received=received, pages=read.scanned[: self._ocr_pages_max]
+            ),
             tenant=version.tenant,
             lane=version.lane,
             message_id=f"{version.version_id}-scanned-{delivery.identity}",
@@ -182,7 +188,7 @@ class ParseStage:
         # No title: the artefact is the content's, and serves documents that have other ones.
         return await self._parsers.parse_artefact(
             path, filename=received.filename, content_type=received.content_type, attempt=attempt, ocr=self._ocr,
-            unpack_to=folder / _UNPACKED,
+            speech=self._speech, unpack_to=folder / _UNPACKED,
         )
 
 

@@ -27,7 +27,16 @@ from sourcier.services.chassis import errors, telemetry
 from sourcier.services.chassis.errors import DocumentMalformed, DocumentRejected, DocumentTooCostly, Unavailable
 from sourcier.services.ingest.documents import Member, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.zygote import ABOUT, ARTEFACT, DRAWN, ERRORS, MEMBERS, REJECTION, SCANNED
+from sourcier.services.ingest.parsing.zygote import (
+    ABOUT,
+    ARTEFACT,
+    DRAWN,
+    ERRORS,
+    MEMBERS,
+    RECORDED,
+    REJECTION,
+    SCANNED,
+)
 from sourcier.services.ingest.stages.slots import Place, Places
 from sourcier.services.ingest.stages.working_folder import WorkingFolder
 from sourcier.services.ingest.stages.zygote_process import ZygoteProcess
@@ -61,6 +70,8 @@ class ParsedArtefact:
     """Most memory the child held, the inherited libraries included."""
     scanned: tuple[int, ...] = ()
     """Pages that OCR has still to read: the content is then not all of the document."""
+    recorded: bool = False
+    """Whether speech recognition has still to hear it: the content is then nothing."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     members: tuple[Member, ...] = ()
     """As the document has them: known without deserialising it."""
@@ -144,16 +155,19 @@ class ParserPool:
 
     async def parse_artefact(
         self, path: Path, *, filename: str, content_type: str = "", title: str = "", attempt: int = 1,
-        ocr: bool = False, unpack_to: Path | None = None,
+        ocr: bool = False, speech: bool = False, unpack_to: Path | None = None,
     ) -> ParsedArtefact:
         """Like `parse`, without deserialising: for a stage that only stores the artefact. `path` is absolute.
 
         Documents inside this one are moved to the folder `unpack_to`, which is not there yet, under their numbers.
 
         The `attempt` counts from 1; at the last of `GIVE_WAY` what takes too long is refused, whoever kept it waiting.
-        With `ocr`, pages that are pictures may be left to be read.
+        With `ocr`, pages that are pictures may be left to be read; with `speech`, recordings to be heard.
         """
-        source = {"path": str(path), "filename": filename, "content_type": content_type, "title": title, "ocr": ocr}
+        source = {
+            "path": str(path), "filename": filename, "content_type": content_type, "title": title, "ocr": ocr,
+            "speech": speech,
+        }
         async with self.working_folder() as directory:
             peak_bytes = await self.in_child(directory, source, attempt=attempt)
             artefact = await asyncio.to_thread(self._artefact, directory, filename, peak_bytes)
@@ -274,7 +288,8 @@ class ParserPool:
             raise DocumentMalformed(f"“{filename}” made the parser end without a result.")
         pages = tuple(json.loads(scanned.read_text())) if scanned.exists() else ()
         metadata, members = _about(directory / ABOUT)
-        return ParsedArtefact(artefact.read_bytes(), peak_bytes, pages, metadata, members)
+        recorded = (directory / RECORDED).exists()
+        return ParsedArtefact(artefact.read_bytes(), peak_bytes, pages, recorded, metadata, members)
 
     def _check_outcome(self, directory: Path, filename: str, ended: dict[str, Any]) -> None:
         status = ended["status"]

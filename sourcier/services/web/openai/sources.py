@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sourcier.gateway.v1 import answer_pb2
+from sourcier.moments import moment_of
 
 HEADING = "\n\n---\n**Sources**\n"
 """What the list begins with: an answer that comes back as history is cut there."""
@@ -96,7 +97,9 @@ class Sources:
 def name(citation: answer_pb2.Citation) -> str:
     """Return what a person calls the source."""
     title = " ".join((citation.title or citation.source or "FAQ").split())[:TITLE_CHARACTERS_MAX]
-    return f"{title}, p. {citation.page}" if citation.page else title
+    # Nobody says which language the reader has; most have French.
+    where = f"p. {citation.page}" if citation.page else moment_of(citation.places, french=True)
+    return f"{title}, {where}" if where else title
 
 
 def plain(text: str) -> str:

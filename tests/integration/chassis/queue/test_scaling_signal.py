@@ -104,8 +104,8 @@ async def broker(folder: Path) -> AsyncIterator[tuple[Monitored, JetStream]]:
         Monitored(settings) as server, JetStream(url=server.url, prefix=PREFIX, name="test") as jetstream,
     ):
         by_stage = {"parse": subjects.DOCUMENT_RECEIVED, "ocr": subjects.DOCUMENT_SCANNED,
-                    "chunk": subjects.DOCUMENT_PARSED, "index": subjects.CHUNKS_EMBEDDED,
-                    "enrich": subjects.CHUNKS_ENRICH}
+                    "speech": subjects.DOCUMENT_RECORDED, "chunk": subjects.DOCUMENT_PARSED,
+                    "index": subjects.CHUNKS_EMBEDDED, "enrich": subjects.CHUNKS_ENRICH}
         for stage, subject in by_stage.items():
             for lane in subjects.LANES:
                 await jetstream.ensure_durable(subject, stage=stage, lane=lane)

@@ -11,10 +11,11 @@ from PIL import Image
 
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
-from sourcier.services.ingest.parsing.scans.pages import page_file
+from sourcier.services.ingest.parsing.parts import part_file
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
 from sourcier.services.ingest.reading_warnings import WarningCode
-from sourcier.services.ingest.stages.recognisers import ReadPage, Recognisers
+from sourcier.services.ingest.stages.by_parts.readers import ReadPart
+from sourcier.services.ingest.stages.by_parts.recognisers import Recognisers
 from tests.unit.ingest.fix_pdf_pages import PageMaker
 from tests.unit.ingest.fix_scans import NOTICE, notice, picture_file, scan_pdf, scanned
 
@@ -32,16 +33,16 @@ async def recognisers() -> AsyncIterator[Recognisers]:
         yield opened
 
 
-async def read(recognisers: Recognisers, path: Path, pages: Sequence[int], *, attempt: int = 1) -> list[ReadPage]:
+async def read(recognisers: Recognisers, path: Path, pages: Sequence[int], *, attempt: int = 1) -> list[ReadPart]:
     return [page async for page in recognisers.read(
-        path, filename=path.name, content_type="", pages=pages, attempt=attempt
+        path, filename=path.name, content_type="", parts=pages, attempt=attempt
     )]
 
 
 async def whole(recognisers: Recognisers, path: Path, *, pages: int = 1) -> ParsedDocument:
     async with recognisers.working_folder() as folder:
         for page in await read(recognisers, path, range(1, pages + 1)):
-            page_file(folder, page.number).write_bytes(page.content)
+            part_file(folder, page.number).write_bytes(page.content)
         artefact = await recognisers.assemble(path, folder, filename=path.name, content_type="")
     return ParsedDocument.from_bytes(artefact)
 

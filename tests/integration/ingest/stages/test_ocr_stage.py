@@ -12,8 +12,8 @@ from sourcier.services.chassis.errors import DocumentMalformed, Unavailable
 from sourcier.services.ingest.parsing.pdf.content.elements import Box
 from sourcier.services.ingest.parsing.scans.pages import recognised_pages
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedLine, RecognisedPage, RecognisedWord
-from sourcier.services.ingest.stages.ocr import PAGES_OF_TURN
-from sourcier.services.ingest.stages.recognisers import ReadPage
+from sourcier.services.ingest.stages.by_parts.ocr import PAGES_OF_TURN
+from sourcier.services.ingest.stages.by_parts.readers import ReadPart
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, Pipeline, PlainParsers
 from tests.unit.ingest.fix_words import document_of
@@ -23,6 +23,8 @@ STAGES = "accept,parse,ocr,chunk,index"
 
 class PlainRecognisers:
     """Reads of a page its number. A test holds it, or has its process die once before a page."""
+
+    result = RecognisedPage
 
     def __init__(self) -> None:
         """Begin with nothing read."""
@@ -38,10 +40,10 @@ class PlainRecognisers:
         return PlainParsers().working_folder()
 
     async def read(
-        self, path: Path, *, filename: str, content_type: str, pages: Sequence[int], attempt: int
-    ) -> AsyncIterator[ReadPage]:
+        self, path: Path, *, filename: str, content_type: str, parts: Sequence[int], attempt: int
+    ) -> AsyncIterator[ReadPart]:
         """Yield the pages."""
-        for number in pages:
+        for number in parts:
             self.held.set()
             await self.gate.wait()
             if number == self.dies_before:
@@ -49,7 +51,7 @@ class PlainRecognisers:
                 raise Unavailable("The process was ended.")
             self.pages.append(number)
             line = RecognisedLine(Box(50, 50, 90, 62), (RecognisedWord(f"Feuille {number}.", 50, 90, 0.9),))
-            yield ReadPage(number, RecognisedPage(number, lines=(line,)).to_bytes())
+            yield ReadPart(number, RecognisedPage(number, lines=(line,)).to_bytes())
 
     async def assemble(self, path: Path, recognised: Path, *, filename: str, content_type: str) -> bytes:
         """Return what was read as a document."""

@@ -11,8 +11,9 @@ import pytest
 from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
-from sourcier.services.ingest.stages import recognisers
-from sourcier.services.ingest.stages.recognisers import OUTSIDE_ATTEMPTS, ReadPage, Recognisers
+from sourcier.services.ingest.stages.by_parts import recognisers
+from sourcier.services.ingest.stages.by_parts.readers import OUTSIDE_ATTEMPTS, ReadPart
+from sourcier.services.ingest.stages.by_parts.recognisers import Recognisers
 
 GOOD = ("un", "deux", "trois", "quatre", "cinq", "six")
 
@@ -24,16 +25,16 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def read(
     folder: Path, paragraphs: Sequence[str], *, limits: ParsingLimits | None = None, attempt: int = 1
-) -> list[ReadPage]:
+) -> list[ReadPart]:
     path = folder / "scan.pdf"
     path.write_text("\n\n".join(("!scanned", *paragraphs)))
     async with Recognisers(concurrency=1, threads=1, limits=limits or ParsingLimits()) as pool:
         return [page async for page in pool.read(
-            path, filename="scan.pdf", content_type="", pages=range(1, len(paragraphs) + 1), attempt=attempt
+            path, filename="scan.pdf", content_type="", parts=range(1, len(paragraphs) + 1), attempt=attempt
         )]
 
 
-def texts(pages: Sequence[ReadPage]) -> list[str]:
+def texts(pages: Sequence[ReadPart]) -> list[str]:
     assert [page.number for page in pages] == list(range(1, len(pages) + 1))
     found = [RecognisedPage.from_bytes(page.content) for page in pages]
     assert [bool(page.error) for page in found] == [page.failed for page in pages]

@@ -9,7 +9,7 @@ import pytest
 
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
-from sourcier.services.ingest.stages.recognisers import Recognisers
+from sourcier.services.ingest.stages.by_parts.recognisers import Recognisers
 from sourcier.services.ingest.stages.sandbox import ParserPool
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import Pipeline

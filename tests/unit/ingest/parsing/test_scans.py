@@ -14,9 +14,9 @@ from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed, D
 from sourcier.services.index.places.place_map import UNITS_PER_POINT
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.parts import part_file
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Rule
 from sourcier.services.ingest.parsing.scans import pictures
-from sourcier.services.ingest.parsing.scans.pages import page_file
 from sourcier.services.ingest.parsing.scans.recognised import (
     RecognisedLine,
     RecognisedPage,
@@ -53,7 +53,7 @@ def read_with(path: Path, *pages: RecognisedPage) -> ParsedDocument:
     folder = path.parent / "recognised"
     folder.mkdir()
     for each in pages:
-        page_file(folder, each.number).write_bytes(each.to_bytes())
+        part_file(folder, each.number).write_bytes(each.to_bytes())
     return parse(Source(path, path.name, recognised=folder))
 
 

@@ -21,6 +21,8 @@ class Standing:
 
     frame: Frame
     edges: Sequence[tuple[int, int, int, int]] = ((0, 0, 0, 0),)
+    pieces: Sequence[str] = ()
+    """The block's parts in its order, where each has edges of its own and is no line."""
 
 
 def box_standing(page: PageFrame, *, left: float, top: float, right: float, bottom: float) -> Standing:
@@ -78,6 +80,9 @@ class PlaceCollector:
     def _add_lines(self, text: str, start: int, standing: Standing) -> None:
         """Give each line of a block its edges, or all of it the same ones."""
         frame = self._frame(standing.frame)
+        if standing.pieces:
+            self._add_pieces(text, start, frame, standing)
+            return
         if len(standing.edges) == 1:
             self._stretches.append(Stretch(start, start + len(text), frame, *standing.edges[0]))
             return
@@ -90,6 +95,15 @@ class PlaceCollector:
                     return
                 self._stretches.append(Stretch(start, end, frame, *found))
             start = end + 1
+
+    def _add_pieces(self, text: str, start: int, frame: int, standing: Standing) -> None:
+        """Give each piece of a block its edges; one that is not in the text any more has none."""
+        at = 0
+        for piece, edges in zip(standing.pieces, standing.edges, strict=True):
+            found = text.find(piece, at)
+            if found >= 0:
+                at = found + len(piece)
+                self._stretches.append(Stretch(start + found, start + at, frame, *edges))
 
     def _add_found_lines(self, text: str, start: int, lines: SourceLines) -> None:
         frame = self._frame(Frame(Kind.LINES))

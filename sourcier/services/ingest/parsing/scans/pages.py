@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.parts import part_files
 from sourcier.services.ingest.parsing.pdf.content.elements import Embedded, Page
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
 from sourcier.services.ingest.parsing.scans.words import add_recognised
@@ -72,13 +73,8 @@ def nothing_found(pages: Sequence[Page], what: str) -> str:
 
 def recognised_pages(folder: Path) -> Iterator[RecognisedPage]:
     """Yield what OCR read, page by page."""
-    for path in sorted(folder.glob("page-*"), key=lambda path: int(path.name.partition("-")[2])):
+    for path in part_files(folder):
         yield RecognisedPage.from_bytes(path.read_bytes())
-
-
-def page_file(folder: Path, number: int) -> Path:
-    """Return where the result of a page is put."""
-    return folder / f"page-{number}"
 
 
 def is_picture(page: Page) -> bool:

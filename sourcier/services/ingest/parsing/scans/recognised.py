@@ -95,6 +95,11 @@ class RecognisedPage:
         return gzip.compress(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
 
     @classmethod
+    def failed(cls, number: int, error: str) -> RecognisedPage:
+        """Return the result of a page that could not be read."""
+        return cls(number, error=error)
+
+    @classmethod
     def from_bytes(cls, stored: bytes) -> RecognisedPage:
         """Read what `to_bytes` wrote; raise DocumentMalformed for anything else."""
         try:

@@ -4,8 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, ListValue, Timestamp, Value } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Place } from "./place_pb";
 import { file_sourcier_gateway_v1_place } from "./place_pb";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sourcier/gateway/v1/answer.proto.
  */
 export const file_sourcier_gateway_v1_answer: GenFile = /*@__PURE__*/
-  fileDesc("CiBzb3VyY2llci9nYXRld2F5L3YxL2Fuc3dlci5wcm90bxITc291cmNpZXIuZ2F0ZXdheS52MSKGAgoMU2VhcmNoRmlsdGVyEhIKCmNvbGxlY3Rpb24YASABKAkSFAoMZG9jdW1lbnRfaWRzGAIgAygJEhIKCmNhdGVnb3JpZXMYAyADKAkSQQoIbWV0YWRhdGEYBCADKAsyLy5zb3VyY2llci5nYXRld2F5LnYxLlNlYXJjaEZpbHRlci5NZXRhZGF0YUVudHJ5Ei8KBWtpbmRzGAUgAygOMiAuc291cmNpZXIuZ2F0ZXdheS52MS5QYXNzYWdlS2luZBITCgtjaHVua190eXBlcxgGIAMoCRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi1QMKDVNlYXJjaFJlcXVlc3QSEAoIcXVlc3Rpb24YASABKAkSMQoGZmlsdGVyGAIgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hGaWx0ZXISDQoFbGltaXQYAyABKA0SLQoEbW9kZRgEIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuU2VhcmNoTW9kZRISCgpjYW5kaWRhdGVzGAUgASgNEhIKBWV4YWN0GAYgASgISACIAQESHQoQcmVzdWx0X3RocmVzaG9sZBgHIAEoAUgBiAEBEiAKE3N1cHByZXNzX2R1cGxpY2F0ZXMYCCABKAhIAogBARIXCgpuZWlnaGJvdXJzGAkgASgNSAOIAQESHgoRZGV0ZWN0X2NhdGVnb3JpZXMYCiABKAhIBIgBARIdChBuZWlnaGJvdXJfdG9rZW5zGAsgASgNSAWIAQESDwoHZXhwbGFpbhgUIAEoCEIICgZfZXhhY3RCEwoRX3Jlc3VsdF90aHJlc2hvbGRCFgoUX3N1cHByZXNzX2R1cGxpY2F0ZXNCDQoLX25laWdoYm91cnNCFAoSX2RldGVjdF9jYXRlZ29yaWVzQhMKEV9uZWlnaGJvdXJfdG9rZW5zIuABCg5TZWFyY2hSZXNwb25zZRIuCghwYXNzYWdlcxgBIAMoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuUGFzc2FnZRI2CgxkZWdyYWRhdGlvbnMYAiADKAsyIC5zb3VyY2llci5nYXRld2F5LnYxLkRlZ3JhZGF0aW9uEjUKCWR1cmF0aW9ucxgDIAMoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RhZ2VEdXJhdGlvbhIvCghuYXJyb3dlZBgEIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuTmFycm93ZWQiQAoITmFycm93ZWQSEgoKY2F0ZWdvcmllcxgBIAMoCRIPCgd3aWRlbmVkGAIgASgIEg8KB21lc3NhZ2UYAyABKAkivwEKCU5laWdoYm91chIQCghjaHVua19pZBgBIAEoCRITCgtjaHVua19pbmRleBgCIAEoDRIMCgRwYWdlGAMgASgNEhcKD3N0YXJ0X2NoYXJhY3RlchgEIAEoDRIVCg1lbmRfY2hhcmFjdGVyGAUgASgNEgwKBHRleHQYBiABKAkSEwoLdG9rZW5fY291bnQYByABKA0SKgoGcGxhY2VzGAggAygLMhouc291cmNpZXIuZ2F0ZXdheS52MS5QbGFjZSKyCAoHUGFzc2FnZRIMCgRyYW5rGAEgASgNEhAKCGNodW5rX2lkGAIgASgJEhMKC2RvY3VtZW50X2lkGAMgASgJEhIKCnZlcnNpb25faWQYBCABKAkSDQoFdGl0bGUYBSABKAkSDgoGc291cmNlGAYgASgJEhMKC2NodW5rX2luZGV4GAcgASgNEgwKBHBhZ2UYCCABKA0SFAoMaGVhZGluZ19wYXRoGAkgAygJEgwKBHRleHQYCiABKAkSDQoFc2NvcmUYCyABKAESFwoKc2ltaWxhcml0eRgMIAEoAUgAiAEBEhoKDWxleGljYWxfc2NvcmUYDSABKAFIAYgBARIZCgxyZXJhbmtfc2NvcmUYDiABKAFIAogBARIQCghjYXRlZ29yeRgPIAEoCRI8CghtZXRhZGF0YRgQIAMoCzIqLnNvdXJjaWVyLmdhdGV3YXkudjEuUGFzc2FnZS5NZXRhZGF0YUVudHJ5EhcKD3N0YXJ0X2NoYXJhY3RlchgRIAEoDRIVCg1lbmRfY2hhcmFjdGVyGBIgASgNEhMKC3Rva2VuX2NvdW50GBMgASgNEi4KBGtpbmQYFSABKA4yIC5zb3VyY2llci5nYXRld2F5LnYxLlBhc3NhZ2VLaW5kEg8KB3N1bW1hcnkYFiABKAkSEAoIa2V5d29yZHMYFyADKAkSGAoQbWF0Y2hlZF9xdWVzdGlvbhgYIAEoCRIWCg5tYXRjaGVkX2Fuc3dlchgZIAEoCRIdChBtYXRjaF9zaW1pbGFyaXR5GBogASgBSAOIAQESEgoKZHVwbGljYXRlcxgbIAMoCRIyCgpuZWlnaGJvdXJzGBwgAygLMh4uc291cmNpZXIuZ2F0ZXdheS52MS5OZWlnaGJvdXISEgoKY2h1bmtfdHlwZRgdIAEoCRIWCg5pc19pbWFnZV9jaHVuaxgeIAEoCBIUCgxmYXFfZW50cnlfaWQYHyABKAkSNgoJZG9jdW1lbnRzGCAgAygLMiMuc291cmNpZXIuZ2F0ZXdheS52MS5Tb3VyY2VEb2N1bWVudBJDChNkdXBsaWNhdGVfZG9jdW1lbnRzGCEgAygLMiYuc291cmNpZXIuZ2F0ZXdheS52MS5EdXBsaWNhdGVEb2N1bWVudBIqCgZwbGFjZXMYIiADKAsyGi5zb3VyY2llci5nYXRld2F5LnYxLlBsYWNlEjUKC2V4cGxhbmF0aW9uGCggASgLMiAuc291cmNpZXIuZ2F0ZXdheS52MS5FeHBsYW5hdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3NpbWlsYXJpdHlCEAoOX2xleGljYWxfc2NvcmVCDwoNX3JlcmFua19zY29yZUITChFfbWF0Y2hfc2ltaWxhcml0eSK2AgoLRXhwbGFuYXRpb24SEwoLZGVuc2VfcGxhY2UYASABKA0SFQoNbGV4aWNhbF9wbGFjZRgCIAEoDRISCgp1bml0X3BsYWNlGAMgASgNEhQKDG1lcmdlZF9wbGFjZRgEIAEoDRIWCg5yZXJhbmtlZF9wbGFjZRgFIAEoDRIVCg1sZXhpY2FsX3NoYXJlGAYgASgBEg0KBXdvcmRzGAcgAygJEhUKDW1pc3Npbmdfd29yZHMYCCADKAkSEwoLaWRlbnRpZmllcnMYCSADKAkSPgoQaWRlbnRpZmllcl9wbGFjZRgKIAEoDjIkLnNvdXJjaWVyLmdhdGV3YXkudjEuSWRlbnRpZmllclBsYWNlEhQKDHNjb3JlX2JlaGluZBgLIAEoARIRCglzZW50ZW5jZXMYDCADKAkiRwoRRHVwbGljYXRlRG9jdW1lbnQSEwoLZG9jdW1lbnRfaWQYASABKAkSDQoFdGl0bGUYAiABKAkSDgoGc291cmNlGAMgASgJIkgKDlNvdXJjZURvY3VtZW50EhMKC2RvY3VtZW50X2lkGAEgASgJEhIKCnZlcnNpb25faWQYAiABKAkSDQoFdGl0bGUYAyABKAkiLAoLRGVncmFkYXRpb24SDQoFc3RhZ2UYASABKAkSDgoGcmVhc29uGAIgASgJIksKDVN0YWdlRHVyYXRpb24SDQoFc3RhZ2UYASABKAkSKwoIZHVyYXRpb24YAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ixQcKCkFza1JlcXVlc3QSEAoIcXVlc3Rpb24YASABKAkSMQoGZmlsdGVyGAIgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hGaWx0ZXISEAoIcGFzc2FnZXMYAyABKA0SEgoKY2FuZGlkYXRlcxgEIAEoDRITCgZyZXJhbmsYBSABKAhIAIgBARISCgp0b2tlbnNfbWF4GAYgASgNEhgKC3RlbXBlcmF0dXJlGAcgASgCSAGIAQESEQoEc2VlZBgIIAEoA0gCiAEBEhcKD2NvbnZlcnNhdGlvbl9pZBgJIAEoCRIRCgRrZWVwGAogASgISAOIAQESNAoHaGlzdG9yeRgLIAMoCzIjLnNvdXJjaWVyLmdhdGV3YXkudjEuSGlzdG9yeU1lc3NhZ2USMwoKc3RyaWN0bmVzcxgNIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RyaWN0bmVzcxINCgVhZ2VudBgSIAEoCRISCgpkZXBsb3ltZW50GBMgASgJEhsKDmRpcmVjdF9hbnN3ZXJzGBQgASgISASIAQESHQoQcmVzdWx0X3RocmVzaG9sZBgVIAEoAUgFiAEBEiAKE3N1cHByZXNzX2R1cGxpY2F0ZXMYFiABKAhIBogBARIXCgpuZWlnaGJvdXJzGBcgASgNSAeIAQESHgoRZGV0ZWN0X2NhdGVnb3JpZXMYGCABKAhICIgBARIdChBuZWlnaGJvdXJfdG9rZW5zGBkgASgNSAmIAQESEgoFanVkZ2UYHiABKAhICogBARIbCg5qdWRnZV9xdWVzdGlvbhgfIAEoCEgLiAEBEi0KBG1vZGUYGiABKA4yHy5zb3VyY2llci5nYXRld2F5LnYxLkFuc3dlck1vZGUSFAoHYW5hbHlzZRgbIAEoCEgMiAEBEiQKF2Fuc3dlcmFiaWxpdHlfdGhyZXNob2xkGCAgASgBSA2IAQFCCQoHX3JlcmFua0IOCgxfdGVtcGVyYXR1cmVCBwoFX3NlZWRCBwoFX2tlZXBCEQoPX2RpcmVjdF9hbnN3ZXJzQhMKEV9yZXN1bHRfdGhyZXNob2xkQhYKFF9zdXBwcmVzc19kdXBsaWNhdGVzQg0KC19uZWlnaGJvdXJzQhQKEl9kZXRlY3RfY2F0ZWdvcmllc0ITChFfbmVpZ2hib3VyX3Rva2Vuc0IICgZfanVkZ2VCEQoPX2p1ZGdlX3F1ZXN0aW9uQgoKCF9hbmFseXNlQhoKGF9hbnN3ZXJhYmlsaXR5X3RocmVzaG9sZCJKCg5IaXN0b3J5TWVzc2FnZRInCgRyb2xlGAEgASgOMhkuc291cmNpZXIuZ2F0ZXdheS52MS5Sb2xlEg8KB2NvbnRlbnQYAiABKAkiOwoLQXNrUmVzcG9uc2USLAoFZXZlbnQYASABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkFza0V2ZW50IjoKDVJlc3VtZVJlcXVlc3QSEQoJYW5zd2VyX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgEIj4KDlJlc3VtZVJlc3BvbnNlEiwKBWV2ZW50GAEgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Bc2tFdmVudCIiCg1DYW5jZWxSZXF1ZXN0EhEKCWFuc3dlcl9pZBgBIAEoCSIhCg5DYW5jZWxSZXNwb25zZRIPCgdzdG9wcGVkGAEgASgIIsUHCghBc2tFdmVudBIRCglhbnN3ZXJfaWQYASABKAkSEAoIc2VxdWVuY2UYAiABKAQSKAoEdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoHc3RhcnRlZBgEIAEoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RhcnRlZEgAEjMKCXNlYXJjaGluZxgFIAEoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuU2VhcmNoaW5nSAASMwoJcmV0cmlldmVkGAYgASgLMh4uc291cmNpZXIuZ2F0ZXdheS52MS5SZXRyaWV2ZWRIABIxCghyZXJhbmtlZBgHIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVyYW5rZWRIABIrCgV0b2tlbhgIIAEoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVG9rZW5IABIxCghjaXRhdGlvbhgJIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2l0YXRpb25IABIvCgdyZWZ1c2VkGAogASgLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5SZWZ1c2VkSAASLQoGcXVvdGVkGAsgASgLMhsuc291cmNpZXIuZ2F0ZXdheS52MS5RdW90ZWRIABIxCghmaW5pc2hlZBgMIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuRmluaXNoZWRIABItCgZmYWlsZWQYDSABKAsyGy5zb3VyY2llci5nYXRld2F5LnYxLkZhaWxlZEgAEjQKCGRlZ3JhZGVkGA4gASgLMiAuc291cmNpZXIuZ2F0ZXdheS52MS5EZWdyYWRhdGlvbkgAEjMKCXJld3JpdHRlbhgPIAEoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuUmV3cml0dGVuSAASMQoId2l0aGhlbGQYESABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLldpdGhoZWxkSAASOgoNZGlyZWN0X2Fuc3dlchgTIAEoCzIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRGlyZWN0QW5zd2VySAASMQoIYW5hbHlzZWQYFSABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkFuYWx5c2VkSAASMQoIbmFycm93ZWQYFCABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLk5hcnJvd2VkSAASMQoIY29uZmxpY3QYFiABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkNvbmZsaWN0SABCBwoFZXZlbnQijwEKCENvbmZsaWN0EjAKBWhvbGRzGAEgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5Db25mbGljdFNpZGUSMAoFb3RoZXIYAiABKAsyIS5zb3VyY2llci5nYXRld2F5LnYxLkNvbmZsaWN0U2lkZRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCSJ3CgxDb25mbGljdFNpZGUSDgoGbWFya2VyGAEgASgNEhMKC2RvY3VtZW50X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEg0KBXF1b3RlGAQgASgJEhIKCmRhdGVfc3RhcnQYBSABKAkSEAoIZGF0ZV9lbmQYBiABKAkiLQoHU3RhcnRlZBIQCghxdWVzdGlvbhgBIAEoCRIQCghsYW5ndWFnZRgCIAEoCSIvCglSZXdyaXR0ZW4SEAoIb3JpZ2luYWwYASABKAkSEAoIcXVlc3Rpb24YAiABKAkiggEKCEFuYWx5c2VkEg4KBmludGVudBgBIAEoCRIQCghvcmlnaW5hbBgCIAEoCRIQCghxdWVzdGlvbhgDIAEoCRIxCgZmaWx0ZXIYBCABKAsyIS5zb3VyY2llci5nYXRld2F5LnYxLlNlYXJjaEZpbHRlchIPCgdpZ25vcmVkGAUgAygJIisKCVNlYXJjaGluZxINCgVxdWVyeRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIh8KCVJldHJpZXZlZBISCgpjYW5kaWRhdGVzGAEgASgNIlwKCFJlcmFua2VkEi4KCHBhc3NhZ2VzGAEgAygLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5QYXNzYWdlEhAKCGRlZ3JhZGVkGAIgASgIEg4KBnJlYXNvbhgDIAEoCSInCgVUb2tlbhIMCgR0ZXh0GAEgASgJEhAKCGF0dGFjaGVkGAIgASgIIpoECghDaXRhdGlvbhIOCgZtYXJrZXIYASABKA0SEwoLZG9jdW1lbnRfaWQYAiABKAkSEgoKdmVyc2lvbl9pZBgDIAEoCRINCgV0aXRsZRgEIAEoCRIOCgZzb3VyY2UYBSABKAkSDAoEcGFnZRgGIAEoDRIQCghjaHVua19pZBgHIAEoCRITCgtjaHVua19pbmRleBgIIAEoDRIXCg9zdGFydF9jaGFyYWN0ZXIYCSABKA0SFQoNZW5kX2NoYXJhY3RlchgKIAEoDRIQCghhdHRhY2hlZBgLIAEoCBItCgdzdXBwb3J0GAwgASgOMhwuc291cmNpZXIuZ2F0ZXdheS52MS5TdXBwb3J0EhIKBXNjb3JlGA0gASgBSACIAQESFgoOc2VudGVuY2Vfc3RhcnQYDiABKA0SFAoMc2VudGVuY2VfZW5kGA8gASgNEhUKDXBhc3NhZ2Vfc3RhcnQYECABKA0SEwoLcGFzc2FnZV9lbmQYESABKA0SDgoGcmVhc29uGBIgASgJEg4KBmFic2VudBgTIAMoCRIUCgxmYXFfZW50cnlfaWQYFCABKAkSNgoJZG9jdW1lbnRzGBUgAygLMiMuc291cmNpZXIuZ2F0ZXdheS52MS5Tb3VyY2VEb2N1bWVudBIqCgZwbGFjZXMYFiADKAsyGi5zb3VyY2llci5nYXRld2F5LnYxLlBsYWNlQggKBl9zY29yZSJqCghXaXRoaGVsZBIQCghzZW50ZW5jZRgBIAEoCRIMCgRjb2RlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgdjbG9zZXN0GAQgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5DaXRhdGlvbiJPCgdSZWZ1c2VkEgwKBHRleHQYASABKAkSDgoGcmVhc29uGAIgASgJEhcKCmJlc3Rfc2NvcmUYAyABKAFIAIgBAUINCgtfYmVzdF9zY29yZSJHCgZRdW90ZWQSDAoEdGV4dBgBIAEoCRIvCghjaXRhdGlvbhgCIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2l0YXRpb24ivAIKDERpcmVjdEFuc3dlchIMCgR0ZXh0GAEgASgJEg4KBmFuc3dlchgCIAEoCRIYChBtYXRjaGVkX3F1ZXN0aW9uGAMgASgJEhIKCnNpbWlsYXJpdHkYBCABKAESDgoGc291cmNlGAUgASgJEhQKDGhlYWRpbmdfcGF0aBgGIAMoCRIQCghjYXRlZ29yeRgHIAEoCRIUCgxmYXFfZW50cnlfaWQYCCABKAkSFAoMdmFsaWRhdGVkX2J5GAkgASgJEjAKDHZhbGlkYXRlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZG9jdW1lbnRfaWQYCyABKAkSEgoKdmVyc2lvbl9pZBgMIAEoCRIQCghjaHVua19pZBgNIAEoCRIPCgdwYWlyX2lkGA4gASgJIlAKBVVzYWdlEhUKDXByb21wdF90b2tlbnMYASABKA0SFQoNY2FjaGVkX3Rva2VucxgCIAEoDRIZChFjb21wbGV0aW9uX3Rva2VucxgDIAEoDSL0AQoIRmluaXNoZWQSMwoHb3V0Y29tZRgBIAEoDjIiLnNvdXJjaWVyLmdhdGV3YXkudjEuQW5zd2VyT3V0Y29tZRIpCgV1c2FnZRgCIAEoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVXNhZ2USNQoJZHVyYXRpb25zGAMgAygLMiIuc291cmNpZXIuZ2F0ZXdheS52MS5TdGFnZUR1cmF0aW9uEg0KBW1vZGVsGAQgASgJEhIKCm1lc3NhZ2VfaWQYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKQoGRmFpbGVkEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJKooBCgpTZWFyY2hNb2RlEhsKF1NFQVJDSF9NT0RFX1VOU1BFQ0lGSUVEEAASFQoRU0VBUkNIX01PREVfREVOU0UQARIXChNTRUFSQ0hfTU9ERV9MRVhJQ0FMEAISFQoRU0VBUkNIX01PREVfRlVTRUQQAxIYChRTRUFSQ0hfTU9ERV9SRVJBTktFRBAEKq4BCgtQYXNzYWdlS2luZBIcChhQQVNTQUdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFQQVNTQUdFX0tJTkRfVEVYVBABEhgKFFBBU1NBR0VfS0lORF9RQV9QQUlSEAISIAocUEFTU0FHRV9LSU5EX1NPVVJDRV9NQVRFUklBTBADEhgKFFBBU1NBR0VfS0lORF9DTEFTU0lDEAQSFAoQUEFTU0FHRV9LSU5EX0ZBURAFKooBCg9JZGVudGlmaWVyUGxhY2USIAocSURFTlRJRklFUl9QTEFDRV9VTlNQRUNJRklFRBAAEh4KGklERU5USUZJRVJfUExBQ0VfQkVHSU5OSU5HEAESGQoVSURFTlRJRklFUl9QTEFDRV9URVhUEAISGgoWSURFTlRJRklFUl9QTEFDRV9USVRMRRADKlsKCkFuc3dlck1vZGUSGwoXQU5TV0VSX01PREVfVU5TUEVDSUZJRUQQABIZChVBTlNXRVJfTU9ERV9JTkpFQ1RJT04QARIVChFBTlNXRVJfTU9ERV9UT09MUxACKj8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEhIKDlJPTEVfQVNTSVNUQU5UEAIqVgoKU3RyaWN0bmVzcxIaChZTVFJJQ1RORVNTX1VOU1BFQ0lGSUVEEAASFwoTU1RSSUNUTkVTU19XSVRISE9MRBABEhMKD1NUUklDVE5FU1NfTUFSSxACKqwCCgdTdXBwb3J0EhcKE1NVUFBPUlRfVU5TUEVDSUZJRUQQABIYChRTVVBQT1JUX1NBTUVfV09SRElORxABEhEKDVNVUFBPUlRfQ0lURUQQAhISCg5TVVBQT1JUX0pVREdFRBADEhQKEFNVUFBPUlRfRU5UQUlMRUQQBBIXChNTVVBQT1JUX05BTUVfQUJTRU5UEAUSGgoWU1VQUE9SVF9ORUdBVElPTl9BRERFRBAGEhkKFVNVUFBPUlRfRklHVVJFX0FCU0VOVBAHEhUKEVNVUFBPUlRfT0ZGX1RPUElDEAgSGQoVU1VQUE9SVF9OT1RfQ09ORklSTUVEEAkSGAoUU1VQUE9SVF9DT05UUkFESUNURUQQChIVChFTVVBQT1JUX1VOREVDSURFRBALKrYCCg1BbnN3ZXJPdXRjb21lEh4KGkFOU1dFUl9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGwoXQU5TV0VSX09VVENPTUVfQU5TV0VSRUQQARIcChhBTlNXRVJfT1VUQ09NRV9UUlVOQ0FURUQQAhIaChZBTlNXRVJfT1VUQ09NRV9SRUZVU0VEEAMSGQoVQU5TV0VSX09VVENPTUVfUVVPVEVEEAQSHQoZQU5TV0VSX09VVENPTUVfU01BTExfVEFMSxAFEhwKGEFOU1dFUl9PVVRDT01FX0NBTkNFTExFRBAGEhwKGEFOU1dFUl9PVVRDT01FX0FCQU5ET05FRBAHEhkKFUFOU1dFUl9PVVRDT01FX0RJUkVDVBAIEh0KGUFOU1dFUl9PVVRDT01FX0NPTExFQ1RJT04QCTLWAgoNQW5zd2VyU2VydmljZRJKCgNBc2sSHy5zb3VyY2llci5nYXRld2F5LnYxLkFza1JlcXVlc3QaIC5zb3VyY2llci5nYXRld2F5LnYxLkFza1Jlc3BvbnNlMAESUwoGUmVzdW1lEiIuc291cmNpZXIuZ2F0ZXdheS52MS5SZXN1bWVSZXF1ZXN0GiMuc291cmNpZXIuZ2F0ZXdheS52MS5SZXN1bWVSZXNwb25zZTABElEKBkNhbmNlbBIiLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2FuY2VsUmVxdWVzdBojLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2FuY2VsUmVzcG9uc2USUQoGU2VhcmNoEiIuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hSZXF1ZXN0GiMuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_sourcier_gateway_v1_place]);
+  fileDesc("CiBzb3VyY2llci9nYXRld2F5L3YxL2Fuc3dlci5wcm90bxITc291cmNpZXIuZ2F0ZXdheS52MSLjAgoMU2VhcmNoRmlsdGVyEhIKCmNvbGxlY3Rpb24YASABKAkSFAoMZG9jdW1lbnRfaWRzGAIgAygJEhIKCmNhdGVnb3JpZXMYAyADKAkSQQoIbWV0YWRhdGEYBCADKAsyLy5zb3VyY2llci5nYXRld2F5LnYxLlNlYXJjaEZpbHRlci5NZXRhZGF0YUVudHJ5Ei8KBWtpbmRzGAUgAygOMiAuc291cmNpZXIuZ2F0ZXdheS52MS5QYXNzYWdlS2luZBITCgtjaHVua190eXBlcxgGIAMoCRItCgV3aGVyZRgHIAEoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuQ29uZGl0aW9uEhMKC2NvbGxlY3Rpb25zGAggAygJEhcKD2FsbF9jb2xsZWN0aW9ucxgJIAEoCBovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEisgQKCUNvbmRpdGlvbhIzCgZhbGxfb2YYASADKAsyHi5zb3VyY2llci5nYXRld2F5LnYxLkNvbmRpdGlvblIDYW5kEjIKBmFueV9vZhgCIAMoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuQ29uZGl0aW9uUgJvchI0CgduZWdhdGVkGAMgASgLMh4uc291cmNpZXIuZ2F0ZXdheS52MS5Db25kaXRpb25SA25vdBINCgVmaWVsZBgEIAEoCRIqCgZlcXVhbHMYBSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWVSAmVxEi4KBm9uZV9vZhgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5MaXN0VmFsdWVSAmluEikKBWFib3ZlGAcgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlUgJndBItCghhdF9sZWFzdBgIIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZVIDZ3RlEikKBWJlbG93GAkgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlUgJsdBIsCgdhdF9tb3N0GAogASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlUgNsdGUSEwoGZXhpc3RzGAsgASgISACIAQESEwoGcHJlZml4GAwgASgJSAGIAQESKAoIY29udGFpbnMYDSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWVCCQoHX2V4aXN0c0IJCgdfcHJlZml4ImQKEEdldEZhY2V0c1JlcXVlc3QSMQoGZmlsdGVyGAEgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hGaWx0ZXISDgoGZmllbGRzGAIgAygJEg0KBWxpbWl0GAMgASgNIlcKEUdldEZhY2V0c1Jlc3BvbnNlEhYKDmRvY3VtZW50X2NvdW50GAEgASgEEioKBmZhY2V0cxgCIAMoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFjZXQidAoFRmFjZXQSDQoFZmllbGQYASABKAkSFgoOZG9jdW1lbnRfY291bnQYAiABKAQSEwoLdmFsdWVfY291bnQYAyABKAQSLwoGdmFsdWVzGAQgAygLMh8uc291cmNpZXIuZ2F0ZXdheS52MS5GYWNldFZhbHVlIjMKCkZhY2V0VmFsdWUSDQoFdmFsdWUYASABKAkSFgoOZG9jdW1lbnRfY291bnQYAiABKAQi1QMKDVNlYXJjaFJlcXVlc3QSEAoIcXVlc3Rpb24YASABKAkSMQoGZmlsdGVyGAIgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hGaWx0ZXISDQoFbGltaXQYAyABKA0SLQoEbW9kZRgEIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuU2VhcmNoTW9kZRISCgpjYW5kaWRhdGVzGAUgASgNEhIKBWV4YWN0GAYgASgISACIAQESHQoQcmVzdWx0X3RocmVzaG9sZBgHIAEoAUgBiAEBEiAKE3N1cHByZXNzX2R1cGxpY2F0ZXMYCCABKAhIAogBARIXCgpuZWlnaGJvdXJzGAkgASgNSAOIAQESHgoRZGV0ZWN0X2NhdGVnb3JpZXMYCiABKAhIBIgBARIdChBuZWlnaGJvdXJfdG9rZW5zGAsgASgNSAWIAQESDwoHZXhwbGFpbhgUIAEoCEIICgZfZXhhY3RCEwoRX3Jlc3VsdF90aHJlc2hvbGRCFgoUX3N1cHByZXNzX2R1cGxpY2F0ZXNCDQoLX25laWdoYm91cnNCFAoSX2RldGVjdF9jYXRlZ29yaWVzQhMKEV9uZWlnaGJvdXJfdG9rZW5zIuABCg5TZWFyY2hSZXNwb25zZRIuCghwYXNzYWdlcxgBIAMoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuUGFzc2FnZRI2CgxkZWdyYWRhdGlvbnMYAiADKAsyIC5zb3VyY2llci5nYXRld2F5LnYxLkRlZ3JhZGF0aW9uEjUKCWR1cmF0aW9ucxgDIAMoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RhZ2VEdXJhdGlvbhIvCghuYXJyb3dlZBgEIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuTmFycm93ZWQiQAoITmFycm93ZWQSEgoKY2F0ZWdvcmllcxgBIAMoCRIPCgd3aWRlbmVkGAIgASgIEg8KB21lc3NhZ2UYAyABKAkivwEKCU5laWdoYm91chIQCghjaHVua19pZBgBIAEoCRITCgtjaHVua19pbmRleBgCIAEoDRIMCgRwYWdlGAMgASgNEhcKD3N0YXJ0X2NoYXJhY3RlchgEIAEoDRIVCg1lbmRfY2hhcmFjdGVyGAUgASgNEgwKBHRleHQYBiABKAkSEwoLdG9rZW5fY291bnQYByABKA0SKgoGcGxhY2VzGAggAygLMhouc291cmNpZXIuZ2F0ZXdheS52MS5QbGFjZSKyCAoHUGFzc2FnZRIMCgRyYW5rGAEgASgNEhAKCGNodW5rX2lkGAIgASgJEhMKC2RvY3VtZW50X2lkGAMgASgJEhIKCnZlcnNpb25faWQYBCABKAkSDQoFdGl0bGUYBSABKAkSDgoGc291cmNlGAYgASgJEhMKC2NodW5rX2luZGV4GAcgASgNEgwKBHBhZ2UYCCABKA0SFAoMaGVhZGluZ19wYXRoGAkgAygJEgwKBHRleHQYCiABKAkSDQoFc2NvcmUYCyABKAESFwoKc2ltaWxhcml0eRgMIAEoAUgAiAEBEhoKDWxleGljYWxfc2NvcmUYDSABKAFIAYgBARIZCgxyZXJhbmtfc2NvcmUYDiABKAFIAogBARIQCghjYXRlZ29yeRgPIAEoCRI8CghtZXRhZGF0YRgQIAMoCzIqLnNvdXJjaWVyLmdhdGV3YXkudjEuUGFzc2FnZS5NZXRhZGF0YUVudHJ5EhcKD3N0YXJ0X2NoYXJhY3RlchgRIAEoDRIVCg1lbmRfY2hhcmFjdGVyGBIgASgNEhMKC3Rva2VuX2NvdW50GBMgASgNEi4KBGtpbmQYFSABKA4yIC5zb3VyY2llci5nYXRld2F5LnYxLlBhc3NhZ2VLaW5kEg8KB3N1bW1hcnkYFiABKAkSEAoIa2V5d29yZHMYFyADKAkSGAoQbWF0Y2hlZF9xdWVzdGlvbhgYIAEoCRIWCg5tYXRjaGVkX2Fuc3dlchgZIAEoCRIdChBtYXRjaF9zaW1pbGFyaXR5GBogASgBSAOIAQESEgoKZHVwbGljYXRlcxgbIAMoCRIyCgpuZWlnaGJvdXJzGBwgAygLMh4uc291cmNpZXIuZ2F0ZXdheS52MS5OZWlnaGJvdXISEgoKY2h1bmtfdHlwZRgdIAEoCRIWCg5pc19pbWFnZV9jaHVuaxgeIAEoCBIUCgxmYXFfZW50cnlfaWQYHyABKAkSNgoJZG9jdW1lbnRzGCAgAygLMiMuc291cmNpZXIuZ2F0ZXdheS52MS5Tb3VyY2VEb2N1bWVudBJDChNkdXBsaWNhdGVfZG9jdW1lbnRzGCEgAygLMiYuc291cmNpZXIuZ2F0ZXdheS52MS5EdXBsaWNhdGVEb2N1bWVudBIqCgZwbGFjZXMYIiADKAsyGi5zb3VyY2llci5nYXRld2F5LnYxLlBsYWNlEjUKC2V4cGxhbmF0aW9uGCggASgLMiAuc291cmNpZXIuZ2F0ZXdheS52MS5FeHBsYW5hdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3NpbWlsYXJpdHlCEAoOX2xleGljYWxfc2NvcmVCDwoNX3JlcmFua19zY29yZUITChFfbWF0Y2hfc2ltaWxhcml0eSK2AgoLRXhwbGFuYXRpb24SEwoLZGVuc2VfcGxhY2UYASABKA0SFQoNbGV4aWNhbF9wbGFjZRgCIAEoDRISCgp1bml0X3BsYWNlGAMgASgNEhQKDG1lcmdlZF9wbGFjZRgEIAEoDRIWCg5yZXJhbmtlZF9wbGFjZRgFIAEoDRIVCg1sZXhpY2FsX3NoYXJlGAYgASgBEg0KBXdvcmRzGAcgAygJEhUKDW1pc3Npbmdfd29yZHMYCCADKAkSEwoLaWRlbnRpZmllcnMYCSADKAkSPgoQaWRlbnRpZmllcl9wbGFjZRgKIAEoDjIkLnNvdXJjaWVyLmdhdGV3YXkudjEuSWRlbnRpZmllclBsYWNlEhQKDHNjb3JlX2JlaGluZBgLIAEoARIRCglzZW50ZW5jZXMYDCADKAkiRwoRRHVwbGljYXRlRG9jdW1lbnQSEwoLZG9jdW1lbnRfaWQYASABKAkSDQoFdGl0bGUYAiABKAkSDgoGc291cmNlGAMgASgJIkgKDlNvdXJjZURvY3VtZW50EhMKC2RvY3VtZW50X2lkGAEgASgJEhIKCnZlcnNpb25faWQYAiABKAkSDQoFdGl0bGUYAyABKAkiLAoLRGVncmFkYXRpb24SDQoFc3RhZ2UYASABKAkSDgoGcmVhc29uGAIgASgJIksKDVN0YWdlRHVyYXRpb24SDQoFc3RhZ2UYASABKAkSKwoIZHVyYXRpb24YAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ixQcKCkFza1JlcXVlc3QSEAoIcXVlc3Rpb24YASABKAkSMQoGZmlsdGVyGAIgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hGaWx0ZXISEAoIcGFzc2FnZXMYAyABKA0SEgoKY2FuZGlkYXRlcxgEIAEoDRITCgZyZXJhbmsYBSABKAhIAIgBARISCgp0b2tlbnNfbWF4GAYgASgNEhgKC3RlbXBlcmF0dXJlGAcgASgCSAGIAQESEQoEc2VlZBgIIAEoA0gCiAEBEhcKD2NvbnZlcnNhdGlvbl9pZBgJIAEoCRIRCgRrZWVwGAogASgISAOIAQESNAoHaGlzdG9yeRgLIAMoCzIjLnNvdXJjaWVyLmdhdGV3YXkudjEuSGlzdG9yeU1lc3NhZ2USMwoKc3RyaWN0bmVzcxgNIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RyaWN0bmVzcxINCgVhZ2VudBgSIAEoCRISCgpkZXBsb3ltZW50GBMgASgJEhsKDmRpcmVjdF9hbnN3ZXJzGBQgASgISASIAQESHQoQcmVzdWx0X3RocmVzaG9sZBgVIAEoAUgFiAEBEiAKE3N1cHByZXNzX2R1cGxpY2F0ZXMYFiABKAhIBogBARIXCgpuZWlnaGJvdXJzGBcgASgNSAeIAQESHgoRZGV0ZWN0X2NhdGVnb3JpZXMYGCABKAhICIgBARIdChBuZWlnaGJvdXJfdG9rZW5zGBkgASgNSAmIAQESEgoFanVkZ2UYHiABKAhICogBARIbCg5qdWRnZV9xdWVzdGlvbhgfIAEoCEgLiAEBEi0KBG1vZGUYGiABKA4yHy5zb3VyY2llci5nYXRld2F5LnYxLkFuc3dlck1vZGUSFAoHYW5hbHlzZRgbIAEoCEgMiAEBEiQKF2Fuc3dlcmFiaWxpdHlfdGhyZXNob2xkGCAgASgBSA2IAQFCCQoHX3JlcmFua0IOCgxfdGVtcGVyYXR1cmVCBwoFX3NlZWRCBwoFX2tlZXBCEQoPX2RpcmVjdF9hbnN3ZXJzQhMKEV9yZXN1bHRfdGhyZXNob2xkQhYKFF9zdXBwcmVzc19kdXBsaWNhdGVzQg0KC19uZWlnaGJvdXJzQhQKEl9kZXRlY3RfY2F0ZWdvcmllc0ITChFfbmVpZ2hib3VyX3Rva2Vuc0IICgZfanVkZ2VCEQoPX2p1ZGdlX3F1ZXN0aW9uQgoKCF9hbmFseXNlQhoKGF9hbnN3ZXJhYmlsaXR5X3RocmVzaG9sZCJKCg5IaXN0b3J5TWVzc2FnZRInCgRyb2xlGAEgASgOMhkuc291cmNpZXIuZ2F0ZXdheS52MS5Sb2xlEg8KB2NvbnRlbnQYAiABKAkiOwoLQXNrUmVzcG9uc2USLAoFZXZlbnQYASABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkFza0V2ZW50IjoKDVJlc3VtZVJlcXVlc3QSEQoJYW5zd2VyX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgEIj4KDlJlc3VtZVJlc3BvbnNlEiwKBWV2ZW50GAEgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Bc2tFdmVudCIiCg1DYW5jZWxSZXF1ZXN0EhEKCWFuc3dlcl9pZBgBIAEoCSIhCg5DYW5jZWxSZXNwb25zZRIPCgdzdG9wcGVkGAEgASgIIsUHCghBc2tFdmVudBIRCglhbnN3ZXJfaWQYASABKAkSEAoIc2VxdWVuY2UYAiABKAQSKAoEdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoHc3RhcnRlZBgEIAEoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RhcnRlZEgAEjMKCXNlYXJjaGluZxgFIAEoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuU2VhcmNoaW5nSAASMwoJcmV0cmlldmVkGAYgASgLMh4uc291cmNpZXIuZ2F0ZXdheS52MS5SZXRyaWV2ZWRIABIxCghyZXJhbmtlZBgHIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVyYW5rZWRIABIrCgV0b2tlbhgIIAEoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVG9rZW5IABIxCghjaXRhdGlvbhgJIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2l0YXRpb25IABIvCgdyZWZ1c2VkGAogASgLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5SZWZ1c2VkSAASLQoGcXVvdGVkGAsgASgLMhsuc291cmNpZXIuZ2F0ZXdheS52MS5RdW90ZWRIABIxCghmaW5pc2hlZBgMIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuRmluaXNoZWRIABItCgZmYWlsZWQYDSABKAsyGy5zb3VyY2llci5nYXRld2F5LnYxLkZhaWxlZEgAEjQKCGRlZ3JhZGVkGA4gASgLMiAuc291cmNpZXIuZ2F0ZXdheS52MS5EZWdyYWRhdGlvbkgAEjMKCXJld3JpdHRlbhgPIAEoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuUmV3cml0dGVuSAASMQoId2l0aGhlbGQYESABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLldpdGhoZWxkSAASOgoNZGlyZWN0X2Fuc3dlchgTIAEoCzIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRGlyZWN0QW5zd2VySAASMQoIYW5hbHlzZWQYFSABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkFuYWx5c2VkSAASMQoIbmFycm93ZWQYFCABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLk5hcnJvd2VkSAASMQoIY29uZmxpY3QYFiABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkNvbmZsaWN0SABCBwoFZXZlbnQijwEKCENvbmZsaWN0EjAKBWhvbGRzGAEgASgLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5Db25mbGljdFNpZGUSMAoFb3RoZXIYAiABKAsyIS5zb3VyY2llci5nYXRld2F5LnYxLkNvbmZsaWN0U2lkZRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCSJ3CgxDb25mbGljdFNpZGUSDgoGbWFya2VyGAEgASgNEhMKC2RvY3VtZW50X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEg0KBXF1b3RlGAQgASgJEhIKCmRhdGVfc3RhcnQYBSABKAkSEAoIZGF0ZV9lbmQYBiABKAkiLQoHU3RhcnRlZBIQCghxdWVzdGlvbhgBIAEoCRIQCghsYW5ndWFnZRgCIAEoCSIvCglSZXdyaXR0ZW4SEAoIb3JpZ2luYWwYASABKAkSEAoIcXVlc3Rpb24YAiABKAkiggEKCEFuYWx5c2VkEg4KBmludGVudBgBIAEoCRIQCghvcmlnaW5hbBgCIAEoCRIQCghxdWVzdGlvbhgDIAEoCRIxCgZmaWx0ZXIYBCABKAsyIS5zb3VyY2llci5nYXRld2F5LnYxLlNlYXJjaEZpbHRlchIPCgdpZ25vcmVkGAUgAygJIisKCVNlYXJjaGluZxINCgVxdWVyeRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIh8KCVJldHJpZXZlZBISCgpjYW5kaWRhdGVzGAEgASgNIlwKCFJlcmFua2VkEi4KCHBhc3NhZ2VzGAEgAygLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5QYXNzYWdlEhAKCGRlZ3JhZGVkGAIgASgIEg4KBnJlYXNvbhgDIAEoCSInCgVUb2tlbhIMCgR0ZXh0GAEgASgJEhAKCGF0dGFjaGVkGAIgASgIIvQECghDaXRhdGlvbhIOCgZtYXJrZXIYASABKA0SEwoLZG9jdW1lbnRfaWQYAiABKAkSEgoKdmVyc2lvbl9pZBgDIAEoCRINCgV0aXRsZRgEIAEoCRIOCgZzb3VyY2UYBSABKAkSDAoEcGFnZRgGIAEoDRIQCghjaHVua19pZBgHIAEoCRITCgtjaHVua19pbmRleBgIIAEoDRIXCg9zdGFydF9jaGFyYWN0ZXIYCSABKA0SFQoNZW5kX2NoYXJhY3RlchgKIAEoDRIQCghhdHRhY2hlZBgLIAEoCBItCgdzdXBwb3J0GAwgASgOMhwuc291cmNpZXIuZ2F0ZXdheS52MS5TdXBwb3J0EhIKBXNjb3JlGA0gASgBSACIAQESFgoOc2VudGVuY2Vfc3RhcnQYDiABKA0SFAoMc2VudGVuY2VfZW5kGA8gASgNEhUKDXBhc3NhZ2Vfc3RhcnQYECABKA0SEwoLcGFzc2FnZV9lbmQYESABKA0SDgoGcmVhc29uGBIgASgJEg4KBmFic2VudBgTIAMoCRIUCgxmYXFfZW50cnlfaWQYFCABKAkSNgoJZG9jdW1lbnRzGBUgAygLMiMuc291cmNpZXIuZ2F0ZXdheS52MS5Tb3VyY2VEb2N1bWVudBIqCgZwbGFjZXMYFiADKAsyGi5zb3VyY2llci5nYXRld2F5LnYxLlBsYWNlEhIKCmRhdGVfc3RhcnQYFyABKAkSEAoIZGF0ZV9lbmQYGCABKAkSFQoNc3VwZXJzZWRlZF9ieRgZIAEoCRIbChNzdXBlcnNlZGVkX2J5X3RpdGxlGBogASgJQggKBl9zY29yZSJqCghXaXRoaGVsZBIQCghzZW50ZW5jZRgBIAEoCRIMCgRjb2RlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgdjbG9zZXN0GAQgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5DaXRhdGlvbiJPCgdSZWZ1c2VkEgwKBHRleHQYASABKAkSDgoGcmVhc29uGAIgASgJEhcKCmJlc3Rfc2NvcmUYAyABKAFIAIgBAUINCgtfYmVzdF9zY29yZSJHCgZRdW90ZWQSDAoEdGV4dBgBIAEoCRIvCghjaXRhdGlvbhgCIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2l0YXRpb24ivAIKDERpcmVjdEFuc3dlchIMCgR0ZXh0GAEgASgJEg4KBmFuc3dlchgCIAEoCRIYChBtYXRjaGVkX3F1ZXN0aW9uGAMgASgJEhIKCnNpbWlsYXJpdHkYBCABKAESDgoGc291cmNlGAUgASgJEhQKDGhlYWRpbmdfcGF0aBgGIAMoCRIQCghjYXRlZ29yeRgHIAEoCRIUCgxmYXFfZW50cnlfaWQYCCABKAkSFAoMdmFsaWRhdGVkX2J5GAkgASgJEjAKDHZhbGlkYXRlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZG9jdW1lbnRfaWQYCyABKAkSEgoKdmVyc2lvbl9pZBgMIAEoCRIQCghjaHVua19pZBgNIAEoCRIPCgdwYWlyX2lkGA4gASgJIlAKBVVzYWdlEhUKDXByb21wdF90b2tlbnMYASABKA0SFQoNY2FjaGVkX3Rva2VucxgCIAEoDRIZChFjb21wbGV0aW9uX3Rva2VucxgDIAEoDSL0AQoIRmluaXNoZWQSMwoHb3V0Y29tZRgBIAEoDjIiLnNvdXJjaWVyLmdhdGV3YXkudjEuQW5zd2VyT3V0Y29tZRIpCgV1c2FnZRgCIAEoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVXNhZ2USNQoJZHVyYXRpb25zGAMgAygLMiIuc291cmNpZXIuZ2F0ZXdheS52MS5TdGFnZUR1cmF0aW9uEg0KBW1vZGVsGAQgASgJEhIKCm1lc3NhZ2VfaWQYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKQoGRmFpbGVkEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJKooBCgpTZWFyY2hNb2RlEhsKF1NFQVJDSF9NT0RFX1VOU1BFQ0lGSUVEEAASFQoRU0VBUkNIX01PREVfREVOU0UQARIXChNTRUFSQ0hfTU9ERV9MRVhJQ0FMEAISFQoRU0VBUkNIX01PREVfRlVTRUQQAxIYChRTRUFSQ0hfTU9ERV9SRVJBTktFRBAEKq4BCgtQYXNzYWdlS2luZBIcChhQQVNTQUdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFQQVNTQUdFX0tJTkRfVEVYVBABEhgKFFBBU1NBR0VfS0lORF9RQV9QQUlSEAISIAocUEFTU0FHRV9LSU5EX1NPVVJDRV9NQVRFUklBTBADEhgKFFBBU1NBR0VfS0lORF9DTEFTU0lDEAQSFAoQUEFTU0FHRV9LSU5EX0ZBURAFKooBCg9JZGVudGlmaWVyUGxhY2USIAocSURFTlRJRklFUl9QTEFDRV9VTlNQRUNJRklFRBAAEh4KGklERU5USUZJRVJfUExBQ0VfQkVHSU5OSU5HEAESGQoVSURFTlRJRklFUl9QTEFDRV9URVhUEAISGgoWSURFTlRJRklFUl9QTEFDRV9USVRMRRADKlsKCkFuc3dlck1vZGUSGwoXQU5TV0VSX01PREVfVU5TUEVDSUZJRUQQABIZChVBTlNXRVJfTU9ERV9JTkpFQ1RJT04QARIVChFBTlNXRVJfTU9ERV9UT09MUxACKj8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEhIKDlJPTEVfQVNTSVNUQU5UEAIqVgoKU3RyaWN0bmVzcxIaChZTVFJJQ1RORVNTX1VOU1BFQ0lGSUVEEAASFwoTU1RSSUNUTkVTU19XSVRISE9MRBABEhMKD1NUUklDVE5FU1NfTUFSSxACKqwCCgdTdXBwb3J0EhcKE1NVUFBPUlRfVU5TUEVDSUZJRUQQABIYChRTVVBQT1JUX1NBTUVfV09SRElORxABEhEKDVNVUFBPUlRfQ0lURUQQAhISCg5TVVBQT1JUX0pVREdFRBADEhQKEFNVUFBPUlRfRU5UQUlMRUQQBBIXChNTVVBQT1JUX05BTUVfQUJTRU5UEAUSGgoWU1VQUE9SVF9ORUdBVElPTl9BRERFRBAGEhkKFVNVUFBPUlRfRklHVVJFX0FCU0VOVBAHEhUKEVNVUFBPUlRfT0ZGX1RPUElDEAgSGQoVU1VQUE9SVF9OT1RfQ09ORklSTUVEEAkSGAoUU1VQUE9SVF9DT05UUkFESUNURUQQChIVChFTVVBQT1JUX1VOREVDSURFRBALKrYCCg1BbnN3ZXJPdXRjb21lEh4KGkFOU1dFUl9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGwoXQU5TV0VSX09VVENPTUVfQU5TV0VSRUQQARIcChhBTlNXRVJfT1VUQ09NRV9UUlVOQ0FURUQQAhIaChZBTlNXRVJfT1VUQ09NRV9SRUZVU0VEEAMSGQoVQU5TV0VSX09VVENPTUVfUVVPVEVEEAQSHQoZQU5TV0VSX09VVENPTUVfU01BTExfVEFMSxAFEhwKGEFOU1dFUl9PVVRDT01FX0NBTkNFTExFRBAGEhwKGEFOU1dFUl9PVVRDT01FX0FCQU5ET05FRBAHEhkKFUFOU1dFUl9PVVRDT01FX0RJUkVDVBAIEh0KGUFOU1dFUl9PVVRDT01FX0NPTExFQ1RJT04QCTKyAwoNQW5zd2VyU2VydmljZRJKCgNBc2sSHy5zb3VyY2llci5nYXRld2F5LnYxLkFza1JlcXVlc3QaIC5zb3VyY2llci5nYXRld2F5LnYxLkFza1Jlc3BvbnNlMAESUwoGUmVzdW1lEiIuc291cmNpZXIuZ2F0ZXdheS52MS5SZXN1bWVSZXF1ZXN0GiMuc291cmNpZXIuZ2F0ZXdheS52MS5SZXN1bWVSZXNwb25zZTABElEKBkNhbmNlbBIiLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2FuY2VsUmVxdWVzdBojLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2FuY2VsUmVzcG9uc2USUQoGU2VhcmNoEiIuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hSZXF1ZXN0GiMuc291cmNpZXIuZ2F0ZXdheS52MS5TZWFyY2hSZXNwb25zZRJaCglHZXRGYWNldHMSJS5zb3VyY2llci5nYXRld2F5LnYxLkdldEZhY2V0c1JlcXVlc3QaJi5zb3VyY2llci5nYXRld2F5LnYxLkdldEZhY2V0c1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sourcier_gateway_v1_place]);
 
 /**
  * Narrows a search; what is empty narrows nothing.
@@ -64,6 +64,28 @@ export type SearchFilter = Message<"sourcier.gateway.v1.SearchFilter"> & {
    * @generated from field: repeated string chunk_types = 6;
    */
   chunkTypes: string[];
+
+  /**
+   * Only documents that meet this condition. INVALID_ARGUMENT for a field that no document has, and for a value of
+   * another type than the documents' values.
+   *
+   * @generated from field: sourcier.gateway.v1.Condition where = 7;
+   */
+  where?: Condition | undefined;
+
+  /**
+   * Collections to search together with `collection`, at most 100; all have to be of one embedding space.
+   *
+   * @generated from field: repeated string collections = 8;
+   */
+  collections: string[];
+
+  /**
+   * Search all collections that the caller may read and that hold documents; refused beside names, and beside an agent.
+   *
+   * @generated from field: bool all_collections = 9;
+   */
+  allCollections: boolean;
 };
 
 /**
@@ -72,6 +94,253 @@ export type SearchFilter = Message<"sourcier.gateway.v1.SearchFilter"> & {
  */
 export const SearchFilterSchema: GenMessage<SearchFilter> = /*@__PURE__*/
   messageDesc(file_sourcier_gateway_v1_answer, 0);
+
+/**
+ * A condition on documents: conditions put together (`and`, `or`, `not`), or what one field has to be; one of the four
+ * and no more. At most 8 deep, with at most 100 fields and 1,000 values in all. In JSON:
+ * `{"and": [{"field": "date", "gte": "2024"}, {"not": {"field": "archived", "eq": true}}]}`.
+ *
+ * A field is what a document says of itself (`title`, `author`, `date`, `version`, `language`, `media_type`, `size`,
+ * `source`, `filename`, `collection`, `category`, `document_id`, `version_id`, `created_at`, `indexed_at`), or a key of
+ * its metadata; `metadata.` before a key tells it from a name of these. Where a field holds a list, one of its values has
+ * to meet the condition. A document without the field meets none, so that it meets every `not`.
+ *
+ * @generated from message sourcier.gateway.v1.Condition
+ */
+export type Condition = Message<"sourcier.gateway.v1.Condition"> & {
+  /**
+   * All of these hold.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.Condition all_of = 1 [json_name = "and"];
+   */
+  allOf: Condition[];
+
+  /**
+   * At least one of these holds.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.Condition any_of = 2 [json_name = "or"];
+   */
+  anyOf: Condition[];
+
+  /**
+   * This does not hold.
+   *
+   * @generated from field: sourcier.gateway.v1.Condition negated = 3 [json_name = "not"];
+   */
+  negated?: Condition | undefined;
+
+  /**
+   * The field that what follows is about; what is set below has to hold together.
+   *
+   * @generated from field: string field = 4;
+   */
+  field: string;
+
+  /**
+   * It is this text, number, `true` or `false`; or it lies within this date: a year, a month or a day as `2024`,
+   * `2024-03`, `2024-03-12`.
+   *
+   * @generated from field: google.protobuf.Value equals = 5 [json_name = "eq"];
+   */
+  equals?: Value | undefined;
+
+  /**
+   * It is one of these.
+   *
+   * @generated from field: google.protobuf.ListValue one_of = 6 [json_name = "in"];
+   */
+  oneOf?: ListValue | undefined;
+
+  /**
+   * It is a number above this one, or begins after this date ends.
+   *
+   * @generated from field: google.protobuf.Value above = 7 [json_name = "gt"];
+   */
+  above?: Value | undefined;
+
+  /**
+   * It is a number not below this one, or begins with this date or later.
+   *
+   * @generated from field: google.protobuf.Value at_least = 8 [json_name = "gte"];
+   */
+  atLeast?: Value | undefined;
+
+  /**
+   * It is a number below this one, or ends before this date begins.
+   *
+   * @generated from field: google.protobuf.Value below = 9 [json_name = "lt"];
+   */
+  below?: Value | undefined;
+
+  /**
+   * It is a number not above this one, or ends with this date or earlier.
+   *
+   * @generated from field: google.protobuf.Value at_most = 10 [json_name = "lte"];
+   */
+  atMost?: Value | undefined;
+
+  /**
+   * The document has the field and it is not empty; with false, it lacks it.
+   *
+   * @generated from field: optional bool exists = 11;
+   */
+  exists?: boolean | undefined;
+
+  /**
+   * It is a text that begins so.
+   *
+   * @generated from field: optional string prefix = 12;
+   */
+  prefix?: string | undefined;
+
+  /**
+   * It is a list of which one value is this; a text is read as a list where commas or semicolons part it.
+   *
+   * @generated from field: google.protobuf.Value contains = 13;
+   */
+  contains?: Value | undefined;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.Condition.
+ * Use `create(ConditionSchema)` to create a new message.
+ */
+export const ConditionSchema: GenMessage<Condition> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_answer, 1);
+
+/**
+ * Which values are to be counted, and of which documents.
+ *
+ * @generated from message sourcier.gateway.v1.GetFacetsRequest
+ */
+export type GetFacetsRequest = Message<"sourcier.gateway.v1.GetFacetsRequest"> & {
+  /**
+   * The documents; `kinds` and `chunk_types`, which are about passages, are refused.
+   *
+   * @generated from field: sourcier.gateway.v1.SearchFilter filter = 1;
+   */
+  filter?: SearchFilter | undefined;
+
+  /**
+   * The fields, at most 20; empty for `category`, `language`, `media_type`, `author`, `date` and all keys of metadata.
+   *
+   * @generated from field: repeated string fields = 2;
+   */
+  fields: string[];
+
+  /**
+   * Most values of each field, 1 to 1,000; 0 is 20.
+   *
+   * @generated from field: uint32 limit = 3;
+   */
+  limit: number;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.GetFacetsRequest.
+ * Use `create(GetFacetsRequestSchema)` to create a new message.
+ */
+export const GetFacetsRequestSchema: GenMessage<GetFacetsRequest> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_answer, 2);
+
+/**
+ * The values that documents have.
+ *
+ * @generated from message sourcier.gateway.v1.GetFacetsResponse
+ */
+export type GetFacetsResponse = Message<"sourcier.gateway.v1.GetFacetsResponse"> & {
+  /**
+   * Documents that meet the filter.
+   *
+   * @generated from field: uint64 document_count = 1;
+   */
+  documentCount: bigint;
+
+  /**
+   * The fields in the order of the request; without one, those of most documents first, at most 100. Fields that no
+   * document has are left out, unless the request names them.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.Facet facets = 2;
+   */
+  facets: Facet[];
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.GetFacetsResponse.
+ * Use `create(GetFacetsResponseSchema)` to create a new message.
+ */
+export const GetFacetsResponseSchema: GenMessage<GetFacetsResponse> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_answer, 3);
+
+/**
+ * The values of a field.
+ *
+ * @generated from message sourcier.gateway.v1.Facet
+ */
+export type Facet = Message<"sourcier.gateway.v1.Facet"> & {
+  /**
+   * Its name, as a condition takes it.
+   *
+   * @generated from field: string field = 1;
+   */
+  field: string;
+
+  /**
+   * Documents that have it.
+   *
+   * @generated from field: uint64 document_count = 2;
+   */
+  documentCount: bigint;
+
+  /**
+   * How many different values there are.
+   *
+   * @generated from field: uint64 value_count = 3;
+   */
+  valueCount: bigint;
+
+  /**
+   * The most frequent values first; dates by year, the latest first.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.FacetValue values = 4;
+   */
+  values: FacetValue[];
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.Facet.
+ * Use `create(FacetSchema)` to create a new message.
+ */
+export const FacetSchema: GenMessage<Facet> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_answer, 4);
+
+/**
+ * A value of a field, and how many documents have it.
+ *
+ * @generated from message sourcier.gateway.v1.FacetValue
+ */
+export type FacetValue = Message<"sourcier.gateway.v1.FacetValue"> & {
+  /**
+   * The value as text, as a condition takes it.
+   *
+   * @generated from field: string value = 1;
+   */
+  value: string;
+
+  /**
+   * Documents that have it.
+   *
+   * @generated from field: uint64 document_count = 2;
+   */
+  documentCount: bigint;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.FacetValue.
+ * Use `create(FacetValueSchema)` to create a new message.
+ */
+export const FacetValueSchema: GenMessage<FacetValue> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_answer, 5);
 
 /**
  * A question to search for. What is left out of how it is searched for is the collection's setting, else the service's.
@@ -169,7 +438,7 @@ export type SearchRequest = Message<"sourcier.gateway.v1.SearchRequest"> & {
  * Use `create(SearchRequestSchema)` to create a new message.
  */
 export const SearchRequestSchema: GenMessage<SearchRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 1);
+  messageDesc(file_sourcier_gateway_v1_answer, 6);
 
 /**
  * The passages, best first.
@@ -211,7 +480,7 @@ export type SearchResponse = Message<"sourcier.gateway.v1.SearchResponse"> & {
  * Use `create(SearchResponseSchema)` to create a new message.
  */
 export const SearchResponseSchema: GenMessage<SearchResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 2);
+  messageDesc(file_sourcier_gateway_v1_answer, 7);
 
 /**
  * A search narrowed to the categories that its question names.
@@ -246,7 +515,7 @@ export type Narrowed = Message<"sourcier.gateway.v1.Narrowed"> & {
  * Use `create(NarrowedSchema)` to create a new message.
  */
 export const NarrowedSchema: GenMessage<Narrowed> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 3);
+  messageDesc(file_sourcier_gateway_v1_answer, 8);
 
 /**
  * A chunk that stands before or after a passage.
@@ -316,7 +585,7 @@ export type Neighbour = Message<"sourcier.gateway.v1.Neighbour"> & {
  * Use `create(NeighbourSchema)` to create a new message.
  */
 export const NeighbourSchema: GenMessage<Neighbour> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 4);
+  messageDesc(file_sourcier_gateway_v1_answer, 9);
 
 /**
  * A passage of a document and why it was found.
@@ -572,7 +841,7 @@ export type Passage = Message<"sourcier.gateway.v1.Passage"> & {
  * Use `create(PassageSchema)` to create a new message.
  */
 export const PassageSchema: GenMessage<Passage> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 5);
+  messageDesc(file_sourcier_gateway_v1_answer, 10);
 
 /**
  * Why a passage is where it is in the result of a search.
@@ -671,7 +940,7 @@ export type Explanation = Message<"sourcier.gateway.v1.Explanation"> & {
  * Use `create(ExplanationSchema)` to create a new message.
  */
 export const ExplanationSchema: GenMessage<Explanation> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 6);
+  messageDesc(file_sourcier_gateway_v1_answer, 11);
 
 /**
  * A document whose passage says the same as another one and was left out.
@@ -706,7 +975,7 @@ export type DuplicateDocument = Message<"sourcier.gateway.v1.DuplicateDocument">
  * Use `create(DuplicateDocumentSchema)` to create a new message.
  */
 export const DuplicateDocumentSchema: GenMessage<DuplicateDocument> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 7);
+  messageDesc(file_sourcier_gateway_v1_answer, 12);
 
 /**
  * A document that an FAQ entry rests on.
@@ -741,7 +1010,7 @@ export type SourceDocument = Message<"sourcier.gateway.v1.SourceDocument"> & {
  * Use `create(SourceDocumentSchema)` to create a new message.
  */
 export const SourceDocumentSchema: GenMessage<SourceDocument> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 8);
+  messageDesc(file_sourcier_gateway_v1_answer, 13);
 
 /**
  * A part of the work that was done in a lesser way than asked.
@@ -771,7 +1040,7 @@ export type Degradation = Message<"sourcier.gateway.v1.Degradation"> & {
  * Use `create(DegradationSchema)` to create a new message.
  */
 export const DegradationSchema: GenMessage<Degradation> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 9);
+  messageDesc(file_sourcier_gateway_v1_answer, 14);
 
 /**
  * How long a stage took.
@@ -800,7 +1069,7 @@ export type StageDuration = Message<"sourcier.gateway.v1.StageDuration"> & {
  * Use `create(StageDurationSchema)` to create a new message.
  */
 export const StageDurationSchema: GenMessage<StageDuration> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 10);
+  messageDesc(file_sourcier_gateway_v1_answer, 15);
 
 /**
  * A question to answer.
@@ -997,7 +1266,7 @@ export type AskRequest = Message<"sourcier.gateway.v1.AskRequest"> & {
  * Use `create(AskRequestSchema)` to create a new message.
  */
 export const AskRequestSchema: GenMessage<AskRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 11);
+  messageDesc(file_sourcier_gateway_v1_answer, 16);
 
 /**
  * A message of a conversation that the caller keeps.
@@ -1025,7 +1294,7 @@ export type HistoryMessage = Message<"sourcier.gateway.v1.HistoryMessage"> & {
  * Use `create(HistoryMessageSchema)` to create a new message.
  */
 export const HistoryMessageSchema: GenMessage<HistoryMessage> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 12);
+  messageDesc(file_sourcier_gateway_v1_answer, 17);
 
 /**
  * A piece of the stream.
@@ -1046,7 +1315,7 @@ export type AskResponse = Message<"sourcier.gateway.v1.AskResponse"> & {
  * Use `create(AskResponseSchema)` to create a new message.
  */
 export const AskResponseSchema: GenMessage<AskResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 13);
+  messageDesc(file_sourcier_gateway_v1_answer, 18);
 
 /**
  * Where to go on reading.
@@ -1074,7 +1343,7 @@ export type ResumeRequest = Message<"sourcier.gateway.v1.ResumeRequest"> & {
  * Use `create(ResumeRequestSchema)` to create a new message.
  */
 export const ResumeRequestSchema: GenMessage<ResumeRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 14);
+  messageDesc(file_sourcier_gateway_v1_answer, 19);
 
 /**
  * A piece of the stream.
@@ -1095,7 +1364,7 @@ export type ResumeResponse = Message<"sourcier.gateway.v1.ResumeResponse"> & {
  * Use `create(ResumeResponseSchema)` to create a new message.
  */
 export const ResumeResponseSchema: GenMessage<ResumeResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 15);
+  messageDesc(file_sourcier_gateway_v1_answer, 20);
 
 /**
  * An answer to stop.
@@ -1116,7 +1385,7 @@ export type CancelRequest = Message<"sourcier.gateway.v1.CancelRequest"> & {
  * Use `create(CancelRequestSchema)` to create a new message.
  */
 export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 16);
+  messageDesc(file_sourcier_gateway_v1_answer, 21);
 
 /**
  * What became of it.
@@ -1137,7 +1406,7 @@ export type CancelResponse = Message<"sourcier.gateway.v1.CancelResponse"> & {
  * Use `create(CancelResponseSchema)` to create a new message.
  */
 export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 17);
+  messageDesc(file_sourcier_gateway_v1_answer, 22);
 
 /**
  * One event of an answer.
@@ -1315,7 +1584,7 @@ export type AskEvent = Message<"sourcier.gateway.v1.AskEvent"> & {
  * Use `create(AskEventSchema)` to create a new message.
  */
 export const AskEventSchema: GenMessage<AskEvent> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 18);
+  messageDesc(file_sourcier_gateway_v1_answer, 23);
 
 /**
  * Two passages that do not say the same of what was asked.
@@ -1360,7 +1629,7 @@ export type Conflict = Message<"sourcier.gateway.v1.Conflict"> & {
  * Use `create(ConflictSchema)` to create a new message.
  */
 export const ConflictSchema: GenMessage<Conflict> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 19);
+  messageDesc(file_sourcier_gateway_v1_answer, 24);
 
 /**
  * One of two passages that do not say the same.
@@ -1416,7 +1685,7 @@ export type ConflictSide = Message<"sourcier.gateway.v1.ConflictSide"> & {
  * Use `create(ConflictSideSchema)` to create a new message.
  */
 export const ConflictSideSchema: GenMessage<ConflictSide> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 20);
+  messageDesc(file_sourcier_gateway_v1_answer, 25);
 
 /**
  * The question was accepted.
@@ -1445,7 +1714,7 @@ export type Started = Message<"sourcier.gateway.v1.Started"> & {
  * Use `create(StartedSchema)` to create a new message.
  */
 export const StartedSchema: GenMessage<Started> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 21);
+  messageDesc(file_sourcier_gateway_v1_answer, 26);
 
 /**
  * A question that refers to what was said before was made self-contained.
@@ -1473,7 +1742,7 @@ export type Rewritten = Message<"sourcier.gateway.v1.Rewritten"> & {
  * Use `create(RewrittenSchema)` to create a new message.
  */
 export const RewrittenSchema: GenMessage<Rewritten> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 22);
+  messageDesc(file_sourcier_gateway_v1_answer, 27);
 
 /**
  * The language model analysed the question before the search.
@@ -1522,7 +1791,7 @@ export type Analysed = Message<"sourcier.gateway.v1.Analysed"> & {
  * Use `create(AnalysedSchema)` to create a new message.
  */
 export const AnalysedSchema: GenMessage<Analysed> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 23);
+  messageDesc(file_sourcier_gateway_v1_answer, 28);
 
 /**
  * A search began.
@@ -1550,7 +1819,7 @@ export type Searching = Message<"sourcier.gateway.v1.Searching"> & {
  * Use `create(SearchingSchema)` to create a new message.
  */
 export const SearchingSchema: GenMessage<Searching> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 24);
+  messageDesc(file_sourcier_gateway_v1_answer, 29);
 
 /**
  * The search ended.
@@ -1571,7 +1840,7 @@ export type Retrieved = Message<"sourcier.gateway.v1.Retrieved"> & {
  * Use `create(RetrievedSchema)` to create a new message.
  */
 export const RetrievedSchema: GenMessage<Retrieved> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 25);
+  messageDesc(file_sourcier_gateway_v1_answer, 30);
 
 /**
  * The passages that the answer may use.
@@ -1606,7 +1875,7 @@ export type Reranked = Message<"sourcier.gateway.v1.Reranked"> & {
  * Use `create(RerankedSchema)` to create a new message.
  */
 export const RerankedSchema: GenMessage<Reranked> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 26);
+  messageDesc(file_sourcier_gateway_v1_answer, 31);
 
 /**
  * More text of the answer.
@@ -1634,7 +1903,7 @@ export type Token = Message<"sourcier.gateway.v1.Token"> & {
  * Use `create(TokenSchema)` to create a new message.
  */
 export const TokenSchema: GenMessage<Token> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 27);
+  messageDesc(file_sourcier_gateway_v1_answer, 32);
 
 /**
  * A marker in the text and the passage it stands for.
@@ -1800,6 +2069,34 @@ export type Citation = Message<"sourcier.gateway.v1.Citation"> & {
    * @generated from field: repeated sourcier.gateway.v1.Place places = 22;
    */
   places: Place[];
+
+  /**
+   * The first day of the document's date, `2026-03-12`; empty where no date is known.
+   *
+   * @generated from field: string date_start = 23;
+   */
+  dateStart: string;
+
+  /**
+   * The last day of it: the same for a day, later for a month or a year.
+   *
+   * @generated from field: string date_end = 24;
+   */
+  dateEnd: string;
+
+  /**
+   * The id of the document that replaces this one as a whole; empty where none is known to.
+   *
+   * @generated from field: string superseded_by = 25;
+   */
+  supersededBy: string;
+
+  /**
+   * That document's title.
+   *
+   * @generated from field: string superseded_by_title = 26;
+   */
+  supersededByTitle: string;
 };
 
 /**
@@ -1807,7 +2104,7 @@ export type Citation = Message<"sourcier.gateway.v1.Citation"> & {
  * Use `create(CitationSchema)` to create a new message.
  */
 export const CitationSchema: GenMessage<Citation> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 28);
+  messageDesc(file_sourcier_gateway_v1_answer, 33);
 
 /**
  * A sentence of the model that was not shown.
@@ -1850,7 +2147,7 @@ export type Withheld = Message<"sourcier.gateway.v1.Withheld"> & {
  * Use `create(WithheldSchema)` to create a new message.
  */
 export const WithheldSchema: GenMessage<Withheld> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 29);
+  messageDesc(file_sourcier_gateway_v1_answer, 34);
 
 /**
  * The documents do not hold the answer.
@@ -1886,7 +2183,7 @@ export type Refused = Message<"sourcier.gateway.v1.Refused"> & {
  * Use `create(RefusedSchema)` to create a new message.
  */
 export const RefusedSchema: GenMessage<Refused> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 30);
+  messageDesc(file_sourcier_gateway_v1_answer, 35);
 
 /**
  * The best passage, quoted because no sentence of the model was supported.
@@ -1914,7 +2211,7 @@ export type Quoted = Message<"sourcier.gateway.v1.Quoted"> & {
  * Use `create(QuotedSchema)` to create a new message.
  */
 export const QuotedSchema: GenMessage<Quoted> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 31);
+  messageDesc(file_sourcier_gateway_v1_answer, 36);
 
 /**
  * The answer to this very question, close enough in meaning, with the same numbers and names: validated by a person, or
@@ -2028,7 +2325,7 @@ export type DirectAnswer = Message<"sourcier.gateway.v1.DirectAnswer"> & {
  * Use `create(DirectAnswerSchema)` to create a new message.
  */
 export const DirectAnswerSchema: GenMessage<DirectAnswer> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 32);
+  messageDesc(file_sourcier_gateway_v1_answer, 37);
 
 /**
  * Tokens the language model used.
@@ -2063,7 +2360,7 @@ export type Usage = Message<"sourcier.gateway.v1.Usage"> & {
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 33);
+  messageDesc(file_sourcier_gateway_v1_answer, 38);
 
 /**
  * The end of an answer.
@@ -2119,7 +2416,7 @@ export type Finished = Message<"sourcier.gateway.v1.Finished"> & {
  * Use `create(FinishedSchema)` to create a new message.
  */
 export const FinishedSchema: GenMessage<Finished> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 34);
+  messageDesc(file_sourcier_gateway_v1_answer, 39);
 
 /**
  * The end of an answer that could not be made.
@@ -2147,7 +2444,7 @@ export type Failed = Message<"sourcier.gateway.v1.Failed"> & {
  * Use `create(FailedSchema)` to create a new message.
  */
 export const FailedSchema: GenMessage<Failed> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_answer, 35);
+  messageDesc(file_sourcier_gateway_v1_answer, 40);
 
 /**
  * How passages are ranked.
@@ -2630,6 +2927,16 @@ export const AnswerService: GenService<{
     methodKind: "unary";
     input: typeof SearchRequestSchema;
     output: typeof SearchResponseSchema;
+  },
+  /**
+   * Counts the values of the documents' fields under a filter: what a page shows beside a search to narrow it by.
+   *
+   * @generated from rpc sourcier.gateway.v1.AnswerService.GetFacets
+   */
+  getFacets: {
+    methodKind: "unary";
+    input: typeof GetFacetsRequestSchema;
+    output: typeof GetFacetsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_sourcier_gateway_v1_answer, 0);

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sourcier/gateway/v1/knowledge.proto.
  */
 export const file_sourcier_gateway_v1_knowledge: GenFile = /*@__PURE__*/
-  fileDesc("CiNzb3VyY2llci9nYXRld2F5L3YxL2tub3dsZWRnZS5wcm90bxITc291cmNpZXIuZ2F0ZXdheS52MSJrCghDaHVua2luZxIOCgZtZXRob2QYASABKAkSDAoEdW5pdBgCIAEoCRIOCgZ0YXJnZXQYAyABKA0SFAoHb3ZlcmxhcBgEIAEoDUgAiAEBEg8KB21heGltdW0YBSABKA1CCgoIX292ZXJsYXAi1wMKEVJldHJpZXZhbFNldHRpbmdzEhIKBWxpbWl0GAEgASgNSACIAQESFQoIcGFzc2FnZXMYAiABKA1IAYgBARIXCgpjYW5kaWRhdGVzGAMgASgNSAKIAQESEQoEbW9kZRgEIAEoCUgDiAEBEhMKBnJlcmFuaxgFIAEoCEgEiAEBEh0KEHJlc3VsdF90aHJlc2hvbGQYBiABKAFIBYgBARISCgVleGFjdBgHIAEoCEgGiAEBEiAKE3N1cHByZXNzX2R1cGxpY2F0ZXMYCCABKAhIB4gBARIXCgpuZWlnaGJvdXJzGAkgASgNSAiIAQESHQoQbmVpZ2hib3VyX3Rva2VucxgKIAEoDUgJiAEBEh4KEWRldGVjdF9jYXRlZ29yaWVzGAsgASgISAqIAQFCCAoGX2xpbWl0QgsKCV9wYXNzYWdlc0INCgtfY2FuZGlkYXRlc0IHCgVfbW9kZUIJCgdfcmVyYW5rQhMKEV9yZXN1bHRfdGhyZXNob2xkQggKBl9leGFjdEIWChRfc3VwcHJlc3NfZHVwbGljYXRlc0INCgtfbmVpZ2hib3Vyc0ITChFfbmVpZ2hib3VyX3Rva2Vuc0IUChJfZGV0ZWN0X2NhdGVnb3JpZXMipAIKCkNvbGxlY3Rpb24SFQoNY29sbGVjdGlvbl9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEi8KCGNodW5raW5nGAMgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5DaHVua2luZxIQCghzcGFjZV9pZBgEIAEoCRIWCg5kb2N1bWVudF9jb3VudBgFIAEoBBITCgtjaHVua19jb3VudBgGIAEoBBIuCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCg5yZXRlbnRpb25fZGF5cxgIIAEoDRI5CglyZXRyaWV2YWwYCSABKAsyJi5zb3VyY2llci5nYXRld2F5LnYxLlJldHJpZXZhbFNldHRpbmdzIqsBChdDcmVhdGVDb2xsZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEi8KCGNodW5raW5nGAIgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5DaHVua2luZxIWCg5yZXRlbnRpb25fZGF5cxgDIAEoDRI5CglyZXRyaWV2YWwYBCABKAsyJi5zb3VyY2llci5nYXRld2F5LnYxLlJldHJpZXZhbFNldHRpbmdzIk8KGENyZWF0ZUNvbGxlY3Rpb25SZXNwb25zZRIzCgpjb2xsZWN0aW9uGAEgASgLMh8uc291cmNpZXIuZ2F0ZXdheS52MS5Db2xsZWN0aW9uIj8KFkxpc3RDb2xsZWN0aW9uc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgNEhIKCnBhZ2VfdG9rZW4YAiABKAkiaAoXTGlzdENvbGxlY3Rpb25zUmVzcG9uc2USNAoLY29sbGVjdGlvbnMYASADKAsyHy5zb3VyY2llci5nYXRld2F5LnYxLkNvbGxlY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIicKF0RlbGV0ZUNvbGxlY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkiQwoYRGVsZXRlQ29sbGVjdGlvblJlc3BvbnNlEhYKDmRvY3VtZW50X2NvdW50GAEgASgNEg8KB2V4aXN0ZWQYAiABKAgi3AEKF1VwZGF0ZUNvbGxlY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSLwoIY2h1bmtpbmcYAiABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkNodW5raW5nEhsKDnJldGVudGlvbl9kYXlzGAMgASgNSACIAQESOQoJcmV0cmlldmFsGAQgASgLMiYuc291cmNpZXIuZ2F0ZXdheS52MS5SZXRyaWV2YWxTZXR0aW5ncxIXCg9yZXNldF9yZXRyaWV2YWwYBSADKAlCEQoPX3JldGVudGlvbl9kYXlzImcKGFVwZGF0ZUNvbGxlY3Rpb25SZXNwb25zZRIzCgpjb2xsZWN0aW9uGAEgASgLMh8uc291cmNpZXIuZ2F0ZXdheS52MS5Db2xsZWN0aW9uEhYKDm91dGRhdGVkX2NvdW50GAIgASgNIoECCg5Eb2N1bWVudEhlYWRlchISCgpjb2xsZWN0aW9uGAEgASgJEhAKCGZpbGVuYW1lGAIgASgJEhQKDGNvbnRlbnRfdHlwZRgDIAEoCRINCgV0aXRsZRgEIAEoCRIOCgZzb3VyY2UYBSABKAkSDAoEbGFuZRgGIAEoCRJDCghtZXRhZGF0YRgHIAMoCzIxLnNvdXJjaWVyLmdhdGV3YXkudjEuRG9jdW1lbnRIZWFkZXIuTWV0YWRhdGFFbnRyeRIQCghjYXRlZ29yeRgIIAEoCRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiZgoVVXBsb2FkRG9jdW1lbnRSZXF1ZXN0EjUKBmhlYWRlchgBIAEoCzIjLnNvdXJjaWVyLmdhdGV3YXkudjEuRG9jdW1lbnRIZWFkZXJIABIOCgRkYXRhGAIgASgMSABCBgoEcGFydCJSChZVcGxvYWREb2N1bWVudFJlc3BvbnNlEiUKA2pvYhgBIAEoCzIYLnNvdXJjaWVyLmdhdGV3YXkudjEuSm9iEhEKCXVuY2hhbmdlZBgCIAEoCCJWChFJbmdlc3RUZXh0UmVxdWVzdBIzCgZoZWFkZXIYASABKAsyIy5zb3VyY2llci5nYXRld2F5LnYxLkRvY3VtZW50SGVhZGVyEgwKBHRleHQYAiABKAkifwoSSW5nZXN0VGV4dFJlc3BvbnNlEi8KCGRvY3VtZW50GAEgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Eb2N1bWVudBIlCgNqb2IYAiABKAsyGC5zb3VyY2llci5nYXRld2F5LnYxLkpvYhIRCgl1bmNoYW5nZWQYAyABKAgi6AMKCERvY3VtZW50EhMKC2RvY3VtZW50X2lkGAEgASgJEhIKCmNvbGxlY3Rpb24YAiABKAkSDQoFdGl0bGUYAyABKAkSDgoGc291cmNlGAQgASgJEhAKCGZpbGVuYW1lGAUgASgJEhQKDGNvbnRlbnRfdHlwZRgGIAEoCRISCgpzaXplX2J5dGVzGAcgASgEEhYKDmNvbnRlbnRfc2hhMjU2GAggASgJEhIKCnZlcnNpb25faWQYCSABKAkSEwoLY2h1bmtfY291bnQYCiABKA0SPQoIbWV0YWRhdGEYCyADKAsyKy5zb3VyY2llci5nYXRld2F5LnYxLkRvY3VtZW50Lk1ldGFkYXRhRW50cnkSEAoIY2F0ZWdvcnkYDCABKAkSLgoKY3JlYXRlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKaW5kZXhlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNQoId2FybmluZ3MYDyADKAsyIy5zb3VyY2llci5nYXRld2F5LnYxLlJlYWRpbmdXYXJuaW5nGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJNCg5SZWFkaW5nV2FybmluZxIMCgRjb2RlGAEgASgJEg0KBWNvdW50GAIgASgNEg4KBnBsYWNlcxgDIAMoCRIOCgZkZXRhaWwYBCABKAkiKQoSR2V0RG9jdW1lbnRSZXF1ZXN0EhMKC2RvY3VtZW50X2lkGAEgASgJIkYKE0dldERvY3VtZW50UmVzcG9uc2USLwoIZG9jdW1lbnQYASABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkRvY3VtZW50Ii0KFkdldERvY3VtZW50VGV4dFJlcXVlc3QSEwoLZG9jdW1lbnRfaWQYASABKAkiNQoXR2V0RG9jdW1lbnRUZXh0UmVzcG9uc2USDAoEdGV4dBgBIAEoCRIMCgRwYWdlGAIgASgNIl0KEkdldE9yaWdpbmFsUmVxdWVzdBITCgtkb2N1bWVudF9pZBgBIAEoCRISCgp2ZXJzaW9uX2lkGAIgASgJEg4KBm9mZnNldBgDIAEoBBIOCgZsZW5ndGgYBCABKAQimAEKDk9yaWdpbmFsSGVhZGVyEhIKCnZlcnNpb25faWQYASABKAkSEAoIZmlsZW5hbWUYAiABKAkSFAoMY29udGVudF90eXBlGAMgASgJEhIKCnNpemVfYnl0ZXMYBCABKAQSFgoOY29udGVudF9zaGEyNTYYBSABKAkSDgoGb2Zmc2V0GAYgASgEEg4KBmxlbmd0aBgHIAEoBCJkChNHZXRPcmlnaW5hbFJlc3BvbnNlEjUKBmhlYWRlchgBIAEoCzIjLnNvdXJjaWVyLmdhdGV3YXkudjEuT3JpZ2luYWxIZWFkZXJIABIOCgRkYXRhGAIgASgMSABCBgoEcGFydCLlAQoTR2V0UGFnZUltYWdlUmVxdWVzdBITCgtkb2N1bWVudF9pZBgBIAEoCRISCgp2ZXJzaW9uX2lkGAIgASgJEgwKBHBhZ2UYAyABKA0SCwoDZHBpGAQgASgNEhAKCGNodW5rX2lkGAUgASgJEg0KBXN0YXJ0GAYgASgNEgsKA2VuZBgHIAEoDRIyCgpyZWN0YW5nbGVzGAggAygLMh4uc291cmNpZXIuZ2F0ZXdheS52MS5SZWN0YW5nbGUSGAoLY2h1bmtfaW5kZXgYCSABKA1IAIgBAUIOCgxfY2h1bmtfaW5kZXgi7wEKD1BhZ2VJbWFnZUhlYWRlchISCgp2ZXJzaW9uX2lkGAEgASgJEgwKBHBhZ2UYAiABKA0SEgoKcGFnZV9jb3VudBgDIAEoDRINCgV3aWR0aBgEIAEoDRIOCgZoZWlnaHQYBSABKA0SCwoDZHBpGAYgASgCEhIKCnBhZ2Vfd2lkdGgYByABKAISEwoLcGFnZV9oZWlnaHQYCCABKAISEgoKc2l6ZV9ieXRlcxgJIAEoBBItCgdtYXJraW5nGAogASgOMhwuc291cmNpZXIuZ2F0ZXdheS52MS5NYXJraW5nEg4KBm1hcmtlZBgLIAEoDSJmChRHZXRQYWdlSW1hZ2VSZXNwb25zZRI2CgZoZWFkZXIYASABKAsyJC5zb3VyY2llci5nYXRld2F5LnYxLlBhZ2VJbWFnZUhlYWRlckgAEg4KBGRhdGEYAiABKAxIAEIGCgRwYXJ0IkQKFExvY2F0ZVBhc3NhZ2VSZXF1ZXN0EhAKCGNodW5rX2lkGAEgASgJEg0KBXN0YXJ0GAIgASgNEgsKA2VuZBgDIAEoDSJsChVMb2NhdGVQYXNzYWdlUmVzcG9uc2USEwoLZG9jdW1lbnRfaWQYASABKAkSEgoKdmVyc2lvbl9pZBgCIAEoCRIqCgZwbGFjZXMYAyADKAsyGi5zb3VyY2llci5nYXRld2F5LnYxLlBsYWNlIlEKFExpc3REb2N1bWVudHNSZXF1ZXN0EhIKCmNvbGxlY3Rpb24YASABKAkSEQoJcGFnZV9zaXplGAIgASgNEhIKCnBhZ2VfdG9rZW4YAyABKAkiYgoVTGlzdERvY3VtZW50c1Jlc3BvbnNlEjAKCWRvY3VtZW50cxgBIAMoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuRG9jdW1lbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiwKFURlbGV0ZURvY3VtZW50UmVxdWVzdBITCgtkb2N1bWVudF9pZBgBIAEoCSIpChZEZWxldGVEb2N1bWVudFJlc3BvbnNlEg8KB2V4aXN0ZWQYASABKAgiRgoJU3RhZ2VUaW1lEg0KBXN0YWdlGAEgASgJEioKB2VsYXBzZWQYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iOgoISm9iRXJyb3ISDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDQoFc3RhZ2UYAyABKAkigAQKA0pvYhIOCgZqb2JfaWQYASABKAkSEwoLZG9jdW1lbnRfaWQYAiABKAkSEgoKY29sbGVjdGlvbhgDIAEoCRIQCghmaWxlbmFtZRgEIAEoCRIOCgZzb3VyY2UYBSABKAkSEgoKc2l6ZV9ieXRlcxgGIAEoBBIuCgZzdGF0dXMYByABKA4yHi5zb3VyY2llci5nYXRld2F5LnYxLkpvYlN0YXR1cxINCgVzdGFnZRgIIAEoCRISCgpwZXJjZW50YWdlGAkgASgNEhMKC2NodW5rX2NvdW50GAogASgNEiwKBWVycm9yGAsgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Kb2JFcnJvchIuCgpjcmVhdGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydGVkX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtmaW5pc2hlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoLc3RhZ2VfdGltZXMYECADKAsyHi5zb3VyY2llci5nYXRld2F5LnYxLlN0YWdlVGltZSIfCg1HZXRKb2JSZXF1ZXN0Eg4KBmpvYl9pZBgBIAEoCSI3Cg5HZXRKb2JSZXNwb25zZRIlCgNqb2IYASABKAsyGC5zb3VyY2llci5nYXRld2F5LnYxLkpvYiJ8Cg9MaXN0Sm9ic1JlcXVlc3QSEgoKY29sbGVjdGlvbhgBIAEoCRIuCgZzdGF0dXMYAiABKA4yHi5zb3VyY2llci5nYXRld2F5LnYxLkpvYlN0YXR1cxIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCSJTChBMaXN0Sm9ic1Jlc3BvbnNlEiYKBGpvYnMYASADKAsyGC5zb3VyY2llci5nYXRld2F5LnYxLkpvYhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIQoPV2F0Y2hKb2JSZXF1ZXN0Eg4KBmpvYl9pZBgBIAEoCSI5ChBXYXRjaEpvYlJlc3BvbnNlEiUKA2pvYhgBIAEoCzIYLnNvdXJjaWVyLmdhdGV3YXkudjEuSm9iKkgKB01hcmtpbmcSFwoTTUFSS0lOR19VTlNQRUNJRklFRBAAEhIKDk1BUktJTkdfUExBQ0VTEAESEAoMTUFSS0lOR19URVhUEAIqiwEKCUpvYlN0YXR1cxIaChZKT0JfU1RBVFVTX1VOU1BFQ0lGSUVEEAASFgoSSk9CX1NUQVRVU19QRU5ESU5HEAESGQoVSk9CX1NUQVRVU19QUk9DRVNTSU5HEAISGAoUSk9CX1NUQVRVU19DT01QTEVURUQQAxIVChFKT0JfU1RBVFVTX0ZBSUxFRBAEMv4MChBLbm93bGVkZ2VTZXJ2aWNlEm8KEENyZWF0ZUNvbGxlY3Rpb24SLC5zb3VyY2llci5nYXRld2F5LnYxLkNyZWF0ZUNvbGxlY3Rpb25SZXF1ZXN0Gi0uc291cmNpZXIuZ2F0ZXdheS52MS5DcmVhdGVDb2xsZWN0aW9uUmVzcG9uc2USbAoPTGlzdENvbGxlY3Rpb25zEisuc291cmNpZXIuZ2F0ZXdheS52MS5MaXN0Q29sbGVjdGlvbnNSZXF1ZXN0Giwuc291cmNpZXIuZ2F0ZXdheS52MS5MaXN0Q29sbGVjdGlvbnNSZXNwb25zZRJvChBEZWxldGVDb2xsZWN0aW9uEiwuc291cmNpZXIuZ2F0ZXdheS52MS5EZWxldGVDb2xsZWN0aW9uUmVxdWVzdBotLnNvdXJjaWVyLmdhdGV3YXkudjEuRGVsZXRlQ29sbGVjdGlvblJlc3BvbnNlEm8KEFVwZGF0ZUNvbGxlY3Rpb24SLC5zb3VyY2llci5nYXRld2F5LnYxLlVwZGF0ZUNvbGxlY3Rpb25SZXF1ZXN0Gi0uc291cmNpZXIuZ2F0ZXdheS52MS5VcGRhdGVDb2xsZWN0aW9uUmVzcG9uc2USawoOVXBsb2FkRG9jdW1lbnQSKi5zb3VyY2llci5nYXRld2F5LnYxLlVwbG9hZERvY3VtZW50UmVxdWVzdBorLnNvdXJjaWVyLmdhdGV3YXkudjEuVXBsb2FkRG9jdW1lbnRSZXNwb25zZSgBEl0KCkluZ2VzdFRleHQSJi5zb3VyY2llci5nYXRld2F5LnYxLkluZ2VzdFRleHRSZXF1ZXN0Gicuc291cmNpZXIuZ2F0ZXdheS52MS5Jbmdlc3RUZXh0UmVzcG9uc2USYAoLR2V0RG9jdW1lbnQSJy5zb3VyY2llci5nYXRld2F5LnYxLkdldERvY3VtZW50UmVxdWVzdBooLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0RG9jdW1lbnRSZXNwb25zZRJuCg9HZXREb2N1bWVudFRleHQSKy5zb3VyY2llci5nYXRld2F5LnYxLkdldERvY3VtZW50VGV4dFJlcXVlc3QaLC5zb3VyY2llci5nYXRld2F5LnYxLkdldERvY3VtZW50VGV4dFJlc3BvbnNlMAESYgoLR2V0T3JpZ2luYWwSJy5zb3VyY2llci5nYXRld2F5LnYxLkdldE9yaWdpbmFsUmVxdWVzdBooLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0T3JpZ2luYWxSZXNwb25zZTABEmUKDEdldFBhZ2VJbWFnZRIoLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0UGFnZUltYWdlUmVxdWVzdBopLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0UGFnZUltYWdlUmVzcG9uc2UwARJmCg1Mb2NhdGVQYXNzYWdlEikuc291cmNpZXIuZ2F0ZXdheS52MS5Mb2NhdGVQYXNzYWdlUmVxdWVzdBoqLnNvdXJjaWVyLmdhdGV3YXkudjEuTG9jYXRlUGFzc2FnZVJlc3BvbnNlEmYKDUxpc3REb2N1bWVudHMSKS5zb3VyY2llci5nYXRld2F5LnYxLkxpc3REb2N1bWVudHNSZXF1ZXN0Giouc291cmNpZXIuZ2F0ZXdheS52MS5MaXN0RG9jdW1lbnRzUmVzcG9uc2USaQoORGVsZXRlRG9jdW1lbnQSKi5zb3VyY2llci5nYXRld2F5LnYxLkRlbGV0ZURvY3VtZW50UmVxdWVzdBorLnNvdXJjaWVyLmdhdGV3YXkudjEuRGVsZXRlRG9jdW1lbnRSZXNwb25zZRJRCgZHZXRKb2ISIi5zb3VyY2llci5nYXRld2F5LnYxLkdldEpvYlJlcXVlc3QaIy5zb3VyY2llci5nYXRld2F5LnYxLkdldEpvYlJlc3BvbnNlElcKCExpc3RKb2JzEiQuc291cmNpZXIuZ2F0ZXdheS52MS5MaXN0Sm9ic1JlcXVlc3QaJS5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RKb2JzUmVzcG9uc2USWQoIV2F0Y2hKb2ISJC5zb3VyY2llci5nYXRld2F5LnYxLldhdGNoSm9iUmVxdWVzdBolLnNvdXJjaWVyLmdhdGV3YXkudjEuV2F0Y2hKb2JSZXNwb25zZTABYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_sourcier_gateway_v1_place]);
+  fileDesc("CiNzb3VyY2llci9nYXRld2F5L3YxL2tub3dsZWRnZS5wcm90bxITc291cmNpZXIuZ2F0ZXdheS52MSJrCghDaHVua2luZxIOCgZtZXRob2QYASABKAkSDAoEdW5pdBgCIAEoCRIOCgZ0YXJnZXQYAyABKA0SFAoHb3ZlcmxhcBgEIAEoDUgAiAEBEg8KB21heGltdW0YBSABKA1CCgoIX292ZXJsYXAi1wMKEVJldHJpZXZhbFNldHRpbmdzEhIKBWxpbWl0GAEgASgNSACIAQESFQoIcGFzc2FnZXMYAiABKA1IAYgBARIXCgpjYW5kaWRhdGVzGAMgASgNSAKIAQESEQoEbW9kZRgEIAEoCUgDiAEBEhMKBnJlcmFuaxgFIAEoCEgEiAEBEh0KEHJlc3VsdF90aHJlc2hvbGQYBiABKAFIBYgBARISCgVleGFjdBgHIAEoCEgGiAEBEiAKE3N1cHByZXNzX2R1cGxpY2F0ZXMYCCABKAhIB4gBARIXCgpuZWlnaGJvdXJzGAkgASgNSAiIAQESHQoQbmVpZ2hib3VyX3Rva2VucxgKIAEoDUgJiAEBEh4KEWRldGVjdF9jYXRlZ29yaWVzGAsgASgISAqIAQFCCAoGX2xpbWl0QgsKCV9wYXNzYWdlc0INCgtfY2FuZGlkYXRlc0IHCgVfbW9kZUIJCgdfcmVyYW5rQhMKEV9yZXN1bHRfdGhyZXNob2xkQggKBl9leGFjdEIWChRfc3VwcHJlc3NfZHVwbGljYXRlc0INCgtfbmVpZ2hib3Vyc0ITChFfbmVpZ2hib3VyX3Rva2Vuc0IUChJfZGV0ZWN0X2NhdGVnb3JpZXMipAIKCkNvbGxlY3Rpb24SFQoNY29sbGVjdGlvbl9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEi8KCGNodW5raW5nGAMgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5DaHVua2luZxIQCghzcGFjZV9pZBgEIAEoCRIWCg5kb2N1bWVudF9jb3VudBgFIAEoBBITCgtjaHVua19jb3VudBgGIAEoBBIuCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCg5yZXRlbnRpb25fZGF5cxgIIAEoDRI5CglyZXRyaWV2YWwYCSABKAsyJi5zb3VyY2llci5nYXRld2F5LnYxLlJldHJpZXZhbFNldHRpbmdzIqsBChdDcmVhdGVDb2xsZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEi8KCGNodW5raW5nGAIgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5DaHVua2luZxIWCg5yZXRlbnRpb25fZGF5cxgDIAEoDRI5CglyZXRyaWV2YWwYBCABKAsyJi5zb3VyY2llci5nYXRld2F5LnYxLlJldHJpZXZhbFNldHRpbmdzIk8KGENyZWF0ZUNvbGxlY3Rpb25SZXNwb25zZRIzCgpjb2xsZWN0aW9uGAEgASgLMh8uc291cmNpZXIuZ2F0ZXdheS52MS5Db2xsZWN0aW9uIj8KFkxpc3RDb2xsZWN0aW9uc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgNEhIKCnBhZ2VfdG9rZW4YAiABKAkiaAoXTGlzdENvbGxlY3Rpb25zUmVzcG9uc2USNAoLY29sbGVjdGlvbnMYASADKAsyHy5zb3VyY2llci5nYXRld2F5LnYxLkNvbGxlY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIicKF0RlbGV0ZUNvbGxlY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkiQwoYRGVsZXRlQ29sbGVjdGlvblJlc3BvbnNlEhYKDmRvY3VtZW50X2NvdW50GAEgASgNEg8KB2V4aXN0ZWQYAiABKAgi3AEKF1VwZGF0ZUNvbGxlY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSLwoIY2h1bmtpbmcYAiABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkNodW5raW5nEhsKDnJldGVudGlvbl9kYXlzGAMgASgNSACIAQESOQoJcmV0cmlldmFsGAQgASgLMiYuc291cmNpZXIuZ2F0ZXdheS52MS5SZXRyaWV2YWxTZXR0aW5ncxIXCg9yZXNldF9yZXRyaWV2YWwYBSADKAlCEQoPX3JldGVudGlvbl9kYXlzImcKGFVwZGF0ZUNvbGxlY3Rpb25SZXNwb25zZRIzCgpjb2xsZWN0aW9uGAEgASgLMh8uc291cmNpZXIuZ2F0ZXdheS52MS5Db2xsZWN0aW9uEhYKDm91dGRhdGVkX2NvdW50GAIgASgNIoECCg5Eb2N1bWVudEhlYWRlchISCgpjb2xsZWN0aW9uGAEgASgJEhAKCGZpbGVuYW1lGAIgASgJEhQKDGNvbnRlbnRfdHlwZRgDIAEoCRINCgV0aXRsZRgEIAEoCRIOCgZzb3VyY2UYBSABKAkSDAoEbGFuZRgGIAEoCRJDCghtZXRhZGF0YRgHIAMoCzIxLnNvdXJjaWVyLmdhdGV3YXkudjEuRG9jdW1lbnRIZWFkZXIuTWV0YWRhdGFFbnRyeRIQCghjYXRlZ29yeRgIIAEoCRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiZgoVVXBsb2FkRG9jdW1lbnRSZXF1ZXN0EjUKBmhlYWRlchgBIAEoCzIjLnNvdXJjaWVyLmdhdGV3YXkudjEuRG9jdW1lbnRIZWFkZXJIABIOCgRkYXRhGAIgASgMSABCBgoEcGFydCJSChZVcGxvYWREb2N1bWVudFJlc3BvbnNlEiUKA2pvYhgBIAEoCzIYLnNvdXJjaWVyLmdhdGV3YXkudjEuSm9iEhEKCXVuY2hhbmdlZBgCIAEoCCJWChFJbmdlc3RUZXh0UmVxdWVzdBIzCgZoZWFkZXIYASABKAsyIy5zb3VyY2llci5nYXRld2F5LnYxLkRvY3VtZW50SGVhZGVyEgwKBHRleHQYAiABKAkifwoSSW5nZXN0VGV4dFJlc3BvbnNlEi8KCGRvY3VtZW50GAEgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Eb2N1bWVudBIlCgNqb2IYAiABKAsyGC5zb3VyY2llci5nYXRld2F5LnYxLkpvYhIRCgl1bmNoYW5nZWQYAyABKAgijQUKCERvY3VtZW50EhMKC2RvY3VtZW50X2lkGAEgASgJEhIKCmNvbGxlY3Rpb24YAiABKAkSDQoFdGl0bGUYAyABKAkSDgoGc291cmNlGAQgASgJEhAKCGZpbGVuYW1lGAUgASgJEhQKDGNvbnRlbnRfdHlwZRgGIAEoCRISCgpzaXplX2J5dGVzGAcgASgEEhYKDmNvbnRlbnRfc2hhMjU2GAggASgJEhIKCnZlcnNpb25faWQYCSABKAkSEwoLY2h1bmtfY291bnQYCiABKA0SPQoIbWV0YWRhdGEYCyADKAsyKy5zb3VyY2llci5nYXRld2F5LnYxLkRvY3VtZW50Lk1ldGFkYXRhRW50cnkSEAoIY2F0ZWdvcnkYDCABKAkSLgoKY3JlYXRlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKaW5kZXhlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNQoId2FybmluZ3MYDyADKAsyIy5zb3VyY2llci5nYXRld2F5LnYxLlJlYWRpbmdXYXJuaW5nEjAKBWRhdGVzGBAgAygLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5Eb2N1bWVudERhdGUSNwoJcmVsYXRpb25zGBEgAygLMiQuc291cmNpZXIuZ2F0ZXdheS52MS5SZWxhdGVkRG9jdW1lbnQSOAoKcmVsYXRlZF9ieRgSIAMoCzIkLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVsYXRlZERvY3VtZW50Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJXCgxEb2N1bWVudERhdGUSDAoEa2luZBgBIAEoCRINCgVzdGFydBgCIAEoCRILCgNlbmQYAyABKAkSDgoGb3JpZ2luGAQgASgJEg0KBXdvcmRzGAUgASgJInAKD1JlbGF0ZWREb2N1bWVudBIMCgRraW5kGAEgASgJEhMKC2RvY3VtZW50X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEg4KBm9yaWdpbhgEIAEoCRIMCgRwYXJ0GAUgASgJEg0KBXdvcmRzGAYgASgJIkkKFlNldERvY3VtZW50RGF0ZVJlcXVlc3QSEwoLZG9jdW1lbnRfaWQYASABKAkSDAoEa2luZBgCIAEoCRIMCgRkYXRlGAMgASgJIkoKF1NldERvY3VtZW50RGF0ZVJlc3BvbnNlEi8KCGRvY3VtZW50GAEgASgLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Eb2N1bWVudCJWChhTdXBlcnNlZGVEb2N1bWVudFJlcXVlc3QSEwoLZG9jdW1lbnRfaWQYASABKAkSFQoNc3VwZXJzZWRlZF9pZBgCIAEoCRIOCgZyZW1vdmUYAyABKAgiTAoZU3VwZXJzZWRlRG9jdW1lbnRSZXNwb25zZRIvCghkb2N1bWVudBgBIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuRG9jdW1lbnQiOQoUTGlzdENvbmZsaWN0c1JlcXVlc3QSEgoKY29sbGVjdGlvbhgBIAEoCRINCgVsaW1pdBgCIAEoDSJ2ChVMaXN0Q29uZmxpY3RzUmVzcG9uc2USOAoJY29uZmxpY3RzGAEgAygLMiUuc291cmNpZXIuZ2F0ZXdheS52MS5Eb2N1bWVudENvbmZsaWN0EhAKCHBhc3NhZ2VzGAIgASgNEhEKCXRydW5jYXRlZBgDIAEoCCKhAQoQRG9jdW1lbnRDb25mbGljdBI2CgVob2xkcxgBIAEoCzInLnNvdXJjaWVyLmdhdGV3YXkudjEuQ29uZmxpY3RpbmdQYXNzYWdlEjYKBW90aGVyGAIgASgLMicuc291cmNpZXIuZ2F0ZXdheS52MS5Db25mbGljdGluZ1Bhc3NhZ2USDgoGcmVhc29uGAMgASgJEg0KBWFsaWtlGAQgASgBIpABChJDb25mbGljdGluZ1Bhc3NhZ2USEwoLZG9jdW1lbnRfaWQYASABKAkSDQoFdGl0bGUYAiABKAkSEwoLY2h1bmtfaW5kZXgYAyABKA0SDAoEcGFnZRgEIAEoDRINCgVxdW90ZRgFIAEoCRISCgpkYXRlX3N0YXJ0GAYgASgJEhAKCGRhdGVfZW5kGAcgASgJIk0KDlJlYWRpbmdXYXJuaW5nEgwKBGNvZGUYASABKAkSDQoFY291bnQYAiABKA0SDgoGcGxhY2VzGAMgAygJEg4KBmRldGFpbBgEIAEoCSIpChJHZXREb2N1bWVudFJlcXVlc3QSEwoLZG9jdW1lbnRfaWQYASABKAkiRgoTR2V0RG9jdW1lbnRSZXNwb25zZRIvCghkb2N1bWVudBgBIAEoCzIdLnNvdXJjaWVyLmdhdGV3YXkudjEuRG9jdW1lbnQiLQoWR2V0RG9jdW1lbnRUZXh0UmVxdWVzdBITCgtkb2N1bWVudF9pZBgBIAEoCSI1ChdHZXREb2N1bWVudFRleHRSZXNwb25zZRIMCgR0ZXh0GAEgASgJEgwKBHBhZ2UYAiABKA0iXQoSR2V0T3JpZ2luYWxSZXF1ZXN0EhMKC2RvY3VtZW50X2lkGAEgASgJEhIKCnZlcnNpb25faWQYAiABKAkSDgoGb2Zmc2V0GAMgASgEEg4KBmxlbmd0aBgEIAEoBCKYAQoOT3JpZ2luYWxIZWFkZXISEgoKdmVyc2lvbl9pZBgBIAEoCRIQCghmaWxlbmFtZRgCIAEoCRIUCgxjb250ZW50X3R5cGUYAyABKAkSEgoKc2l6ZV9ieXRlcxgEIAEoBBIWCg5jb250ZW50X3NoYTI1NhgFIAEoCRIOCgZvZmZzZXQYBiABKAQSDgoGbGVuZ3RoGAcgASgEImQKE0dldE9yaWdpbmFsUmVzcG9uc2USNQoGaGVhZGVyGAEgASgLMiMuc291cmNpZXIuZ2F0ZXdheS52MS5PcmlnaW5hbEhlYWRlckgAEg4KBGRhdGEYAiABKAxIAEIGCgRwYXJ0IuUBChNHZXRQYWdlSW1hZ2VSZXF1ZXN0EhMKC2RvY3VtZW50X2lkGAEgASgJEhIKCnZlcnNpb25faWQYAiABKAkSDAoEcGFnZRgDIAEoDRILCgNkcGkYBCABKA0SEAoIY2h1bmtfaWQYBSABKAkSDQoFc3RhcnQYBiABKA0SCwoDZW5kGAcgASgNEjIKCnJlY3RhbmdsZXMYCCADKAsyHi5zb3VyY2llci5nYXRld2F5LnYxLlJlY3RhbmdsZRIYCgtjaHVua19pbmRleBgJIAEoDUgAiAEBQg4KDF9jaHVua19pbmRleCLvAQoPUGFnZUltYWdlSGVhZGVyEhIKCnZlcnNpb25faWQYASABKAkSDAoEcGFnZRgCIAEoDRISCgpwYWdlX2NvdW50GAMgASgNEg0KBXdpZHRoGAQgASgNEg4KBmhlaWdodBgFIAEoDRILCgNkcGkYBiABKAISEgoKcGFnZV93aWR0aBgHIAEoAhITCgtwYWdlX2hlaWdodBgIIAEoAhISCgpzaXplX2J5dGVzGAkgASgEEi0KB21hcmtpbmcYCiABKA4yHC5zb3VyY2llci5nYXRld2F5LnYxLk1hcmtpbmcSDgoGbWFya2VkGAsgASgNImYKFEdldFBhZ2VJbWFnZVJlc3BvbnNlEjYKBmhlYWRlchgBIAEoCzIkLnNvdXJjaWVyLmdhdGV3YXkudjEuUGFnZUltYWdlSGVhZGVySAASDgoEZGF0YRgCIAEoDEgAQgYKBHBhcnQiRAoUTG9jYXRlUGFzc2FnZVJlcXVlc3QSEAoIY2h1bmtfaWQYASABKAkSDQoFc3RhcnQYAiABKA0SCwoDZW5kGAMgASgNImwKFUxvY2F0ZVBhc3NhZ2VSZXNwb25zZRITCgtkb2N1bWVudF9pZBgBIAEoCRISCgp2ZXJzaW9uX2lkGAIgASgJEioKBnBsYWNlcxgDIAMoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuUGxhY2UiUQoUTGlzdERvY3VtZW50c1JlcXVlc3QSEgoKY29sbGVjdGlvbhgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCSJiChVMaXN0RG9jdW1lbnRzUmVzcG9uc2USMAoJZG9jdW1lbnRzGAEgAygLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Eb2N1bWVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiLAoVRGVsZXRlRG9jdW1lbnRSZXF1ZXN0EhMKC2RvY3VtZW50X2lkGAEgASgJIikKFkRlbGV0ZURvY3VtZW50UmVzcG9uc2USDwoHZXhpc3RlZBgBIAEoCCJGCglTdGFnZVRpbWUSDQoFc3RhZ2UYASABKAkSKgoHZWxhcHNlZBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiI6CghKb2JFcnJvchIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRINCgVzdGFnZRgDIAEoCSKABAoDSm9iEg4KBmpvYl9pZBgBIAEoCRITCgtkb2N1bWVudF9pZBgCIAEoCRISCgpjb2xsZWN0aW9uGAMgASgJEhAKCGZpbGVuYW1lGAQgASgJEg4KBnNvdXJjZRgFIAEoCRISCgpzaXplX2J5dGVzGAYgASgEEi4KBnN0YXR1cxgHIAEoDjIeLnNvdXJjaWVyLmdhdGV3YXkudjEuSm9iU3RhdHVzEg0KBXN0YWdlGAggASgJEhIKCnBlcmNlbnRhZ2UYCSABKA0SEwoLY2h1bmtfY291bnQYCiABKA0SLAoFZXJyb3IYCyABKAsyHS5zb3VyY2llci5nYXRld2F5LnYxLkpvYkVycm9yEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnN0YXJ0ZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgtzdGFnZV90aW1lcxgQIAMoCzIeLnNvdXJjaWVyLmdhdGV3YXkudjEuU3RhZ2VUaW1lIh8KDUdldEpvYlJlcXVlc3QSDgoGam9iX2lkGAEgASgJIjcKDkdldEpvYlJlc3BvbnNlEiUKA2pvYhgBIAEoCzIYLnNvdXJjaWVyLmdhdGV3YXkudjEuSm9iInwKD0xpc3RKb2JzUmVxdWVzdBISCgpjb2xsZWN0aW9uGAEgASgJEi4KBnN0YXR1cxgCIAEoDjIeLnNvdXJjaWVyLmdhdGV3YXkudjEuSm9iU3RhdHVzEhEKCXBhZ2Vfc2l6ZRgDIAEoDRISCgpwYWdlX3Rva2VuGAQgASgJIlMKEExpc3RKb2JzUmVzcG9uc2USJgoEam9icxgBIAMoCzIYLnNvdXJjaWVyLmdhdGV3YXkudjEuSm9iEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIhCg9XYXRjaEpvYlJlcXVlc3QSDgoGam9iX2lkGAEgASgJIjkKEFdhdGNoSm9iUmVzcG9uc2USJQoDam9iGAEgASgLMhguc291cmNpZXIuZ2F0ZXdheS52MS5Kb2IqSAoHTWFya2luZxIXChNNQVJLSU5HX1VOU1BFQ0lGSUVEEAASEgoOTUFSS0lOR19QTEFDRVMQARIQCgxNQVJLSU5HX1RFWFQQAiqLAQoJSm9iU3RhdHVzEhoKFkpPQl9TVEFUVVNfVU5TUEVDSUZJRUQQABIWChJKT0JfU1RBVFVTX1BFTkRJTkcQARIZChVKT0JfU1RBVFVTX1BST0NFU1NJTkcQAhIYChRKT0JfU1RBVFVTX0NPTVBMRVRFRBADEhUKEUpPQl9TVEFUVVNfRkFJTEVEEAQyyA8KEEtub3dsZWRnZVNlcnZpY2USbwoQQ3JlYXRlQ29sbGVjdGlvbhIsLnNvdXJjaWVyLmdhdGV3YXkudjEuQ3JlYXRlQ29sbGVjdGlvblJlcXVlc3QaLS5zb3VyY2llci5nYXRld2F5LnYxLkNyZWF0ZUNvbGxlY3Rpb25SZXNwb25zZRJsCg9MaXN0Q29sbGVjdGlvbnMSKy5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RDb2xsZWN0aW9uc1JlcXVlc3QaLC5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RDb2xsZWN0aW9uc1Jlc3BvbnNlEm8KEERlbGV0ZUNvbGxlY3Rpb24SLC5zb3VyY2llci5nYXRld2F5LnYxLkRlbGV0ZUNvbGxlY3Rpb25SZXF1ZXN0Gi0uc291cmNpZXIuZ2F0ZXdheS52MS5EZWxldGVDb2xsZWN0aW9uUmVzcG9uc2USbwoQVXBkYXRlQ29sbGVjdGlvbhIsLnNvdXJjaWVyLmdhdGV3YXkudjEuVXBkYXRlQ29sbGVjdGlvblJlcXVlc3QaLS5zb3VyY2llci5nYXRld2F5LnYxLlVwZGF0ZUNvbGxlY3Rpb25SZXNwb25zZRJrCg5VcGxvYWREb2N1bWVudBIqLnNvdXJjaWVyLmdhdGV3YXkudjEuVXBsb2FkRG9jdW1lbnRSZXF1ZXN0Gisuc291cmNpZXIuZ2F0ZXdheS52MS5VcGxvYWREb2N1bWVudFJlc3BvbnNlKAESXQoKSW5nZXN0VGV4dBImLnNvdXJjaWVyLmdhdGV3YXkudjEuSW5nZXN0VGV4dFJlcXVlc3QaJy5zb3VyY2llci5nYXRld2F5LnYxLkluZ2VzdFRleHRSZXNwb25zZRJgCgtHZXREb2N1bWVudBInLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0RG9jdW1lbnRSZXF1ZXN0Giguc291cmNpZXIuZ2F0ZXdheS52MS5HZXREb2N1bWVudFJlc3BvbnNlEm4KD0dldERvY3VtZW50VGV4dBIrLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0RG9jdW1lbnRUZXh0UmVxdWVzdBosLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0RG9jdW1lbnRUZXh0UmVzcG9uc2UwARJiCgtHZXRPcmlnaW5hbBInLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0T3JpZ2luYWxSZXF1ZXN0Giguc291cmNpZXIuZ2F0ZXdheS52MS5HZXRPcmlnaW5hbFJlc3BvbnNlMAESZQoMR2V0UGFnZUltYWdlEiguc291cmNpZXIuZ2F0ZXdheS52MS5HZXRQYWdlSW1hZ2VSZXF1ZXN0Gikuc291cmNpZXIuZ2F0ZXdheS52MS5HZXRQYWdlSW1hZ2VSZXNwb25zZTABEmYKDUxvY2F0ZVBhc3NhZ2USKS5zb3VyY2llci5nYXRld2F5LnYxLkxvY2F0ZVBhc3NhZ2VSZXF1ZXN0Giouc291cmNpZXIuZ2F0ZXdheS52MS5Mb2NhdGVQYXNzYWdlUmVzcG9uc2USZgoNTGlzdERvY3VtZW50cxIpLnNvdXJjaWVyLmdhdGV3YXkudjEuTGlzdERvY3VtZW50c1JlcXVlc3QaKi5zb3VyY2llci5nYXRld2F5LnYxLkxpc3REb2N1bWVudHNSZXNwb25zZRJsCg9TZXREb2N1bWVudERhdGUSKy5zb3VyY2llci5nYXRld2F5LnYxLlNldERvY3VtZW50RGF0ZVJlcXVlc3QaLC5zb3VyY2llci5nYXRld2F5LnYxLlNldERvY3VtZW50RGF0ZVJlc3BvbnNlEnIKEVN1cGVyc2VkZURvY3VtZW50Ei0uc291cmNpZXIuZ2F0ZXdheS52MS5TdXBlcnNlZGVEb2N1bWVudFJlcXVlc3QaLi5zb3VyY2llci5nYXRld2F5LnYxLlN1cGVyc2VkZURvY3VtZW50UmVzcG9uc2USZgoNTGlzdENvbmZsaWN0cxIpLnNvdXJjaWVyLmdhdGV3YXkudjEuTGlzdENvbmZsaWN0c1JlcXVlc3QaKi5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RDb25mbGljdHNSZXNwb25zZRJpCg5EZWxldGVEb2N1bWVudBIqLnNvdXJjaWVyLmdhdGV3YXkudjEuRGVsZXRlRG9jdW1lbnRSZXF1ZXN0Gisuc291cmNpZXIuZ2F0ZXdheS52MS5EZWxldGVEb2N1bWVudFJlc3BvbnNlElEKBkdldEpvYhIiLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0Sm9iUmVxdWVzdBojLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0Sm9iUmVzcG9uc2USVwoITGlzdEpvYnMSJC5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RKb2JzUmVxdWVzdBolLnNvdXJjaWVyLmdhdGV3YXkudjEuTGlzdEpvYnNSZXNwb25zZRJZCghXYXRjaEpvYhIkLnNvdXJjaWVyLmdhdGV3YXkudjEuV2F0Y2hKb2JSZXF1ZXN0GiUuc291cmNpZXIuZ2F0ZXdheS52MS5XYXRjaEpvYlJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_sourcier_gateway_v1_place]);
 
 /**
  * How documents are cut into chunks.
@@ -789,6 +789,27 @@ export type Document = Message<"sourcier.gateway.v1.Document"> & {
    * @generated from field: repeated sourcier.gateway.v1.ReadingWarning warnings = 15;
    */
   warnings: ReadingWarning[];
+
+  /**
+   * When it is of and holds: at most one date of each kind. Empty where nothing tells, and until it was read.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.DocumentDate dates = 16;
+   */
+  dates: DocumentDate[];
+
+  /**
+   * What it does to other documents of its collection.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.RelatedDocument relations = 17;
+   */
+  relations: RelatedDocument[];
+
+  /**
+   * What other documents of its collection do to it.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.RelatedDocument related_by = 18;
+   */
+  relatedBy: RelatedDocument[];
 };
 
 /**
@@ -797,6 +818,393 @@ export type Document = Message<"sourcier.gateway.v1.Document"> & {
  */
 export const DocumentSchema: GenMessage<Document> = /*@__PURE__*/
   messageDesc(file_sourcier_gateway_v1_knowledge, 16);
+
+/**
+ * A date of a document.
+ *
+ * @generated from message sourcier.gateway.v1.DocumentDate
+ */
+export type DocumentDate = Message<"sourcier.gateway.v1.DocumentDate"> & {
+  /**
+   * `effect` (since when it holds), `end` (until when), `signature`, `publication`, or `document`: its own, where no word
+   * tells which. Others may come.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The first day of it, `2024-03-01`.
+   *
+   * @generated from field: string start = 2;
+   */
+  start: string;
+
+  /**
+   * The last day of it: the same for a day, later for a month or a year.
+   *
+   * @generated from field: string end = 3;
+   */
+  end: string;
+
+  /**
+   * Where it was read: `user` (somebody set it), `metadata`, `title`, `text` or `name`.
+   *
+   * @generated from field: string origin = 4;
+   */
+  origin: string;
+
+  /**
+   * The words that tell it; empty where nothing but the date does.
+   *
+   * @generated from field: string words = 5;
+   */
+  words: string;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.DocumentDate.
+ * Use `create(DocumentDateSchema)` to create a new message.
+ */
+export const DocumentDateSchema: GenMessage<DocumentDate> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_knowledge, 17);
+
+/**
+ * Another document, and what one of the two does to the other.
+ *
+ * @generated from message sourcier.gateway.v1.RelatedDocument
+ */
+export type RelatedDocument = Message<"sourcier.gateway.v1.RelatedDocument"> & {
+  /**
+   * `replaces`, `amends` (it changes or replaces a part) or `rider` (it is an « avenant » to it). Others may come.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The other document's id.
+   *
+   * @generated from field: string document_id = 2;
+   */
+  documentId: string;
+
+  /**
+   * The other document's title.
+   *
+   * @generated from field: string title = 3;
+   */
+  title: string;
+
+  /**
+   * `text` (a document says so) or `user` (somebody does).
+   *
+   * @generated from field: string origin = 4;
+   */
+  origin: string;
+
+  /**
+   * The part that is meant, `article 4`; empty for all of it.
+   *
+   * @generated from field: string part = 5;
+   */
+  part: string;
+
+  /**
+   * The words that say so; empty where somebody does.
+   *
+   * @generated from field: string words = 6;
+   */
+  words: string;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.RelatedDocument.
+ * Use `create(RelatedDocumentSchema)` to create a new message.
+ */
+export const RelatedDocumentSchema: GenMessage<RelatedDocument> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_knowledge, 18);
+
+/**
+ * A date to set.
+ *
+ * @generated from message sourcier.gateway.v1.SetDocumentDateRequest
+ */
+export type SetDocumentDateRequest = Message<"sourcier.gateway.v1.SetDocumentDateRequest"> & {
+  /**
+   * The document's id.
+   *
+   * @generated from field: string document_id = 1;
+   */
+  documentId: string;
+
+  /**
+   * `effect`, `end`, `signature`, `publication` or `document`.
+   *
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * A day, a month or a year: `2024-03-01`, `2024-03`, `2024`. Empty goes back to what was read.
+   *
+   * @generated from field: string date = 3;
+   */
+  date: string;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.SetDocumentDateRequest.
+ * Use `create(SetDocumentDateRequestSchema)` to create a new message.
+ */
+export const SetDocumentDateRequestSchema: GenMessage<SetDocumentDateRequest> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_knowledge, 19);
+
+/**
+ * The document as it is now.
+ *
+ * @generated from message sourcier.gateway.v1.SetDocumentDateResponse
+ */
+export type SetDocumentDateResponse = Message<"sourcier.gateway.v1.SetDocumentDateResponse"> & {
+  /**
+   * The document.
+   *
+   * @generated from field: sourcier.gateway.v1.Document document = 1;
+   */
+  document?: Document | undefined;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.SetDocumentDateResponse.
+ * Use `create(SetDocumentDateResponseSchema)` to create a new message.
+ */
+export const SetDocumentDateResponseSchema: GenMessage<SetDocumentDateResponse> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_knowledge, 20);
+
+/**
+ * Which document replaces which.
+ *
+ * @generated from message sourcier.gateway.v1.SupersedeDocumentRequest
+ */
+export type SupersedeDocumentRequest = Message<"sourcier.gateway.v1.SupersedeDocumentRequest"> & {
+  /**
+   * The id of the document that replaces the other one.
+   *
+   * @generated from field: string document_id = 1;
+   */
+  documentId: string;
+
+  /**
+   * The id of the one that is replaced; of the same collection.
+   *
+   * @generated from field: string superseded_id = 2;
+   */
+  supersededId: string;
+
+  /**
+   * True to say that it does not replace it.
+   *
+   * @generated from field: bool remove = 3;
+   */
+  remove: boolean;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.SupersedeDocumentRequest.
+ * Use `create(SupersedeDocumentRequestSchema)` to create a new message.
+ */
+export const SupersedeDocumentRequestSchema: GenMessage<SupersedeDocumentRequest> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_knowledge, 21);
+
+/**
+ * The document that replaces the other one, as it is now.
+ *
+ * @generated from message sourcier.gateway.v1.SupersedeDocumentResponse
+ */
+export type SupersedeDocumentResponse = Message<"sourcier.gateway.v1.SupersedeDocumentResponse"> & {
+  /**
+   * The document.
+   *
+   * @generated from field: sourcier.gateway.v1.Document document = 1;
+   */
+  document?: Document | undefined;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.SupersedeDocumentResponse.
+ * Use `create(SupersedeDocumentResponseSchema)` to create a new message.
+ */
+export const SupersedeDocumentResponseSchema: GenMessage<SupersedeDocumentResponse> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_knowledge, 22);
+
+/**
+ * Whose conflicts to find.
+ *
+ * @generated from message sourcier.gateway.v1.ListConflictsRequest
+ */
+export type ListConflictsRequest = Message<"sourcier.gateway.v1.ListConflictsRequest"> & {
+  /**
+   * The collection's name.
+   *
+   * @generated from field: string collection = 1;
+   */
+  collection: string;
+
+  /**
+   * Most conflicts to return, 1 to 1,000; 0 is 100.
+   *
+   * @generated from field: uint32 limit = 2;
+   */
+  limit: number;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.ListConflictsRequest.
+ * Use `create(ListConflictsRequestSchema)` to create a new message.
+ */
+export const ListConflictsRequestSchema: GenMessage<ListConflictsRequest> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_knowledge, 23);
+
+/**
+ * What was found.
+ *
+ * @generated from message sourcier.gateway.v1.ListConflictsResponse
+ */
+export type ListConflictsResponse = Message<"sourcier.gateway.v1.ListConflictsResponse"> & {
+  /**
+   * The conflicts, those first of which nothing tells what holds, then the closest.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.DocumentConflict conflicts = 1;
+   */
+  conflicts: DocumentConflict[];
+
+  /**
+   * Passages with figures that were compared.
+   *
+   * @generated from field: uint32 passages = 2;
+   */
+  passages: number;
+
+  /**
+   * Whether the collection has more of them than were compared, or more conflicts than are returned.
+   *
+   * @generated from field: bool truncated = 3;
+   */
+  truncated: boolean;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.ListConflictsResponse.
+ * Use `create(ListConflictsResponseSchema)` to create a new message.
+ */
+export const ListConflictsResponseSchema: GenMessage<ListConflictsResponse> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_knowledge, 24);
+
+/**
+ * Two passages that say the same of another figure or date.
+ *
+ * @generated from message sourcier.gateway.v1.DocumentConflict
+ */
+export type DocumentConflict = Message<"sourcier.gateway.v1.DocumentConflict"> & {
+  /**
+   * The one that holds; where nothing tells which, the earlier of the two documents.
+   *
+   * @generated from field: sourcier.gateway.v1.ConflictingPassage holds = 1;
+   */
+  holds?: ConflictingPassage | undefined;
+
+  /**
+   * The one that says otherwise.
+   *
+   * @generated from field: sourcier.gateway.v1.ConflictingPassage other = 2;
+   */
+  other?: ConflictingPassage | undefined;
+
+  /**
+   * Why `holds` does: `replaced` (its document replaces the other one), `later`, `ended` (the other one no longer holds),
+   * `not_yet` (the other one begins later than today). Empty where nothing tells which one holds. Others may come.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * The words of the two clauses that are the same, 0 to 1 of all.
+   *
+   * @generated from field: double alike = 4;
+   */
+  alike: number;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.DocumentConflict.
+ * Use `create(DocumentConflictSchema)` to create a new message.
+ */
+export const DocumentConflictSchema: GenMessage<DocumentConflict> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_knowledge, 25);
+
+/**
+ * One of two passages that do not say the same.
+ *
+ * @generated from message sourcier.gateway.v1.ConflictingPassage
+ */
+export type ConflictingPassage = Message<"sourcier.gateway.v1.ConflictingPassage"> & {
+  /**
+   * The document's id.
+   *
+   * @generated from field: string document_id = 1;
+   */
+  documentId: string;
+
+  /**
+   * The document's title.
+   *
+   * @generated from field: string title = 2;
+   */
+  title: string;
+
+  /**
+   * Place of the chunk in the document, from 0.
+   *
+   * @generated from field: uint32 chunk_index = 3;
+   */
+  chunkIndex: number;
+
+  /**
+   * The page, from 1; 0 where the format has no pages.
+   *
+   * @generated from field: uint32 page = 4;
+   */
+  page: number;
+
+  /**
+   * The clause.
+   *
+   * @generated from field: string quote = 5;
+   */
+  quote: string;
+
+  /**
+   * The first day of the document's date; empty where none was read.
+   *
+   * @generated from field: string date_start = 6;
+   */
+  dateStart: string;
+
+  /**
+   * The last day of it: the same for a day, later for a month or a year.
+   *
+   * @generated from field: string date_end = 7;
+   */
+  dateEnd: string;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.ConflictingPassage.
+ * Use `create(ConflictingPassageSchema)` to create a new message.
+ */
+export const ConflictingPassageSchema: GenMessage<ConflictingPassage> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_knowledge, 26);
 
 /**
  * One kind of thing that was not read of a document.
@@ -838,7 +1246,7 @@ export type ReadingWarning = Message<"sourcier.gateway.v1.ReadingWarning"> & {
  * Use `create(ReadingWarningSchema)` to create a new message.
  */
 export const ReadingWarningSchema: GenMessage<ReadingWarning> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 17);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 27);
 
 /**
  * Names a document.
@@ -859,7 +1267,7 @@ export type GetDocumentRequest = Message<"sourcier.gateway.v1.GetDocumentRequest
  * Use `create(GetDocumentRequestSchema)` to create a new message.
  */
 export const GetDocumentRequestSchema: GenMessage<GetDocumentRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 18);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 28);
 
 /**
  * The document asked for.
@@ -880,7 +1288,7 @@ export type GetDocumentResponse = Message<"sourcier.gateway.v1.GetDocumentRespon
  * Use `create(GetDocumentResponseSchema)` to create a new message.
  */
 export const GetDocumentResponseSchema: GenMessage<GetDocumentResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 19);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 29);
 
 /**
  * Names a document whose text is asked for.
@@ -901,7 +1309,7 @@ export type GetDocumentTextRequest = Message<"sourcier.gateway.v1.GetDocumentTex
  * Use `create(GetDocumentTextRequestSchema)` to create a new message.
  */
 export const GetDocumentTextRequestSchema: GenMessage<GetDocumentTextRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 20);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 30);
 
 /**
  * A piece of a document's text, which continues the one before it.
@@ -929,7 +1337,7 @@ export type GetDocumentTextResponse = Message<"sourcier.gateway.v1.GetDocumentTe
  * Use `create(GetDocumentTextResponseSchema)` to create a new message.
  */
 export const GetDocumentTextResponseSchema: GenMessage<GetDocumentTextResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 21);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 31);
 
 /**
  * Names an original, or a part of it.
@@ -971,7 +1379,7 @@ export type GetOriginalRequest = Message<"sourcier.gateway.v1.GetOriginalRequest
  * Use `create(GetOriginalRequestSchema)` to create a new message.
  */
 export const GetOriginalRequestSchema: GenMessage<GetOriginalRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 22);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 32);
 
 /**
  * What the bytes are of.
@@ -1034,7 +1442,7 @@ export type OriginalHeader = Message<"sourcier.gateway.v1.OriginalHeader"> & {
  * Use `create(OriginalHeaderSchema)` to create a new message.
  */
 export const OriginalHeaderSchema: GenMessage<OriginalHeader> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 23);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 33);
 
 /**
  * A piece of an original.
@@ -1071,7 +1479,7 @@ export type GetOriginalResponse = Message<"sourcier.gateway.v1.GetOriginalRespon
  * Use `create(GetOriginalResponseSchema)` to create a new message.
  */
 export const GetOriginalResponseSchema: GenMessage<GetOriginalResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 24);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 34);
 
 /**
  * Names a page to draw.
@@ -1148,7 +1556,7 @@ export type GetPageImageRequest = Message<"sourcier.gateway.v1.GetPageImageReque
  * Use `create(GetPageImageRequestSchema)` to create a new message.
  */
 export const GetPageImageRequestSchema: GenMessage<GetPageImageRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 25);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 35);
 
 /**
  * What is drawn.
@@ -1239,7 +1647,7 @@ export type PageImageHeader = Message<"sourcier.gateway.v1.PageImageHeader"> & {
  * Use `create(PageImageHeaderSchema)` to create a new message.
  */
 export const PageImageHeaderSchema: GenMessage<PageImageHeader> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 26);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 36);
 
 /**
  * A piece of a picture.
@@ -1276,7 +1684,7 @@ export type GetPageImageResponse = Message<"sourcier.gateway.v1.GetPageImageResp
  * Use `create(GetPageImageResponseSchema)` to create a new message.
  */
 export const GetPageImageResponseSchema: GenMessage<GetPageImageResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 27);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 37);
 
 /**
  * Names a chunk, or a part of its text.
@@ -1311,7 +1719,7 @@ export type LocatePassageRequest = Message<"sourcier.gateway.v1.LocatePassageReq
  * Use `create(LocatePassageRequestSchema)` to create a new message.
  */
 export const LocatePassageRequestSchema: GenMessage<LocatePassageRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 28);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 38);
 
 /**
  * Where it stands.
@@ -1346,7 +1754,7 @@ export type LocatePassageResponse = Message<"sourcier.gateway.v1.LocatePassageRe
  * Use `create(LocatePassageResponseSchema)` to create a new message.
  */
 export const LocatePassageResponseSchema: GenMessage<LocatePassageResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 29);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 39);
 
 /**
  * Which documents to list.
@@ -1381,7 +1789,7 @@ export type ListDocumentsRequest = Message<"sourcier.gateway.v1.ListDocumentsReq
  * Use `create(ListDocumentsRequestSchema)` to create a new message.
  */
 export const ListDocumentsRequestSchema: GenMessage<ListDocumentsRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 30);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 40);
 
 /**
  * A page of documents.
@@ -1409,7 +1817,7 @@ export type ListDocumentsResponse = Message<"sourcier.gateway.v1.ListDocumentsRe
  * Use `create(ListDocumentsResponseSchema)` to create a new message.
  */
 export const ListDocumentsResponseSchema: GenMessage<ListDocumentsResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 31);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 41);
 
 /**
  * Names a document.
@@ -1430,7 +1838,7 @@ export type DeleteDocumentRequest = Message<"sourcier.gateway.v1.DeleteDocumentR
  * Use `create(DeleteDocumentRequestSchema)` to create a new message.
  */
 export const DeleteDocumentRequestSchema: GenMessage<DeleteDocumentRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 32);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 42);
 
 /**
  * What was deleted.
@@ -1451,7 +1859,7 @@ export type DeleteDocumentResponse = Message<"sourcier.gateway.v1.DeleteDocument
  * Use `create(DeleteDocumentResponseSchema)` to create a new message.
  */
 export const DeleteDocumentResponseSchema: GenMessage<DeleteDocumentResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 33);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 43);
 
 /**
  * When a job reached a stage.
@@ -1479,7 +1887,7 @@ export type StageTime = Message<"sourcier.gateway.v1.StageTime"> & {
  * Use `create(StageTimeSchema)` to create a new message.
  */
 export const StageTimeSchema: GenMessage<StageTime> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 34);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 44);
 
 /**
  * Why a job failed.
@@ -1502,7 +1910,7 @@ export type JobError = Message<"sourcier.gateway.v1.JobError"> & {
   message: string;
 
   /**
-   * The stage that failed: `parse`, `ocr`, `chunk`, `embed` or `index`.
+   * The stage that failed: `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`.
    *
    * @generated from field: string stage = 3;
    */
@@ -1514,7 +1922,7 @@ export type JobError = Message<"sourcier.gateway.v1.JobError"> & {
  * Use `create(JobErrorSchema)` to create a new message.
  */
 export const JobErrorSchema: GenMessage<JobError> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 35);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 45);
 
 /**
  * One document's way through the pipeline.
@@ -1643,7 +2051,7 @@ export type Job = Message<"sourcier.gateway.v1.Job"> & {
  * Use `create(JobSchema)` to create a new message.
  */
 export const JobSchema: GenMessage<Job> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 36);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 46);
 
 /**
  * Names a job.
@@ -1664,7 +2072,7 @@ export type GetJobRequest = Message<"sourcier.gateway.v1.GetJobRequest"> & {
  * Use `create(GetJobRequestSchema)` to create a new message.
  */
 export const GetJobRequestSchema: GenMessage<GetJobRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 37);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 47);
 
 /**
  * The job asked for.
@@ -1685,7 +2093,7 @@ export type GetJobResponse = Message<"sourcier.gateway.v1.GetJobResponse"> & {
  * Use `create(GetJobResponseSchema)` to create a new message.
  */
 export const GetJobResponseSchema: GenMessage<GetJobResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 38);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 48);
 
 /**
  * Which jobs to list.
@@ -1727,7 +2135,7 @@ export type ListJobsRequest = Message<"sourcier.gateway.v1.ListJobsRequest"> & {
  * Use `create(ListJobsRequestSchema)` to create a new message.
  */
 export const ListJobsRequestSchema: GenMessage<ListJobsRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 39);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 49);
 
 /**
  * A page of jobs.
@@ -1755,7 +2163,7 @@ export type ListJobsResponse = Message<"sourcier.gateway.v1.ListJobsResponse"> &
  * Use `create(ListJobsResponseSchema)` to create a new message.
  */
 export const ListJobsResponseSchema: GenMessage<ListJobsResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 40);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 50);
 
 /**
  * Names a job to watch.
@@ -1776,7 +2184,7 @@ export type WatchJobRequest = Message<"sourcier.gateway.v1.WatchJobRequest"> & {
  * Use `create(WatchJobRequestSchema)` to create a new message.
  */
 export const WatchJobRequestSchema: GenMessage<WatchJobRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 41);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 51);
 
 /**
  * A job that moved.
@@ -1797,7 +2205,7 @@ export type WatchJobResponse = Message<"sourcier.gateway.v1.WatchJobResponse"> &
  * Use `create(WatchJobResponseSchema)` to create a new message.
  */
 export const WatchJobResponseSchema: GenMessage<WatchJobResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_knowledge, 42);
+  messageDesc(file_sourcier_gateway_v1_knowledge, 52);
 
 /**
  * How what is marked on a page was found.
@@ -2011,6 +2419,39 @@ export const KnowledgeService: GenService<{
     methodKind: "unary";
     input: typeof ListDocumentsRequestSchema;
     output: typeof ListDocumentsResponseSchema;
+  },
+  /**
+   * Sets a date of a document in the place of the one that was read, or goes back to that one. It holds for later versions,
+   * too, until it is cleared. INVALID_ARGUMENT for a kind or a date that is none.
+   *
+   * @generated from rpc sourcier.gateway.v1.KnowledgeService.SetDocumentDate
+   */
+  setDocumentDate: {
+    methodKind: "unary";
+    input: typeof SetDocumentDateRequestSchema;
+    output: typeof SetDocumentDateResponseSchema;
+  },
+  /**
+   * Says that a document replaces another one of its collection, or that it does not, whatever its text says.
+   * FAILED_PRECONDITION where somebody said the opposite before.
+   *
+   * @generated from rpc sourcier.gateway.v1.KnowledgeService.SupersedeDocument
+   */
+  supersedeDocument: {
+    methodKind: "unary";
+    input: typeof SupersedeDocumentRequestSchema;
+    output: typeof SupersedeDocumentResponseSchema;
+  },
+  /**
+   * Finds passages of different documents of a collection that say the same of another figure or date, and tells which one
+   * holds. It looks at a bounded number of passages, and says at how many.
+   *
+   * @generated from rpc sourcier.gateway.v1.KnowledgeService.ListConflicts
+   */
+  listConflicts: {
+    methodKind: "unary";
+    input: typeof ListConflictsRequestSchema;
+    output: typeof ListConflictsResponseSchema;
   },
   /**
    * Deletes a document with all its versions; it is never found again. Deleting what does not exist succeeds.

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sourcier/gateway/v1/operations.proto.
  */
 export const file_sourcier_gateway_v1_operations: GenFile = /*@__PURE__*/
-  fileDesc("CiRzb3VyY2llci9nYXRld2F5L3YxL29wZXJhdGlvbnMucHJvdG8SE3NvdXJjaWVyLmdhdGV3YXkudjEi2QIKB0ZhaWx1cmUSEgoKZmFpbHVyZV9pZBgBIAEoCRIwCgVzdGF0ZRgCIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEg0KBXN0YWdlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRIPCgdtZXNzYWdlGAUgASgJEhAKCGF0dGVtcHRzGAYgASgNEhMKC2RvY3VtZW50X2lkGAcgASgJEhIKCnZlcnNpb25faWQYCCABKAkSDgoGam9iX2lkGAkgASgJEhIKCmNvbGxlY3Rpb24YCiABKAkSDgoGc291cmNlGAsgASgJEhAKCGZpbGVuYW1lGAwgASgJEhIKCnJlcXVlc3RfaWQYDSABKAkSFAoMb3JpZ2luYWxfa2V5GA4gASgJEi0KCWZhaWxlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQgoNRmFpbHVyZUZpbHRlchINCgVzdGFnZRgBIAEoCRIOCgZyZWFzb24YAiABKAkSEgoKY29sbGVjdGlvbhgDIAEoCSKiAQoTTGlzdEZhaWx1cmVzUmVxdWVzdBIwCgVzdGF0ZRgBIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlchIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCSJfChRMaXN0RmFpbHVyZXNSZXNwb25zZRIuCghmYWlsdXJlcxgBIAMoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoRR2V0RmFpbHVyZVJlcXVlc3QSEgoKZmFpbHVyZV9pZBgBIAEoCSJDChJHZXRGYWlsdXJlUmVzcG9uc2USLQoHZmFpbHVyZRgBIAEoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZSJgChVSZXBsYXlGYWlsdXJlc1JlcXVlc3QSEwoLZmFpbHVyZV9pZHMYASADKAkSMgoGZmlsdGVyGAIgASgLMiIuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlRmlsdGVyIkcKFlJlcGxheUZhaWx1cmVzUmVzcG9uc2USFgoOcmVwbGF5ZWRfY291bnQYASABKA0SFQoNc2tpcHBlZF9jb3VudBgCIAEoDSJhChZEaXNjYXJkRmFpbHVyZXNSZXF1ZXN0EhMKC2ZhaWx1cmVfaWRzGAEgAygJEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlciIyChdEaXNjYXJkRmFpbHVyZXNSZXNwb25zZRIXCg9kaXNjYXJkZWRfY291bnQYASABKA0iMwoQUmVjb25jaWxlUmVxdWVzdBIOCgZidWNrZXQYASABKAkSDwoHZHJ5X3J1bhgCIAEoCCKXAQoRUmVjb25jaWxlUmVzcG9uc2USDgoGYnVja2V0GAEgASgJEg4KBnByZWZpeBgCIAEoCRIOCgZsaXN0ZWQYAyABKAQSDwoHbWlzc2luZxgEIAEoBBIPCgdjaGFuZ2VkGAUgASgEEgwKBGdvbmUYBiABKAQSEAoIZmluaXNoZWQYByABKAgSEAoIZXhhbXBsZXMYCCADKAkiUQoQUmVwcm9jZXNzUmVxdWVzdBISCgpjb2xsZWN0aW9uGAEgASgJEhIKCmZyb21fc3RhZ2UYAiABKAkSFQoNb25seV9vdXRkYXRlZBgDIAEoCCIrChFSZXByb2Nlc3NSZXNwb25zZRIWCg5kb2N1bWVudF9jb3VudBgBIAEoDSJ7CgVDaGVjaxIMCgRuYW1lGAEgASgJEi4KBXN0YXRlGAIgASgOMh8uc291cmNpZXIuZ2F0ZXdheS52MS5DaGVja1N0YXRlEg8KB2ZpbmRpbmcYAyABKAkSEwoLY29uc2VxdWVuY2UYBCABKAkSDgoGcmVtZWR5GAUgASgJIhEKD0RpYWdub3NlUmVxdWVzdCI+ChBEaWFnbm9zZVJlc3BvbnNlEioKBmNoZWNrcxgBIAMoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2hlY2siFgoUR2V0U3RhdGlzdGljc1JlcXVlc3QiKQoISm9iQ291bnQSDgoGc3RhdHVzGAEgASgJEg0KBWNvdW50GAIgASgEIvkBChVHZXRTdGF0aXN0aWNzUmVzcG9uc2USGAoQY29sbGVjdGlvbl9jb3VudBgBIAEoBBIWCg5kb2N1bWVudF9jb3VudBgCIAEoBBITCgtjaHVua19jb3VudBgDIAEoBBIZChFtZWFuX2NodW5rX3Rva2VucxgEIAEoARIcChRtZWFuX2RvY3VtZW50X2NodW5rcxgFIAEoARIrCgRqb2JzGAYgAygLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Kb2JDb3VudBIzCg1sYXN0X2ZhaWx1cmVzGAcgAygLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlKn4KDEZhaWx1cmVTdGF0ZRIdChlGQUlMVVJFX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSRkFJTFVSRV9TVEFURV9PUEVOEAESGgoWRkFJTFVSRV9TVEFURV9SRVBMQVlFRBACEhsKF0ZBSUxVUkVfU1RBVEVfRElTQ0FSREVEEAMqbgoKQ2hlY2tTdGF0ZRIbChdDSEVDS19TVEFURV9VTlNQRUNJRklFRBAAEhIKDkNIRUNLX1NUQVRFX09LEAESFwoTQ0hFQ0tfU1RBVEVfV0FSTklORxACEhYKEkNIRUNLX1NUQVRFX0ZBSUxFRBADMqsGChFPcGVyYXRpb25zU2VydmljZRJjCgxMaXN0RmFpbHVyZXMSKC5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1JlcXVlc3QaKS5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1Jlc3BvbnNlEl0KCkdldEZhaWx1cmUSJi5zb3VyY2llci5nYXRld2F5LnYxLkdldEZhaWx1cmVSZXF1ZXN0Gicuc291cmNpZXIuZ2F0ZXdheS52MS5HZXRGYWlsdXJlUmVzcG9uc2USaQoOUmVwbGF5RmFpbHVyZXMSKi5zb3VyY2llci5nYXRld2F5LnYxLlJlcGxheUZhaWx1cmVzUmVxdWVzdBorLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVwbGF5RmFpbHVyZXNSZXNwb25zZRJsCg9EaXNjYXJkRmFpbHVyZXMSKy5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1JlcXVlc3QaLC5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1Jlc3BvbnNlElwKCVJlY29uY2lsZRIlLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVxdWVzdBomLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVzcG9uc2UwARJaCglSZXByb2Nlc3MSJS5zb3VyY2llci5nYXRld2F5LnYxLlJlcHJvY2Vzc1JlcXVlc3QaJi5zb3VyY2llci5nYXRld2F5LnYxLlJlcHJvY2Vzc1Jlc3BvbnNlElcKCERpYWdub3NlEiQuc291cmNpZXIuZ2F0ZXdheS52MS5EaWFnbm9zZVJlcXVlc3QaJS5zb3VyY2llci5nYXRld2F5LnYxLkRpYWdub3NlUmVzcG9uc2USZgoNR2V0U3RhdGlzdGljcxIpLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0U3RhdGlzdGljc1JlcXVlc3QaKi5zb3VyY2llci5nYXRld2F5LnYxLkdldFN0YXRpc3RpY3NSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("CiRzb3VyY2llci9nYXRld2F5L3YxL29wZXJhdGlvbnMucHJvdG8SE3NvdXJjaWVyLmdhdGV3YXkudjEi2QIKB0ZhaWx1cmUSEgoKZmFpbHVyZV9pZBgBIAEoCRIwCgVzdGF0ZRgCIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEg0KBXN0YWdlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRIPCgdtZXNzYWdlGAUgASgJEhAKCGF0dGVtcHRzGAYgASgNEhMKC2RvY3VtZW50X2lkGAcgASgJEhIKCnZlcnNpb25faWQYCCABKAkSDgoGam9iX2lkGAkgASgJEhIKCmNvbGxlY3Rpb24YCiABKAkSDgoGc291cmNlGAsgASgJEhAKCGZpbGVuYW1lGAwgASgJEhIKCnJlcXVlc3RfaWQYDSABKAkSFAoMb3JpZ2luYWxfa2V5GA4gASgJEi0KCWZhaWxlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQgoNRmFpbHVyZUZpbHRlchINCgVzdGFnZRgBIAEoCRIOCgZyZWFzb24YAiABKAkSEgoKY29sbGVjdGlvbhgDIAEoCSKiAQoTTGlzdEZhaWx1cmVzUmVxdWVzdBIwCgVzdGF0ZRgBIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlchIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCSJfChRMaXN0RmFpbHVyZXNSZXNwb25zZRIuCghmYWlsdXJlcxgBIAMoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoRR2V0RmFpbHVyZVJlcXVlc3QSEgoKZmFpbHVyZV9pZBgBIAEoCSJDChJHZXRGYWlsdXJlUmVzcG9uc2USLQoHZmFpbHVyZRgBIAEoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZSJgChVSZXBsYXlGYWlsdXJlc1JlcXVlc3QSEwoLZmFpbHVyZV9pZHMYASADKAkSMgoGZmlsdGVyGAIgASgLMiIuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlRmlsdGVyIkcKFlJlcGxheUZhaWx1cmVzUmVzcG9uc2USFgoOcmVwbGF5ZWRfY291bnQYASABKA0SFQoNc2tpcHBlZF9jb3VudBgCIAEoDSJhChZEaXNjYXJkRmFpbHVyZXNSZXF1ZXN0EhMKC2ZhaWx1cmVfaWRzGAEgAygJEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlciIyChdEaXNjYXJkRmFpbHVyZXNSZXNwb25zZRIXCg9kaXNjYXJkZWRfY291bnQYASABKA0iMwoQUmVjb25jaWxlUmVxdWVzdBIOCgZidWNrZXQYASABKAkSDwoHZHJ5X3J1bhgCIAEoCCKXAQoRUmVjb25jaWxlUmVzcG9uc2USDgoGYnVja2V0GAEgASgJEg4KBnByZWZpeBgCIAEoCRIOCgZsaXN0ZWQYAyABKAQSDwoHbWlzc2luZxgEIAEoBBIPCgdjaGFuZ2VkGAUgASgEEgwKBGdvbmUYBiABKAQSEAoIZmluaXNoZWQYByABKAgSEAoIZXhhbXBsZXMYCCADKAkiUQoQUmVwcm9jZXNzUmVxdWVzdBISCgpjb2xsZWN0aW9uGAEgASgJEhIKCmZyb21fc3RhZ2UYAiABKAkSFQoNb25seV9vdXRkYXRlZBgDIAEoCCIrChFSZXByb2Nlc3NSZXNwb25zZRIWCg5kb2N1bWVudF9jb3VudBgBIAEoDSJ7CgVDaGVjaxIMCgRuYW1lGAEgASgJEi4KBXN0YXRlGAIgASgOMh8uc291cmNpZXIuZ2F0ZXdheS52MS5DaGVja1N0YXRlEg8KB2ZpbmRpbmcYAyABKAkSEwoLY29uc2VxdWVuY2UYBCABKAkSDgoGcmVtZWR5GAUgASgJIhEKD0RpYWdub3NlUmVxdWVzdCI+ChBEaWFnbm9zZVJlc3BvbnNlEioKBmNoZWNrcxgBIAMoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2hlY2siFgoUR2V0U3RhdGlzdGljc1JlcXVlc3QiKQoISm9iQ291bnQSDgoGc3RhdHVzGAEgASgJEg0KBWNvdW50GAIgASgEIvkBChVHZXRTdGF0aXN0aWNzUmVzcG9uc2USGAoQY29sbGVjdGlvbl9jb3VudBgBIAEoBBIWCg5kb2N1bWVudF9jb3VudBgCIAEoBBITCgtjaHVua19jb3VudBgDIAEoBBIZChFtZWFuX2NodW5rX3Rva2VucxgEIAEoARIcChRtZWFuX2RvY3VtZW50X2NodW5rcxgFIAEoARIrCgRqb2JzGAYgAygLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Kb2JDb3VudBIzCg1sYXN0X2ZhaWx1cmVzGAcgAygLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlIjUKEkVyYXNlVGVuYW50UmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSDwoHZHJ5X3J1bhgCIAEoCCIqCgtFcmFzZWRDb3VudBIMCgRraW5kGAEgASgJEg0KBWNvdW50GAIgASgEIoYBCgVUcmFjZRINCgVwbGFjZRgBIAEoCRIuCgVzdGF0ZRgCIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuVHJhY2VTdGF0ZRITCgtleHBsYW5hdGlvbhgDIAEoCRIpCgV1bnRpbBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi8gEKE0VyYXNlVGVuYW50UmVzcG9uc2USDAoEc3RlcBgBIAEoCRIwCgZjb3VudHMYAiADKAsyIC5zb3VyY2llci5nYXRld2F5LnYxLkVyYXNlZENvdW50EioKBnRyYWNlcxgDIAMoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVHJhY2USEAoIZmluaXNoZWQYBCABKAgSLAoIYXNrZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCp+CgxGYWlsdXJlU3RhdGUSHQoZRkFJTFVSRV9TVEFURV9VTlNQRUNJRklFRBAAEhYKEkZBSUxVUkVfU1RBVEVfT1BFThABEhoKFkZBSUxVUkVfU1RBVEVfUkVQTEFZRUQQAhIbChdGQUlMVVJFX1NUQVRFX0RJU0NBUkRFRBADKm4KCkNoZWNrU3RhdGUSGwoXQ0hFQ0tfU1RBVEVfVU5TUEVDSUZJRUQQABISCg5DSEVDS19TVEFURV9PSxABEhcKE0NIRUNLX1NUQVRFX1dBUk5JTkcQAhIWChJDSEVDS19TVEFURV9GQUlMRUQQAypyCgpUcmFjZVN0YXRlEhsKF1RSQUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQVFJBQ0VfU1RBVEVfR09ORRABEhcKE1RSQUNFX1NUQVRFX1BFTkRJTkcQAhIYChRUUkFDRV9TVEFURV9PUEVSQVRPUhADMo8HChFPcGVyYXRpb25zU2VydmljZRJjCgxMaXN0RmFpbHVyZXMSKC5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1JlcXVlc3QaKS5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1Jlc3BvbnNlEl0KCkdldEZhaWx1cmUSJi5zb3VyY2llci5nYXRld2F5LnYxLkdldEZhaWx1cmVSZXF1ZXN0Gicuc291cmNpZXIuZ2F0ZXdheS52MS5HZXRGYWlsdXJlUmVzcG9uc2USaQoOUmVwbGF5RmFpbHVyZXMSKi5zb3VyY2llci5nYXRld2F5LnYxLlJlcGxheUZhaWx1cmVzUmVxdWVzdBorLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVwbGF5RmFpbHVyZXNSZXNwb25zZRJsCg9EaXNjYXJkRmFpbHVyZXMSKy5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1JlcXVlc3QaLC5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1Jlc3BvbnNlElwKCVJlY29uY2lsZRIlLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVxdWVzdBomLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVzcG9uc2UwARJaCglSZXByb2Nlc3MSJS5zb3VyY2llci5nYXRld2F5LnYxLlJlcHJvY2Vzc1JlcXVlc3QaJi5zb3VyY2llci5nYXRld2F5LnYxLlJlcHJvY2Vzc1Jlc3BvbnNlElcKCERpYWdub3NlEiQuc291cmNpZXIuZ2F0ZXdheS52MS5EaWFnbm9zZVJlcXVlc3QaJS5zb3VyY2llci5nYXRld2F5LnYxLkRpYWdub3NlUmVzcG9uc2USZgoNR2V0U3RhdGlzdGljcxIpLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0U3RhdGlzdGljc1JlcXVlc3QaKi5zb3VyY2llci5nYXRld2F5LnYxLkdldFN0YXRpc3RpY3NSZXNwb25zZRJiCgtFcmFzZVRlbmFudBInLnNvdXJjaWVyLmdhdGV3YXkudjEuRXJhc2VUZW5hbnRSZXF1ZXN0Giguc291cmNpZXIuZ2F0ZXdheS52MS5FcmFzZVRlbmFudFJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * A document version that could not be indexed, and why.
@@ -35,7 +35,7 @@ export type Failure = Message<"sourcier.gateway.v1.Failure"> & {
   state: FailureState;
 
   /**
-   * The stage that gave up: `accept`, `parse`, `ocr`, `chunk`, `embed` or `index`.
+   * The stage that gave up: `accept`, `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`.
    *
    * @generated from field: string stage = 3;
    */
@@ -140,7 +140,7 @@ export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
  */
 export type FailureFilter = Message<"sourcier.gateway.v1.FailureFilter"> & {
   /**
-   * Only those of this stage: `accept`, `parse`, `ocr`, `chunk`, `embed` or `index`; empty for all.
+   * Only those of this stage: `accept`, `parse`, `ocr`, `speech`, `chunk`, `embed` or `index`; empty for all.
    *
    * @generated from field: string stage = 1;
    */
@@ -733,6 +733,161 @@ export const GetStatisticsResponseSchema: GenMessage<GetStatisticsResponse> = /*
   messageDesc(file_sourcier_gateway_v1_operations, 19);
 
 /**
+ * Asks for a tenant's erasure.
+ *
+ * @generated from message sourcier.gateway.v1.EraseTenantRequest
+ */
+export type EraseTenantRequest = Message<"sourcier.gateway.v1.EraseTenantRequest"> & {
+  /**
+   * The tenant's name, which is the caller's own: written out, so that nobody erases by mistake.
+   *
+   * @generated from field: string tenant = 1;
+   */
+  tenant: string;
+
+  /**
+   * Whether to count only, changing nothing.
+   *
+   * @generated from field: bool dry_run = 2;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.EraseTenantRequest.
+ * Use `create(EraseTenantRequestSchema)` to create a new message.
+ */
+export const EraseTenantRequestSchema: GenMessage<EraseTenantRequest> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 20);
+
+/**
+ * How many of one kind.
+ *
+ * @generated from message sourcier.gateway.v1.ErasedCount
+ */
+export type ErasedCount = Message<"sourcier.gateway.v1.ErasedCount"> & {
+  /**
+   * What was counted: `documents`, `conversations`, `files`, `messages`, ….
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * How many there are, in a dry run; else how many there were when the erasure began.
+   *
+   * @generated from field: uint64 count = 2;
+   */
+  count: bigint;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.ErasedCount.
+ * Use `create(ErasedCountSchema)` to create a new message.
+ */
+export const ErasedCountSchema: GenMessage<ErasedCount> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 21);
+
+/**
+ * A place where deleted bytes stay after the deletion, and until when.
+ *
+ * @generated from message sourcier.gateway.v1.Trace
+ */
+export type Trace = Message<"sourcier.gateway.v1.Trace"> & {
+  /**
+   * The place: `tables`, `log`, `store`, `queues`, `memory`, `audit`, `logs` or `backups`.
+   *
+   * @generated from field: string place = 1;
+   */
+  place: string;
+
+  /**
+   * Whether bytes are left there.
+   *
+   * @generated from field: sourcier.gateway.v1.TraceState state = 2;
+   */
+  state: TraceState;
+
+  /**
+   * What was done, or what is left to do and how, in one or two sentences.
+   *
+   * @generated from field: string explanation = 3;
+   */
+  explanation: string;
+
+  /**
+   * By when the last trace is overwritten; when it was, where it is gone; absent where the service cannot know.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 4;
+   */
+  until?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.Trace.
+ * Use `create(TraceSchema)` to create a new message.
+ */
+export const TraceSchema: GenMessage<Trace> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 22);
+
+/**
+ * How far an erasure is.
+ *
+ * @generated from message sourcier.gateway.v1.EraseTenantResponse
+ */
+export type EraseTenantResponse = Message<"sourcier.gateway.v1.EraseTenantResponse"> & {
+  /**
+   * What is being deleted: `curation`, `documents`, `files`, `queues`, `rows`, `access` or `traces`; `done` at the end,
+   * and empty for a dry run.
+   *
+   * @generated from field: string step = 1;
+   */
+  step: string;
+
+  /**
+   * What there was when the erasure began, by kind: it is gone with the report. What there is, in a dry run.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.ErasedCount counts = 2;
+   */
+  counts: ErasedCount[];
+
+  /**
+   * Where traces stay; with the last message.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.Trace traces = 3;
+   */
+  traces: Trace[];
+
+  /**
+   * Whether this is the report: nothing of the tenant's is left but the traces that it names.
+   *
+   * @generated from field: bool finished = 4;
+   */
+  finished: boolean;
+
+  /**
+   * When the erasure was asked for; absent for a dry run.
+   *
+   * @generated from field: google.protobuf.Timestamp asked_at = 5;
+   */
+  askedAt?: Timestamp | undefined;
+
+  /**
+   * When all was deleted; absent before.
+   *
+   * @generated from field: google.protobuf.Timestamp finished_at = 6;
+   */
+  finishedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.EraseTenantResponse.
+ * Use `create(EraseTenantResponseSchema)` to create a new message.
+ */
+export const EraseTenantResponseSchema: GenMessage<EraseTenantResponse> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 23);
+
+/**
  * Where a failure stands.
  *
  * @generated from enum sourcier.gateway.v1.FailureState
@@ -813,6 +968,47 @@ export enum CheckState {
  */
 export const CheckStateSchema: GenEnum<CheckState> = /*@__PURE__*/
   enumDesc(file_sourcier_gateway_v1_operations, 1);
+
+/**
+ * Whether a place still holds bytes of what was deleted.
+ *
+ * @generated from enum sourcier.gateway.v1.TraceState
+ */
+export enum TraceState {
+  /**
+   * Not set.
+   *
+   * @generated from enum value: TRACE_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Overwritten, or removed.
+   *
+   * @generated from enum value: TRACE_STATE_GONE = 1;
+   */
+  GONE = 1,
+
+  /**
+   * Still there; the service goes on by itself.
+   *
+   * @generated from enum value: TRACE_STATE_PENDING = 2;
+   */
+  PENDING = 2,
+
+  /**
+   * Not the service's to overwrite: the operator's.
+   *
+   * @generated from enum value: TRACE_STATE_OPERATOR = 3;
+   */
+  OPERATOR = 3,
+}
+
+/**
+ * Describes the enum sourcier.gateway.v1.TraceState.
+ */
+export const TraceStateSchema: GenEnum<TraceState> = /*@__PURE__*/
+  enumDesc(file_sourcier_gateway_v1_operations, 2);
 
 /**
  * What a person does when something went wrong or changed: look at failures, try again, compare, index again.
@@ -902,6 +1098,18 @@ export const OperationsService: GenService<{
     methodKind: "unary";
     input: typeof GetStatisticsRequestSchema;
     output: typeof GetStatisticsResponseSchema;
+  },
+  /**
+   * Deletes everything that is the caller's tenant's, and streams how far it is; the report is the last message. The
+   * erasure goes on where the call is cut off, or a process dies: the same call follows it. API keys go last: the
+   * caller's own, too. FAILED_PRECONDITION while objects of a watched bucket are the tenant's: they would come again.
+   *
+   * @generated from rpc sourcier.gateway.v1.OperationsService.EraseTenant
+   */
+  eraseTenant: {
+    methodKind: "server_streaming";
+    input: typeof EraseTenantRequestSchema;
+    output: typeof EraseTenantResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_sourcier_gateway_v1_operations, 0);

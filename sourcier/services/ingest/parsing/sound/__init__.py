@@ -1,0 +1,1 @@
+"""Recordings: which there are, and what speech recognition made of them as paragraphs with their times."""

@@ -1,0 +1,1 @@
+"""Speech to text: recordings decoded and heard part by part, in a confined process of its own."""
