@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import signal
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -20,6 +22,8 @@ from sourcier.services.chassis.queue import erasing as broker
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.index.curation.agents import create_agent
 from sourcier.services.index.erasure import erasures, rewriting, rows
+from sourcier.services.index.erasure.erasures import Erasure, Trace
+from sourcier.services.ingest.erasing.traces import Traces
 from tests.fix_servers import S3Bucket
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_lives import life
@@ -181,6 +185,35 @@ async def test_a_table_that_an_older_transaction_still_sees_is_not_told_as_overw
         # PostgreSQL passes over what the role may not rewrite, and raises nothing.
         left = await rewriting.rewrite_tables(pipeline.database, ["pg_database"], bytes_max=2**30)
         assert left == rewriting.Rewritten(refused=["pg_database"])
+
+
+async def test_what_work_left_is_overwritten_once_it_has_ended_and_nothing_twice(
+    serve: Serve, tmp_path: Path
+) -> None:
+    compacted = tmp_path / "compacted"
+    async with serve(stages="") as pipeline:
+        traces = Traces(
+            pipeline.database, pipeline.jetstream, rewrite_bytes_max=2**30,
+            compact_command=f"/bin/sh -c 'echo once >> {compacted}'",
+        )
+
+        async def told(before: list[Trace], *, hours_ago: float) -> list[Trace]:
+            return await traces.overwrite(Erasure(
+                TENANT, "1", "done", {}, [dataclasses.asdict(each) for each in before],
+                datetime.now(UTC) - timedelta(hours=hours_ago), None, None,
+            ))
+
+        first = await told([], hours_ago=0)
+        assert {each.place for each in first if each.state == "pending"} == {"memory", "work"}
+        assert await told(first, hours_ago=0.5) != first, "answers are gone by then"
+        assert compacted.read_text().count("once") == 1
+        last = await told(first, hours_ago=2)
+        assert not [each for each in last if each.state == "pending"], "nothing is left to come back to"
+        assert compacted.read_text().count("once") == 2
+        assert await told(last, hours_ago=3) != []
+        assert compacted.read_text().count("once") == 2
+        (was,), (now,) = ([each for each in group if each.place == "tables"] for group in (first, last))
+        assert was == now, "tables are not written anew for files"
 
 
 async def test_what_was_under_way_does_not_come_back(serve: Serve) -> None:
