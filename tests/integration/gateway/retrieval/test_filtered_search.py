@@ -153,7 +153,7 @@ async def test_facets_are_counted_under_a_filter(office: Database) -> None:
             ([], {"kinds": ["text"]}, "about passages"), ([], {"filter": "type > 5"}, "texts there"),
         ):
             with pytest.raises(Exception, match=words):
-                await client.facets(fields, **where)  # type: ignore[arg-type]
+                await client.facets(fields, **where)
         with pytest.raises(Exception, match="limit is 1001"):
             await client.facets(limit=1_001)
 
