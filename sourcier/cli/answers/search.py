@@ -69,7 +69,7 @@ def record(passage: answer_pb2.Passage) -> dict[str, Any]:
     explained = {"explanation": _explanation(passage.explanation)} if passage.HasField("explanation") else {}
     return explained | {
         "rank": passage.rank, "score": passage.score, "document_id": passage.document_id, "title": passage.title,
-        "source": passage.source, "page": passage.page, "chunk_id": passage.chunk_id,
+        "source": passage.source, "collection": passage.collection, "page": passage.page, "chunk_id": passage.chunk_id,
         "chunk_index": passage.chunk_index, "text": passage.text, "category": passage.category,
         "places": [record_of_place(place) for place in passage.places],
         "kind": word(PassageKind, passage.kind),

@@ -921,6 +921,7 @@ class Passage(_message.Message):
     DUPLICATE_DOCUMENTS_FIELD_NUMBER: _builtins.int
     PLACES_FIELD_NUMBER: _builtins.int
     EXPLANATION_FIELD_NUMBER: _builtins.int
+    COLLECTION_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """Place in the result, from 1."""
     chunk_id: _builtins.str
@@ -975,6 +976,8 @@ class Passage(_message.Message):
     """The FAQ entry that it is, as `CurationService` names it: it has no chunk and no document of its own. Empty for a
     passage of a document.
     """
+    collection: _builtins.str
+    """The collection that it was found in."""
     @_builtins.property
     def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The headings above the passage, outermost first."""
@@ -1052,10 +1055,11 @@ class Passage(_message.Message):
         duplicate_documents: _abc.Iterable[Global___DuplicateDocument] | None = ...,
         places: _abc.Iterable[_place_pb2.Place] | None = ...,
         explanation: Global___Explanation | None = ...,
+        collection: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "explanation", b"explanation", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "rerank_score", b"rerank_score", "similarity", b"similarity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "document_id", b"document_id", "documents", b"documents", "duplicate_documents", b"duplicate_documents", "duplicates", b"duplicates", "end_character", b"end_character", "explanation", b"explanation", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "places", b"places", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "collection", b"collection", "document_id", b"document_id", "documents", b"documents", "duplicate_documents", b"duplicate_documents", "duplicates", b"duplicates", "end_character", b"end_character", "explanation", b"explanation", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "places", b"places", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lexical_score: _TypeAlias = _typing.Literal["lexical_score"]  # noqa: Y015
     _WhichOneofArgType__lexical_score: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score"]  # noqa: Y015

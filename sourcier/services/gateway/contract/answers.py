@@ -221,7 +221,7 @@ def _explanation(explained: Explanation) -> answer_pb2.Explanation:
 def _passage(rank: int, ranked: RankedPassage) -> answer_pb2.Passage:
     passage, found = ranked.passage, ranked.found
     return answer_pb2.Passage(
-        rank=rank, document_id=passage.document_id, version_id=passage.version_id,
+        rank=rank, document_id=passage.document_id, version_id=passage.version_id, collection=passage.collection,
         title=passage.title, source=passage.source, chunk_index=passage.chunk_index, page=passage.page,
         heading_path=passage.heading_path, text=passage.text, score=ranked.score, similarity=found.similarity,
         lexical_score=found.lexical_score, rerank_score=ranked.rerank_score, category=passage.category,

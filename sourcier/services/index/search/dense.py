@@ -32,6 +32,8 @@ of the ten closest were found where it was among the first 15 of 1,000, 89 % whe
 was about the 500th: what lies deeper is in parts of the graph that a search never comes to
 (docs/measured/history/scale.md).
 """
+KEPT_CHARACTERS_MAX = 3_000
+"""Of a condition whose statement is kept: longer than any without a typed filter."""
 EXACT_FAR_ROWS_MAX = 500_000
 """So many are scanned exactly where what meets the filters lies far from the question: some 0.4 s."""
 
@@ -145,9 +147,21 @@ def _hits(rows: list[TupleRow]) -> list[Hit]:
     return [Hit(chunk_id, 1.0 - distance) for chunk_id, distance in rows]
 
 
-@lru_cache(maxsize=1024)
 def _over(statement: str, table: str, condition: str) -> bytes:
-    """Return a statement over a space's table; put together once, since every search sends it."""
+    """Return a statement over a space's table; one that many searches send is put together once.
+
+    Conditions that callers make are as many and as long as they like, and are not kept.
+    """
+    kept = len(condition) <= KEPT_CHARACTERS_MAX
+    return _kept_over(statement, table, condition) if kept else _put_over(statement, table, condition)
+
+
+@lru_cache(maxsize=1024)
+def _kept_over(statement: str, table: str, condition: str) -> bytes:
+    return _put_over(statement, table, condition)
+
+
+def _put_over(statement: str, table: str, condition: str) -> bytes:
     return sql.SQL(statement).format(table=sql.Identifier(table), condition=sql.SQL(condition)).as_bytes(None)
 
 

@@ -94,8 +94,8 @@ class Tools:
         )
         passages = [
             {"rank": each.rank, "title": each.title, "source": each.source, "page": each.page, "score": each.score,
-             "document_id": each.document_id, "version_id": each.version_id, "chunk_id": each.chunk_id,
-             "text": each.text} for each in response.passages
+             "collection": each.collection, "document_id": each.document_id, "version_id": each.version_id,
+             "chunk_id": each.chunk_id, "text": each.text} for each in response.passages
         ]
         text = "\n\n".join(f"[{each['rank']}] {_named(each)}\n{each['text']}" for each in passages)
         return Outcome(text or "No passage was found.", {"passages": passages})

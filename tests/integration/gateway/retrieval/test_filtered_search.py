@@ -95,6 +95,7 @@ async def test_several_collections_or_all_are_searched_together(office: Database
         assert error is None
         passages = next(event.reranked.passages for event in events if event.HasField("reranked"))
         assert len(passages) == 5
+        assert {passage.collection for passage in passages} == {"default", "other"}
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await sources(served, "", collections=["default", "absent"])
     assert (refused.value.code(), "absent" in str(refused.value.details())) == (grpc.StatusCode.NOT_FOUND, True)
@@ -152,7 +153,7 @@ async def test_facets_are_counted_under_a_filter(office: Database) -> None:
             ([], {"kinds": ["text"]}, "about passages"), ([], {"filter": "type > 5"}, "texts there"),
         ):
             with pytest.raises(Exception, match=words):
-                await client.facets(fields, **where)  # type: ignore[arg-type]
+                await client.facets(fields, **where)
         with pytest.raises(Exception, match="limit is 1001"):
             await client.facets(limit=1_001)
 
