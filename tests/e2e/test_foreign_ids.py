@@ -63,6 +63,7 @@ async def held_by_the_victim(gateway: str) -> Ids:
         (document,) = (await knowledge.ListDocuments(
             knowledge_pb2.ListDocumentsRequest(collection=ids["collection"]), **options)).documents
         ids["document_id"], ids["version_id"] = document.document_id, document.version_id
+        ids["superseded_id"] = document.document_id
         found = await client.search("Combien de jours de télétravail par semaine ?", collection=ids["collection"])
         ids["chunk_id"] = found.passages[0].chunk_id
         entry = await curation.AddFaqEntry(curation_pb2.AddFaqEntryRequest(
@@ -130,6 +131,8 @@ def request(method: MethodDescriptor, path: tuple[FieldDescriptor, ...], value: 
     for field in method.input_type.fields:
         if field.name in FILLED and field.message_type is None:
             setattr(made, field.name, FILLED[field.name])
+        elif field.full_name.endswith(".SetDocumentDateRequest.kind"):
+            made.kind = "effect"
         elif field.name == "rating":
             made.rating = conversation_pb2.RATING_UP
         elif field.name == "name" and path[0].name != "name":

@@ -12,7 +12,7 @@ from sourcier.cli.answers.retrieval import how_to_search
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.inputs import COUNT_MAX, read_standard_input
-from sourcier.cli.text import json_line, moment, place, printable
+from sourcier.cli.text import json_line, moment, one_line, place, printable
 from sourcier.errors import SourcierError
 
 if TYPE_CHECKING:
@@ -212,7 +212,8 @@ class AnswerWriter:
         for marker, citation in sorted(self._citations.items()):
             passage = self._passages.get(marker)
             score = f"  score {passage.score:.2f}" if passage is not None else ""
-            click.echo(f"  [{marker}] {place(citation.title, citation.source, citation.page, citation.places)}{score}")
+            where = place(citation.title, citation.source, citation.page, citation.places)
+            click.echo(f"  [{marker}] {where}{score}{_times(citation)}")
         sys.stdout.flush()
         for note in self._notes:
             self._warn(note)
@@ -254,3 +255,11 @@ class AnswerWriter:
     def _warn(self, text: str) -> None:
         self.end_line()
         click.secho(f"warning: {printable(text)}", fg="yellow", err=True)
+
+
+def _times(citation: answer_pb2.Citation) -> str:
+    """Return when a cited document is of, and what replaced it; empty where nothing is known of that."""
+    start, end = citation.date_start, citation.date_end
+    date = f", of {start}" if start and start == end else f", of {start} to {end}" if start else ""
+    newer = one_line(citation.superseded_by_title) or citation.superseded_by
+    return f"{date}, replaced by “{newer}”" if newer else date

@@ -14,6 +14,9 @@ from sourcier.services.index.search.filters import CONDITIONS, Filters
 DOCUMENTS_MAX = 20_000
 """Documents that are looked at: of more, the facets of these stand for all."""
 
+CATEGORIES_MAX = 500
+"""Beyond so many, a collection's categories are the most common ones."""
+
 Fact = tuple[str, str | int | float | bool]
 """A key of metadata and its value."""
 
@@ -24,6 +27,16 @@ class Facets:
 
     categories: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
+
+
+async def list_categories(connection: Connection, *, tenant: str, collections: Sequence[str]) -> list[str]:
+    """Return the categories that searches can be narrowed to, the most common first.
+
+    They are the documents' own and those that units give chunks, as for `filters.CONDITIONS`, which must agree.
+    """
+    values = {"tenant": tenant, "names": list(collections), "limit": CATEGORIES_MAX}
+    cursor = await connection.execute(SELECT_ALL_CATEGORIES, values)
+    return [str(category) for (category,) in await cursor.fetchall()]
 
 
 async def find_facets(
@@ -98,3 +111,22 @@ limit %(limit)s
 """
 
 SELECT_ANY = f"select 1 {_MATCHING} limit 1"
+SELECT_ALL_CATEGORIES = """
+with wanted as materialized (
+    select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s)
+)
+select category
+from (
+    select category from documents
+    where tenant = %(tenant)s and collection_id in (select collection_id from wanted)
+      and current_version is not null and category <> ''
+    union all
+    select unit.category
+    from units as unit
+    join unit_builds as build on build.build_id = unit.build_id and build.state = 'live'
+    where unit.tenant = %(tenant)s and unit.collection_id in (select collection_id from wanted) and unit.category <> ''
+) as given
+group by category
+order by count(*) desc, category
+limit %(limit)s
+"""

@@ -4,7 +4,7 @@ what is signed at its end."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sourcier.services.index.language.light_words import CARRYING_NOTHING
@@ -40,7 +40,8 @@ _METADATA: Mapping[DateKind, tuple[str, ...]] = {
 }
 _EFFECT = re.compile(
     r"(?:entre(?:nt)? en vigueur|entree en vigueur|prend(?:ra|nent)? effet|prenant effet|date d['’ ]effet|"
-    r"applicables? (?:a compter|a partir)|en vigueur (?:depuis|a compter|a partir)|effective (?:as of|from|date)|"
+    r"applicables? (?:a compter|a partir|au|des)|en vigueur (?:depuis|a compter|a partir|au|des|le)|"
+    r"(?:a|avec) effet (?:du|au)|date d['’ ]application|effective (?:as of|from|date)|"
     r"in force (?:since|from)|(?:takes|taking) effect)[^.\n\d]{0,40}$"
 )
 _UNTIL = re.compile(
@@ -48,11 +49,11 @@ _UNTIL = re.compile(
     r"valid until|expires|in force until)[^.\n\d]{0,30}$"
 )
 _OWN = re.compile(
-    r"(?:(?P<signature>fait a|signe a|fait le|signe le|dated|signed)|"
+    r"(?:(?P<signature>(?:fait|signe|conclu) (?:a|le|en)\b|dated|signed)|"
     r"(?P<publication>mise? a jour|publiee? le|updated|published|issued|emis le)|"
     r"en date du|date ?:|du ?:|(?:version|edition|revision|indice) ?[\d.]{1,12}|adoptee? le|date:)[^.\n\d]{0,60}$"
 )
-_SIGNED_AT_END = re.compile(r"(?:fait|signe|done|signed) (?:a|le|at|in|on)\b[^.\n\d]{0,60}$")
+_SIGNED_AT_END = re.compile(r"(?:fait|signe|conclu|done|signed) (?:a|le|en|at|in|on)\b[^.\n\d]{0,60}$")
 _VERSION = re.compile(r"\b(?:version|v|rev(?:ision)?|edition|indice)\.?\s?(?P<version>\d{1,3}(?:\.\d{1,3}){0,3})\b")
 _TARGET = r"(?P<target>(?:[^.;\n]|\.(?=\d)){3,160})"
 _REPLACES = re.compile(
@@ -60,13 +61,24 @@ _REPLACES = re.compile(
     r"(?:\s(?:et|and)\s(?:remplacent|remplace|abroge|annule|replaces|supersedes)\b)?"
     rf"(?:\s(?:a|aux?)\b)?\s?{_TARGET}"
 )
-_AMENDS = re.compile(rf"\b(?:modifient|modifie|modifiant|completent|complete|amends|amending)\s{_TARGET}")
+_AMENDS = re.compile(
+    rf"\b(?:modifient|modifie|modifiant|completent|complete|portant (?:modification|revision) d[eu]s?|amends|amending)"
+    rf"\s{_TARGET}"
+)
 _RIDER = re.compile(rf"\b(?:avenant|rider|amendment)\s(?:n ?[°ºo]? ?)?\d{{1,4}}\s(?:du \S{{1,12}} \S{{1,12}} \d{{4}} )?"
                     rf"(?:a l['’]|au|a la|a|to(?: the)?)\s?{_TARGET}")
+# « La note du 3 mars 2020 est annulée »: what is meant stands before; replaced by a third one is nothing of this one.
+_PASSIVE = re.compile(
+    r"\b(?:est|sont) (?:annule|abroge|remplace|(?P<amends>modifie|complete))e?s?\b"
+    r"(?: et (?:abroge|remplace)e?s?\b)?(?! (?:par|pas)\b(?! (?:la presente|le present|les presentes|les dispositions|"
+    r"ce qui suit)))"
+)
+_NOT = re.compile(r"(?:pas|plus|point|par|en rien|aucun)\b")
 _PREVIOUS = re.compile(r"\b(?:preceden|anterieu|previous|earlier|prior)")
 _PART = re.compile(
-    r"^(?:l['’]|les? |la |the )?(?P<part>(?:article|paragraphe|alinea|annexe|chapitre|section|point|titre|clause|"
-    r"paragraph|appendix|annex|chapter)s? [a-z]{0,2}\.? ?\d[\w.-]{0,8}) (?:et [\w.-]{1,8} )?(?:de|du|des|of)\b"
+    r"^(?:les dispositions (?:de |du |des )?)?(?:l['’]|les? |la |the )?(?P<part>(?:article|paragraphe|alinea|annexe|"
+    r"chapitre|section|point|titre|clause|paragraph|appendix|annex|chapter)s? [a-z]{0,2}\.? ?\d[\w.-]{0,8}"
+    r"(?: (?:et|a) \d[\w.-]{0,8})?) (?:de|du|des|of)\b"
 )
 # « remplace M. Dupont », « remplace le filtre »: what is replaced must be a document.
 _PAPERS = re.compile(
@@ -76,6 +88,10 @@ _PAPERS = re.compile(
     r"handbook|manual|celle|celui|ceux|celles)"
 )
 _WORD = re.compile(r"[^\W\d_]{1,5}\d\w*|[^\W\d_]+")
+
+
+_Named = tuple[tuple[int, int], Relation]
+"""What names another document, where it does so, and what is said of it."""
 
 
 @dataclass(frozen=True)
@@ -106,16 +122,19 @@ def times_of(
     *, title: str, name: str, head: str, tail: str = "", metadata: Mapping[str, object] | None = None
 ) -> DocumentTimes:
     """Return what is known of a document; `head` is its beginning, `tail` its end where that is another part."""
-    opening = _Text.of(head[:HEAD_CHARACTERS_MAX])
+    heading, opening = _Text.of(title), _Text.of(head[:HEAD_CHARACTERS_MAX])
     spoken = f"{title}\n{name}\n{opening.text[:OPENING_CHARACTERS_MAX]}"
-    found = (*_of_metadata(metadata or {}), *_of_title(title), *_of_text(opening), *_of_end(tail), *_of_name(name),
-             *_of_a_line(opening))
+    named = list(_relations(heading)), list(_relations(opening))
+    found = (*_of_metadata(metadata or {}), *_of_title(title, named[0]), *_of_text(opening, named[1]), *_of_end(tail),
+             *_of_name(name), *_of_a_line(opening))
     dates: dict[DateKind, DocumentDate] = {}
     for each in found:
         dates.setdefault(each.kind, each)
-    return DocumentTimes(tuple(dates.values()), _version(spoken), tuple(_relations(opening, title)), family_of(
-        title or name
-    ))
+    relations = {(each.kind, each.words, each.dates, each.part): each for _, each in reversed([*named[0], *named[1]])}
+    return DocumentTimes(
+        tuple(dates.values()), _version(spoken), tuple(reversed(relations.values()))[:RELATIONS_MAX],
+        family_of(title or name),
+    )
 
 
 def date_outside_text(*, title: str, name: str, metadata: Mapping[str, object]) -> Period | None:
@@ -140,15 +159,18 @@ def _of_metadata(metadata: Mapping[str, object]) -> Iterator[DocumentDate]:
                 break
 
 
-def _of_title(title: str) -> Iterator[DocumentDate]:
-    if found := dates_in(title, years=True):
+def _of_title(title: str, named: Sequence[_Named]) -> Iterator[DocumentDate]:
+    # « Avenant n° 58 du 12 mars 2023 à la convention du 3 avril 1990 » is not of 1990.
+    if found := [each for each in dates_in(title, years=True) if not _is_named(each, named)]:
         yield DocumentDate(DateKind.DOCUMENT, found[-1].period, Origin.TITLE)
 
 
-def _of_text(opening: _Text) -> Iterator[DocumentDate]:
+def _of_text(opening: _Text, named: Sequence[_Named]) -> Iterator[DocumentDate]:
     for kind, pattern in ((DateKind.EFFECT, _EFFECT), (DateKind.END, _UNTIL)):
         yield from _first(kind, opening, pattern)
     for each, match in opening.after(_OWN):
+        if match.group().startswith(("dated", "en date du")) and _is_named(each, named):
+            continue
         kind = DateKind(match.lastgroup) if match.lastgroup else DateKind.DOCUMENT
         yield DocumentDate(kind, each.period, Origin.TEXT, opening.words(each))
 
@@ -192,32 +214,36 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _relations(opening: _Text, title: str) -> Iterable[Relation]:
-    found = [
-        relation
-        for kind, pattern, texts in (
-            (RelationKind.REPLACES, _REPLACES, (opening,)),
-            (RelationKind.AMENDS, _AMENDS, (opening,)),
-            (RelationKind.RIDER, _RIDER, (_Text(title, fold_in_place(title), []), opening)),
-        )
-        for text in texts for match in pattern.finditer(text.folded)
-        if (relation := _relation(kind, text, match)) is not None
-    ]
-    riders = [each for each in found if each.kind is RelationKind.RIDER]
-    return [each for each in found if each not in riders[1:]][:RELATIONS_MAX]
+def _is_named(each: Dated, named: Sequence[_Named]) -> bool:
+    """Return whether a date is that of another document, which a relation names."""
+    return any(start <= each.start < end for (start, end), _ in named)
 
 
-def _relation(kind: RelationKind, text: _Text, match: re.Match[str]) -> Relation | None:
-    target = match.group("target")[:TARGET_CHARACTERS_MAX]
+def _relations(text: _Text) -> Iterator[_Named]:
+    """Give what a text says of other documents, and where it names them."""
+    for kind, pattern in ((RelationKind.REPLACES, _REPLACES), (RelationKind.AMENDS, _AMENDS),
+                          (RelationKind.RIDER, _RIDER)):
+        for match in pattern.finditer(text.folded):
+            span = match.start("target"), min(match.end("target"), match.start("target") + TARGET_CHARACTERS_MAX)
+            if not _NOT.match(text.folded, span[0]):
+                yield from _relation(kind, text, span, match.start())
+    for match in _PASSIVE.finditer(text.folded):
+        start = max(*(text.folded.rfind(sign, 0, match.start()) + 1 for sign in ".;\n"),
+                    match.start() - TARGET_CHARACTERS_MAX)
+        kind = RelationKind.AMENDS if match.group("amends") else RelationKind.REPLACES
+        yield from _relation(kind, text, (start, match.start()), start)
+
+
+def _relation(kind: RelationKind, text: _Text, span: tuple[int, int], begin: int) -> Iterator[_Named]:
+    target = text.folded[span[0] : span[1]].lstrip()
     if not _PAPERS.search(target):
-        return None
+        return
     part = _PART.search(target)
     if part is not None:
         target = target[part.end() :]
         kind = RelationKind.AMENDS if kind is RelationKind.REPLACES else kind
-    end = min(match.end("target"), match.start() + WORDS_CHARACTERS_MAX)
-    return Relation(
+    yield span, Relation(
         family_of(target), tuple(each.period for each in dates_in(target, years=True)), _version(target),
         _PREVIOUS.search(target) is not None, kind, "" if part is None else part.group("part"),
-        text.text[match.start() : end].strip(),
+        text.text[begin : min(span[1], begin + WORDS_CHARACTERS_MAX)].strip(),
     )

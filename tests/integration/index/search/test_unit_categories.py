@@ -8,8 +8,7 @@ from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.index.curation.agents import create_agent
 from sourcier.services.index.search import search
 from sourcier.services.index.search import units as unit_search
-from sourcier.services.index.search.categories import list_categories
-from sourcier.services.index.search.facets import find_facets, matches_any
+from sourcier.services.index.search.facets import find_facets, list_categories, matches_any
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.scope import find_scope
 from sourcier.services.index.search.search import QuestionVector, SearchRequest

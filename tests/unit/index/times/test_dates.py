@@ -61,6 +61,10 @@ def test_a_period_is_written_as_a_person_writes_it() -> None:
      date(2026, 2, 2)),
     ("Règlement", "r.pdf", "Le présent règlement entre en vigueur le 1er juin 2025.\n\nFait à Lyon, le 3 mai 2025",
      "3 mai 2025", Origin.TEXT, date(2025, 6, 1)),
+    ("Avenant n° 58 du 12 mars 2023 à la convention du 3 avril 1990", "a.md", "", "12 mars 2023", Origin.TITLE,
+     date(2023, 3, 12)),
+    ("Policy", "p.md", "It supersedes the policy dated 3 May 2021. Dated 4 June 2024", "4 juin 2024", Origin.TEXT,
+     date(2024, 6, 4)),
     ("Avis", "a.md", "Paris, le 4 mars 2024\n\nLa piscine ferme.", "4 mars 2024", Origin.TEXT, date(2024, 3, 4)),
 ])
 def test_a_document_tells_when_it_is_of(
@@ -86,6 +90,8 @@ def test_a_date_within_a_sentence_is_not_the_documents() -> None:
     (("Procédure d'accès", "Version 2.0. Annule et remplace la version 1.2."), ("Procédure d'accès", "Version 1.2")),
     (("Avis du 5 mai 2023", "Le présent avis annule et remplace celui du 3 mars 2020."), ("Avis du 3 mars 2020", "")),
     (("Note du 5 mai 2023", "Elle abroge la note de service du 3 mars 2020."), ("Note de service du 3 mars 2020", "")),
+    (("Note", "La note du 3 mars 2020 est annulée et remplacée par la présente note."), ("Note du 3 mars 2020", "")),
+    (("Circulaire", "La circulaire du 3 mars 2020 est abrogée."), ("Circulaire du 3 mars 2020", "")),
     (("Règlement des astreintes 2024", "Il remplace le précédent règlement."), ("Règlement des astreintes 2019", "")),
     (("Travel policy 2024", "It supersedes the travel policy of 3 March 2020."), ("Travel policy of 3 March 2020", "")),
 ])
@@ -146,6 +152,12 @@ def test_each_date_tells_what_it_is_and_where_it_was_read() -> None:
      "Convention collective des bureaux"),
     ("Décision", "Elle annule et remplace l'annexe 2 du règlement intérieur.", "amends", "annexe 2",
      "Règlement intérieur"),
+    ("Arrêté modifiant l'arrêté du 3 mars 2021", "", "amends", "", "Arrêté du 3 mars 2021"),
+    ("Délibération portant modification du règlement intérieur", "", "amends", "", "Règlement intérieur"),
+    ("Règlement", "Les dispositions des articles 3 et 4 de la note du 3 mai 2020 sont abrogées.", "amends",
+     "articles 3 et 4", "Note du 3 mai 2020"),
+    ("Décision", "L’article 4 de l’accord du 5 juin 2019 est remplacé par les dispositions suivantes :", "amends",
+     "article 4", "Accord du 5 juin 2019"),
     ("Note", "Elle complète la note de service du 3 mars 2020.", "amends", "", "Note de service du 3 mars 2020"),
     ("Memo", "It amends section 3 of the travel policy of 3 March 2020.", "amends", "section 3",
      "Travel policy of 3 March 2020"),
@@ -161,7 +173,9 @@ def test_what_changes_a_part_of_another_document_does_not_replace_it(
 
 
 @pytest.mark.parametrize("head", [
-    "L'avenant fait le point.", "Le préfet modifie le tracé.", "Il complète son dossier.", "Avenant n° 3",
+    "Elle n'annule pas la note du 3 mars 2020.", "La note du 3 mars 2020 n'est pas remplacée.",
+    "La note du 3 mars 2020 est remplacée par la note du 5 mai 2023.", "L'avenant fait le point.",
+    "Le préfet modifie le tracé.", "Il complète son dossier.", "Avenant n° 3",
 ])
 def test_what_names_no_document_is_no_relation(head: str) -> None:
     assert times_of(title="Note", name="", head=head).relations == ()
