@@ -98,6 +98,8 @@ class StackSettings(BaseSettings):
     ingest_speech: bool | None = None
     """Whether recordings are heard; without it, where the model for it is in the store."""
     ingest_speech_model: str = "whisper-base"
+    ingest_speech_url: str = ""
+    """An endpoint that hears recordings in the place of the model."""
     ingest_reconcile_seconds: float = Field(default=60, ge=1)
     """How often the bucket is compared with what was taken in: SeaweedFS never repeats a notification."""
     log_format: Literal["json", "line"] = "json"
@@ -147,10 +149,10 @@ class StackSettings(BaseSettings):
 
     @property
     def hears_recordings(self) -> bool:
-        """Whether recordings are read: as was said, else where the model that hears them is there."""
+        """Whether recordings are read: as was said, else where an endpoint or the model that hears them is there."""
         if self.ingest_speech is not None:
             return self.ingest_speech
-        return (self.models_root / self.ingest_speech_model / MANIFEST_FILE).is_file()
+        return bool(self.ingest_speech_url) or (self.models_root / self.ingest_speech_model / MANIFEST_FILE).is_file()
 
     @property
     def models_root(self) -> Path:

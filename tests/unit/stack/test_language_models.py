@@ -108,3 +108,21 @@ def test_a_model_that_was_asked_for_is_taken_without_a_word(tmp_path: Path, monk
     monkeypatch.setenv("SOURCIER_GENERATE_MODEL", "another")
     assert taken(tmp_path) == ("another", "")
     assert to_fetch() == "another"
+
+
+@pytest.mark.parametrize(("said", "fetched", "hears"), [
+    ("", False, "false"), ("", True, "true"), ("false", True, "false"), ("true", False, "true"),
+])
+def test_recordings_are_heard_where_the_model_is_there_unless_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, fetched: bool, hears: str
+) -> None:
+    if fetched:
+        folder = tmp_path / "models" / "whisper-base"
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text("{}")
+    if said:
+        monkeypatch.setenv("SOURCIER_INGEST_SPEECH", said)
+    environment = compose(StackSettings()).environment()
+    assert (environment["SOURCIER_INGEST_SPEECH"], environment["SOURCIER_INGEST_SPEECH_MODEL"]) == (
+        hears, "whisper-base"
+    )

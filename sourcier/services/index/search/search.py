@@ -13,8 +13,8 @@ from sourcier.services.chassis.postgres.database import Connection, Database
 from sourcier.services.index.identifiers.identifier import Identifier
 from sourcier.services.index.identifiers.terms import READ
 from sourcier.services.index.language.analyser import analyse_question
-from sourcier.services.index.search.facets import list_categories
 from sourcier.services.index.search.dense import Hit, search_dense
+from sourcier.services.index.search.facets import list_categories
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.fusion import fuse
 from sourcier.services.index.search.holding import (

@@ -3,7 +3,8 @@
 Limits of address space, processor time, file size and open files are the kernel's. The network is taken away by an
 empty network namespace where the kernel allows one (as root, or with unprivileged user namespaces); where it does not
 (many container runtimes), Python's sockets are refused, which holds for Python code only: run the container with a
-network policy there. Native code reads no network in any format supported: libxml2 is told so, PDFium has none.
+network policy there. Native code reads no network in any format supported: libxml2 is told so, PDFium has none,
+and FFmpeg is given an open file with the container's name, none of which name other files.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf import json_format
 
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
+from sourcier.moments import moment_of
 from sourcier.results import gather_answer
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.web.answers import Asking
@@ -95,7 +96,8 @@ class Tools:
         passages = [
             {"rank": each.rank, "title": each.title, "source": each.source, "page": each.page, "score": each.score,
              "collection": each.collection, "document_id": each.document_id, "version_id": each.version_id,
-             "chunk_id": each.chunk_id, "text": each.text} for each in response.passages
+             "chunk_id": each.chunk_id, "moment": moment_of(each.places, french=True), "text": each.text}
+            for each in response.passages
         ]
         text = "\n\n".join(f"[{each['rank']}] {_named(each)}\n{each['text']}" for each in passages)
         return Outcome(text or "No passage was found.", {"passages": passages})
@@ -111,7 +113,8 @@ class Tools:
         cited = {each.marker: each for each in answer.citations if each.marker}
         sources = [
             {"marker": marker, "title": each.title, "source": each.source, "page": each.page,
-             "document_id": each.document_id, "version_id": each.version_id, "chunk_id": each.chunk_id}
+             "moment": moment_of(each.places, french=True), "document_id": each.document_id,
+             "version_id": each.version_id, "chunk_id": each.chunk_id}
             for marker, each in sorted(cited.items())
         ]
         lines = [answer.text, *(["", "Sources:"] if sources else []),
@@ -205,8 +208,9 @@ def _document(document: knowledge_pb2.Document) -> dict[str, Any]:
 
 
 def _named(each: Mapping[str, Any]) -> str:
-    page = f", p. {each['page']}" if each.get("page") else ""
-    return f"{each.get('title') or each.get('filename', '')}{page} ({each.get('source', '')})"
+    where = f"p. {each['page']}" if each.get("page") else each.get("moment", "")
+    name = each.get("title") or each.get("filename", "")
+    return f"{name}{f', {where}' if where else ''} ({each.get('source', '')})"
 
 
 def _check(tool: Tool, argument: str, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import wave
 from pathlib import Path
@@ -13,13 +14,17 @@ from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed
 from sourcier.services.index.places.place import TimePlace
 from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.formats import Format, recognise
+from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.sound import reader, transcript
 from sourcier.services.ingest.parsing.sound.kinds import sound_kind
 from sourcier.services.ingest.parsing.sound.transcript import Segment, TranscribedPart, clock, part_count
 from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.zygote import ARTEFACT
 from sourcier.services.ingest.reading_warnings import WarningCode
 from sourcier.services.ingest.transcribing import decoding
 from sourcier.services.ingest.transcribing.decoding import SAMPLE_RATE, decode_part, probe
+from sourcier.services.ingest.transcribing.keys import SECONDS_MAX
+from sourcier.services.ingest.transcribing.zygote import work
 from tests.unit.ingest.fix_parsing import parse
 from tests.unit.ingest.fix_sound import CODECS, heard, recording, tone
 
@@ -158,6 +163,21 @@ def test_channels_that_cannot_be_mixed_are_damage(tmp_path: Path) -> None:
         sound.setframerate(16_000)
         sound.writeframes(bytes(255 * 2 * 16_000))
     assert decode_part(path, 1, filename="note.wav", seconds=1).damaged > 0
+
+
+@pytest.mark.parametrize(("seconds_max", "parts"), [(36_000, [1, 2, 3]), (600, [1, 2]), (30, [1])])
+def test_of_a_long_recording_as_many_minutes_are_heard_as_the_setting_says(
+    tmp_path: Path, seconds_max: float, parts: list[int]
+) -> None:
+    path = tmp_path / "note.wav"
+    with wave.open(str(path), "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(1)
+        sound.setframerate(8_000)
+        sound.writeframes(bytes(8_000 * 660))
+    source = {"path": str(path), "filename": "note.wav", "content_type": "", SECONDS_MAX: seconds_max}
+    work(tmp_path, source, ParsingLimits())
+    assert json.loads((tmp_path / ARTEFACT).read_text()) == parts
 
 
 def test_of_a_video_the_sound_is_read_and_the_pictures_are_told(tmp_path: Path) -> None:
