@@ -15,11 +15,7 @@ class TimesCalls(Calls):
         """Set a date of a document in the place of the one that was read; an empty one goes back to that.
 
         `kind` is `effect`, `end`, `signature`, `publication` or `document`; `date` a day, a month or a year.
-
-        >>> async with Client("localhost:8080") as client:
-        ...     document = await client.set_document_date(document_id, "effect", "2024-03-01")
-        >>> [(date.kind, date.start, date.origin) for date in document.dates]
-        [('effect', '2024-03-01', 'user')]
+        The document comes back with its dates, this one of the origin `user`.
         """
         request = knowledge_pb2.SetDocumentDateRequest(document_id=document_id, kind=kind, date=date)
         return (await self._unary(self._knowledge.SetDocumentDate, request, timeout_seconds)).document
