@@ -138,10 +138,13 @@ class AnswerCalls(Calls):
 
     async def search(
         self, question: str, *, limit: int = 0, mode: SearchModeName | None = None, candidates: int = 0,
-        exact: bool | None = None, explain: bool = False, timeout_seconds: float | None = None,
+        exact: bool | None = None, explain: bool = False, why_not: str = "", timeout_seconds: float | None = None,
         **how: Unpack[RetrievalOptions],
     ) -> answer_pb2.SearchResponse:
         """Find the passages that a question is closest to, best first; `explain` has each say why it is there.
+
+        `why_not` is the id, source, file name or title of a document that you expected: the response's `why_not` tells
+        where it fell out.
 
         What is left out is the collection's setting, else the service's: 5 passages, re-ranked among 20 candidates.
 
@@ -156,7 +159,7 @@ class AnswerCalls(Calls):
             mode=chosen(answer_pb2.SearchMode, mode, SearchModeName, field="mode"),
             result_threshold=how.get("result_threshold"), suppress_duplicates=how.get("suppress_duplicates"),
             neighbours=how.get("neighbours"), neighbour_tokens=how.get("neighbour_tokens"),
-            detect_categories=how.get("detect_categories"), explain=explain,
+            detect_categories=how.get("detect_categories"), explain=explain, why_not=why_not,
         )
         return await self._unary(self._answers.Search, request, timeout_seconds)
 

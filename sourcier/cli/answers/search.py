@@ -34,6 +34,8 @@ DUPLICATES_SHOWN = 5
               help="By what passages are found: `text` by default; may be repeated.")
 @how_to_search
 @click.option("--explain", is_flag=True, help="Say of each passage why it is where it is.")
+@click.option("--why-not", metavar="DOCUMENT", default="",
+              help="Say where a document that you expected fell out: by its id, source, file name or title.")
 @click.option("--full", is_flag=True, help="Show whole passages.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
 @connects
@@ -60,6 +62,25 @@ def search(question: tuple[str, ...], full: bool, as_json: bool, connection: Con
             write(passage, full=full)
     if not found.passages and not as_json:
         click.echo("nothing found", err=True)
+    if found.HasField("why_not"):
+        _write_why_not(found.why_not, as_json=as_json)
+
+
+def _write_why_not(fallen: answer_pb2.WhyNot, *, as_json: bool) -> None:
+    """Write where a document fell out: for a person, or as the last line."""
+    from sourcier.gateway.v1.answer_pb2 import Fate
+
+    if as_json:
+        click.echo(json.dumps({"why_not": {
+            "document_id": fallen.document_id, "title": fallen.title, "collection": fallen.collection,
+            "fate": word(Fate, fallen.fate), "place": fallen.place, "sentences": list(fallen.sentences),
+            "passage": record(fallen.passage) if fallen.HasField("passage") else None,
+        }}, ensure_ascii=False))
+        return
+    headline, *rest = fallen.sentences
+    click.secho(printable(headline), bold=True)
+    for sentence in rest:
+        click.secho("   · " + printable(sentence), fg="cyan")
 
 
 def record(passage: answer_pb2.Passage) -> dict[str, Any]:

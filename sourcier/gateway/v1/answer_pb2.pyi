@@ -95,6 +95,62 @@ INVALID_ARGUMENT; where a filter names kinds or narrows the documents, there are
 """
 Global___PassageKind: _TypeAlias = PassageKind  # noqa: Y015
 
+class _Fate:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _FateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Fate.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    FATE_UNSPECIFIED: _Fate.ValueType  # 0
+    """Not set."""
+    FATE_UNKNOWN: _Fate.ValueType  # 1
+    """There is no document of this name that the caller may read."""
+    FATE_NOT_INDEXED: _Fate.ValueType  # 2
+    """No version of it is indexed yet, or its first one failed."""
+    FATE_ELSEWHERE: _Fate.ValueType  # 3
+    """It is in a collection that was not searched."""
+    FATE_SHOWN: _Fate.ValueType  # 4
+    """It is among the passages."""
+    FATE_REPEATED: _Fate.ValueType  # 5
+    """A passage before it says the same, and stands for it."""
+    FATE_BEHIND: _Fate.ValueType  # 6
+    """It is among the candidates, behind the passages that were asked for."""
+    FATE_FILTERED: _Fate.ValueType  # 7
+    """The filter, or the categories that the question names, leave it out."""
+    FATE_NOT_RERANKED: _Fate.ValueType  # 8
+    """It was found, and others were found before it: it was not re-ranked."""
+    FATE_UNLIKE: _Fate.ValueType  # 9
+    """Its passages are less similar to the question than results have to be."""
+    FATE_FAR: _Fate.ValueType  # 10
+    """None of the lists holds it as far as they were looked at."""
+
+class Fate(_Fate, metaclass=_FateEnumTypeWrapper):
+    """What became of a document in a search; the first that holds."""
+
+FATE_UNSPECIFIED: Fate.ValueType  # 0
+"""Not set."""
+FATE_UNKNOWN: Fate.ValueType  # 1
+"""There is no document of this name that the caller may read."""
+FATE_NOT_INDEXED: Fate.ValueType  # 2
+"""No version of it is indexed yet, or its first one failed."""
+FATE_ELSEWHERE: Fate.ValueType  # 3
+"""It is in a collection that was not searched."""
+FATE_SHOWN: Fate.ValueType  # 4
+"""It is among the passages."""
+FATE_REPEATED: Fate.ValueType  # 5
+"""A passage before it says the same, and stands for it."""
+FATE_BEHIND: Fate.ValueType  # 6
+"""It is among the candidates, behind the passages that were asked for."""
+FATE_FILTERED: Fate.ValueType  # 7
+"""The filter, or the categories that the question names, leave it out."""
+FATE_NOT_RERANKED: Fate.ValueType  # 8
+"""It was found, and others were found before it: it was not re-ranked."""
+FATE_UNLIKE: Fate.ValueType  # 9
+"""Its passages are less similar to the question than results have to be."""
+FATE_FAR: Fate.ValueType  # 10
+"""None of the lists holds it as far as they were looked at."""
+Global___Fate: _TypeAlias = Fate  # noqa: Y015
+
 class _IdentifierPlace:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -662,6 +718,7 @@ class SearchRequest(_message.Message):
     DETECT_CATEGORIES_FIELD_NUMBER: _builtins.int
     NEIGHBOUR_TOKENS_FIELD_NUMBER: _builtins.int
     EXPLAIN_FIELD_NUMBER: _builtins.int
+    WHY_NOT_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     limit: _builtins.int
@@ -684,6 +741,10 @@ class SearchRequest(_message.Message):
     """Most tokens of all neighbours together, 1 to 8,000."""
     explain: _builtins.bool
     """Whether each passage comes with why it is where it is."""
+    why_not: _builtins.str
+    """A document that was expected, by its id, source, file name or title: the response tells where it fell out. At most
+    1,024 characters; empty for none.
+    """
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
@@ -703,10 +764,11 @@ class SearchRequest(_message.Message):
         detect_categories: _builtins.bool | None = ...,
         neighbour_tokens: _builtins.int | None = ...,
         explain: _builtins.bool = ...,
+        why_not: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories", "_exact", b"_exact", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_result_threshold", b"_result_threshold", "_suppress_duplicates", b"_suppress_duplicates", "detect_categories", b"detect_categories", "exact", b"exact", "filter", b"filter", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "result_threshold", b"result_threshold", "suppress_duplicates", b"suppress_duplicates"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories", "_exact", b"_exact", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_result_threshold", b"_result_threshold", "_suppress_duplicates", b"_suppress_duplicates", "candidates", b"candidates", "detect_categories", b"detect_categories", "exact", b"exact", "explain", b"explain", "filter", b"filter", "limit", b"limit", "mode", b"mode", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "question", b"question", "result_threshold", b"result_threshold", "suppress_duplicates", b"suppress_duplicates"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories", "_exact", b"_exact", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_result_threshold", b"_result_threshold", "_suppress_duplicates", b"_suppress_duplicates", "candidates", b"candidates", "detect_categories", b"detect_categories", "exact", b"exact", "explain", b"explain", "filter", b"filter", "limit", b"limit", "mode", b"mode", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "question", b"question", "result_threshold", b"result_threshold", "suppress_duplicates", b"suppress_duplicates", "why_not", b"why_not"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__detect_categories: _TypeAlias = _typing.Literal["detect_categories"]  # noqa: Y015
     _WhichOneofArgType__detect_categories: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories"]  # noqa: Y015
@@ -745,6 +807,7 @@ class SearchResponse(_message.Message):
     DEGRADATIONS_FIELD_NUMBER: _builtins.int
     DURATIONS_FIELD_NUMBER: _builtins.int
     NARROWED_FIELD_NUMBER: _builtins.int
+    WHY_NOT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Passage]:
         """The passages."""
@@ -761,6 +824,10 @@ class SearchResponse(_message.Message):
     def narrowed(self) -> Global___Narrowed:
         """The categories that the search was narrowed to, and what came of it; absent where it was not."""
 
+    @_builtins.property
+    def why_not(self) -> Global___WhyNot:
+        """Where the document of `why_not` fell out; absent where none was asked about."""
+
     def __init__(
         self,
         *,
@@ -768,14 +835,67 @@ class SearchResponse(_message.Message):
         degradations: _abc.Iterable[Global___Degradation] | None = ...,
         durations: _abc.Iterable[Global___StageDuration] | None = ...,
         narrowed: Global___Narrowed | None = ...,
+        why_not: Global___WhyNot | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["narrowed", b"narrowed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["narrowed", b"narrowed", "why_not", b"why_not"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["degradations", b"degradations", "durations", b"durations", "narrowed", b"narrowed", "passages", b"passages"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["degradations", b"degradations", "durations", b"durations", "narrowed", b"narrowed", "passages", b"passages", "why_not", b"why_not"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchResponse: _TypeAlias = SearchResponse  # noqa: Y015
+
+@_typing.final
+class WhyNot(_message.Message):
+    """Where a document that was expected fell out of a search."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    FATE_FIELD_NUMBER: _builtins.int
+    PASSAGE_FIELD_NUMBER: _builtins.int
+    PLACE_FIELD_NUMBER: _builtins.int
+    SENTENCES_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The document's id; empty where there is none of this name that the caller may read."""
+    title: _builtins.str
+    """Its title, else its file name."""
+    collection: _builtins.str
+    """Its collection."""
+    fate: Global___Fate.ValueType
+    """What became of it."""
+    place: _builtins.int
+    """Its place: among the passages for SHOWN and REPEATED, among the candidates for BEHIND, in the merged lists for
+    NOT_RERANKED; else 0.
+    """
+    @_builtins.property
+    def passage(self) -> Global___Passage:
+        """Its best passage for the question, ranked among its own; absent where none was looked at."""
+
+    @_builtins.property
+    def sentences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The same in sentences, in the question's language."""
+
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        collection: _builtins.str = ...,
+        fate: Global___Fate.ValueType = ...,
+        passage: Global___Passage | None = ...,
+        place: _builtins.int = ...,
+        sentences: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["passage", b"passage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_id", b"document_id", "fate", b"fate", "passage", b"passage", "place", b"place", "sentences", b"sentences", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WhyNot: _TypeAlias = WhyNot  # noqa: Y015
 
 @_typing.final
 class Narrowed(_message.Message):

@@ -143,6 +143,15 @@ async def test_search_writes_json_lines(cli: Command, gateway: FakeGateway) -> N
     assert gateway.requests[-1].explain
 
 
+async def test_search_says_where_a_document_fell_out(cli: Command, gateway: FakeGateway) -> None:
+    done = await cli("search", "télétravail", "--why-not", "feries.md")
+    assert gateway.requests[-1].why_not == "feries.md"
+    assert done.out.splitlines()[-2:] == ["« Jours fériés » est le 3e des candidats.", "   · Demandez plus de passages."]
+    last = (await cli("search", "télétravail", "--why-not", "feries.md", "--json")).out.splitlines()[-1]
+    told = json.loads(last)["why_not"]
+    assert (told["fate"], told["place"], told["passage"]) == ("behind", 3, None)
+
+
 async def test_the_gateway_is_found_in_the_stacks_state(cli: Command, address: str, tmp_path: Path) -> None:
     nothing = await cli("search", "quoi", SOURCIER_GATEWAY_URL="", SOURCIER_DATA_DIR=".sourcier")
     assert (nothing.code, nothing.err.splitlines()[0]) == (1, f"error: Sourcier is not running in {tmp_path}/.sourcier")

@@ -228,7 +228,13 @@ class FakeAnswers(answer_pb2_grpc.AnswerServiceServicer):
     async def Search(self, request: answer_pb2.SearchRequest, context: Context) -> answer_pb2.SearchResponse:
         self._gateway.see(request, context)
         self._gateway.check_collection(request.filter.collection)
-        return answer_pb2.SearchResponse(passages=PASSAGES[:request.limit or 5])
+        fallen = answer_pb2.WhyNot(
+            fate=answer_pb2.FATE_BEHIND, place=3,
+            sentences=["« Jours fériés » est le 3e des candidats.", "Demandez plus de passages."],
+        )
+        return answer_pb2.SearchResponse(
+            passages=PASSAGES[:request.limit or 5], why_not=fallen if request.why_not else None
+        )
 
     async def GetFacets(self, request: answer_pb2.GetFacetsRequest, context: Context) -> answer_pb2.GetFacetsResponse:
         self._gateway.see(request, context)

@@ -27,7 +27,12 @@ from sourcier.services.chassis.storable import check_storable
 from sourcier.services.gateway.agents import Agents, AskedAgent
 from sourcier.services.gateway.answering.answerer import AnswerOptions
 from sourcier.services.gateway.api.retrieval_options import DEFAULT_LIMIT, RetrievalOptions, RetrievalPlanner
-from sourcier.services.gateway.contract.answers import duration_messages, narrowed_message, passage_messages
+from sourcier.services.gateway.contract.answers import (
+    duration_messages,
+    narrowed_message,
+    passage_messages,
+    why_not_message,
+)
 from sourcier.services.gateway.contract.conversations import kept_history
 from sourcier.services.gateway.contract.filters import facets_message, filters_of, first_collection
 from sourcier.services.gateway.contract.units import passage_kinds
@@ -41,10 +46,13 @@ from sourcier.services.gateway.peers.services import SamplingOptions
 from sourcier.services.gateway.retrieval.explaining import explain
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
 from sourcier.services.gateway.retrieval.retriever import Found, Mode, Query, Retriever
+from sourcier.services.gateway.retrieval.why_not import why_not
 from sourcier.services.gateway.settings import GatewaySettings
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
+NAME_CHARACTERS_MAX = 1_024
+"""Of a document that is asked about."""
 _STRICTNESSES = {
     answer_pb2.STRICTNESS_UNSPECIFIED: None,
     answer_pb2.STRICTNESS_WITHHOLD: Strictness.WITHHOLD,
@@ -76,8 +84,14 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         started_at = time.perf_counter()
         deadline = Deadline.of(context)
         query = await self._within(request.filter, self._query(request, context), deadline)
+        require(len(request.why_not) <= NAME_CHARACTERS_MAX, f"why_not has {len(request.why_not):,} characters; name a "
+                f"document by at most {NAME_CHARACTERS_MAX:,}", field="why_not")
+        check_storable(request.why_not, field="why_not")
         async with self._retriever.embedding_of(query, deadline=deadline) as coming:
-            found = await self._found(request, query, coming, deadline=deadline)
+            found, query = await self._found(request, query, coming, deadline=deadline)
+        fallen = await why_not(
+            self._retriever, self._planner.scoping, query, found, name=request.why_not.strip(), deadline=deadline
+        ) if request.why_not.strip() else None
         explanations = await asyncio.to_thread(
             explain, found.passages, looked_at=found.looked_at, question=query.question, language=query.language
         ) if request.explain else ()
@@ -87,6 +101,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
                           for entry in found.degradations],
             durations=duration_messages(found.durations | {"total": time.perf_counter() - started_at}),
             narrowed=None if found.narrowed is None else narrowed_message(found.narrowed),
+            why_not=None if fallen is None else why_not_message(fallen),
         )
 
     async def GetFacets(
@@ -107,8 +122,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
 
     async def _found(
         self, request: answer_pb2.SearchRequest, query: Query, coming: ComingEmbedding, *, deadline: Deadline
-    ) -> Found:
-        """Search as the collection was searched before, and anew where it is to be searched otherwise by now."""
+    ) -> tuple[Found, Query]:
+        """Search as the collection was searched before, and anew where it is to be searched otherwise by now; return
+        the question as it was searched for, too."""
         # Several collections are searched as none of them says.
         planner, tenant, collection = self._planner, query.tenant, "" if query.others else query.collection
         expected: RetrievalOptions | None = None
@@ -123,7 +139,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
                 found = await self._retriever.find(believing, deadline=deadline, coming=coming)
                 if found.embedding is not None and found.embedding.space_id != expected.space_id:
                     planner.forget(tenant=tenant, collection=collection)
-                return found
+                return found, believing
         except (FailedPrecondition, InvalidArgument, NotFound, Unavailable) as error:
             # Of the collection as it was, perhaps: other settings, another space, which nobody serves any more.
             failed = error
@@ -131,7 +147,8 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         # Settings that were others for a moment are no reason to refuse a search.
         if failed is not None and options == expected and not isinstance(failed, SettingsChanged):
             raise failed
-        return await self._retriever.find(_planned(query, request, options), deadline=deadline, coming=coming)
+        query = _planned(query, request, options)
+        return await self._retriever.find(query, deadline=deadline, coming=coming), query
 
     async def Ask(
         self, request: answer_pb2.AskRequest, context: Context

@@ -18,6 +18,7 @@ from sourcier.services.gateway.contract.units import unit_fields
 from sourcier.services.gateway.events import Event, Outcome, RankedPassage
 from sourcier.services.gateway.findings import Basis, Finding
 from sourcier.services.gateway.retrieval.explaining import Explanation
+from sourcier.services.gateway.retrieval.why_not import WhyNot
 from sourcier.services.index.search.holding import Place
 from sourcier.services.index.search.passages import Passage
 
@@ -259,6 +260,19 @@ def narrowed_message(narrowed: events.Narrowed) -> answer_pb2.Narrowed:
     """Return to which categories a search was narrowed, and what came of it."""
     return answer_pb2.Narrowed(
         categories=narrowed.categories, widened=narrowed.widened, message=narrowed.message
+    )
+
+
+def why_not_message(fallen: WhyNot) -> answer_pb2.WhyNot:
+    """Return where a document that was expected fell out of a search."""
+    document = fallen.document
+    return answer_pb2.WhyNot(
+        document_id="" if document is None else document.document_id,
+        title="" if document is None else document.title or document.filename,
+        collection="" if document is None else document.collection,
+        fate=answer_pb2.Fate.Value(f"FATE_{fallen.fate.name}"),
+        passage=None if fallen.passage is None else _passage(1, fallen.passage), place=fallen.place,
+        sentences=fallen.sentences,
     )
 
 

@@ -121,15 +121,15 @@ def _sentences(
     scores = (found.similarity, found.lexical_score, None if unit is None else unit.similarity)
     for name, place, score in zip(_IN_LISTS, (places.dense, places.lexical, places.units), scores, strict=True):
         if place and score is not None:
-            said.append(texts[name].format(place=_nth(place, language), score=_number(score, language)))
+            said.append(texts[name].format(place=nth(place, language), score=number(score, language)))
         elif f"not_{name}" in texts and name in searched and places.merged:
             said.append(texts[f"not_{name}"])
     if places.merged:
-        said.append(texts["merged"].format(place=_nth(places.merged, language)))
+        said.append(texts["merged"].format(place=nth(places.merged, language)))
     if ranked.rerank_score is not None:
         said.append(texts["reranked"].format(
-            place=_nth(explained.reranked_place, language), score=_number(ranked.score, language),
-            share=_number(ranked.lexical_share, language),
+            place=nth(explained.reranked_place, language), score=number(ranked.score, language),
+            share=number(ranked.lexical_share, language),
         ))
     for name, words in (("words", explained.words), ("missing", explained.missing_words)):
         if words:
@@ -137,17 +137,19 @@ def _sentences(
     if front:
         said.append(texts["identifier_before"].format(names=", ".join(front)))
     elif explained.score_behind:
-        said.append(texts["behind"].format(score=_number(explained.score_behind, language)))
+        said.append(texts["behind"].format(score=number(explained.score_behind, language)))
     return said
 
 
-def _nth(place: int, language: Language) -> str:
+def nth(place: int, language: Language) -> str:
+    """Return a place as it is said: 1er, 2e; 1st, 2nd."""
     if language == "fr":
         return "1er" if place == 1 else f"{place}e"
     ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
     return f"{place}{ending}"
 
 
-def _number(value: float, language: Language) -> str:
+def number(value: float, language: Language) -> str:
+    """Return a figure with three decimals as it is written."""
     text = f"{value:.3f}"
     return text.replace(".", ",") if language == "fr" else text

@@ -12,7 +12,9 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.gateway.retrieval.retriever import Query
 from sourcier.services.index.collections.collections import names_with_documents
+from sourcier.services.index.documents.titles import NamedDocument, find_named
 from sourcier.services.index.filtering.checking import check_condition, check_fields
+from sourcier.services.index.search.facets import matches_any
 from sourcier.services.index.search.value_counts import ValueCounts, count_values
 
 COLLECTIONS_MAX = 100
@@ -54,6 +56,29 @@ class Scoping:
         _check_count(names)
         return replace(query, collection=names[0], others=tuple(names[1:]))
 
+    async def named(self, query: Query, *, name: str, deadline: Deadline) -> NamedDocument | None:
+        """Return the document of an id or a name, of the question's collections first; None where there is none."""
+        try:
+            async with (
+                asyncio.timeout(deadline.remaining(self._seconds_max)),
+                self._database.transaction(tenant=query.tenant, read_only=True) as connection,
+            ):
+                return await find_named(connection, tenant=query.tenant, name=name, collections=query.collections)
+        except TimeoutError as error:
+            raise DeadlineExceeded("the document was not found in time; name it by its id") from error
+
+    async def meets(self, query: Query, *, deadline: Deadline) -> bool:
+        """Return whether any document meets the question's filter."""
+        try:
+            async with (
+                asyncio.timeout(deadline.remaining(self._seconds_max)),
+                self._database.transaction(tenant=query.tenant, read_only=True) as connection,
+            ):
+                return await matches_any(
+                    connection, tenant=query.tenant, collections=query.collections, filters=query.filters
+                )
+        except TimeoutError as error:
+            raise DeadlineExceeded("the filter was not looked at in time") from error
 
     async def count_values(
         self, query: Query, *, fields: Sequence[str], limit: int, deadline: Deadline

@@ -1,14 +1,15 @@
-"""The titles of a collection's documents: what a question about the collection itself is answered from."""
+"""Documents by their names: a collection's titles, from which questions about itself are answered; one by its name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from psycopg.rows import class_row
 
+from sourcier.services.chassis.ids import is_id
 from sourcier.services.chassis.postgres.database import Connection
 
 TITLES_MAX = 20_000
@@ -47,4 +48,41 @@ join collections as collection using (collection_id)
 where document.tenant = %(tenant)s and collection.tenant = %(tenant)s and collection.name = %(collection)s
   and document.current_version is not null
 limit %(limit)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDocument:
+    """A document that somebody named."""
+
+    document_id: str
+    title: str
+    source: str
+    filename: str
+    collection: str
+    is_indexed: bool
+    """Whether a version of it answers now."""
+
+
+async def find_named(
+    connection: Connection, *, tenant: str, name: str, collections: Sequence[str]
+) -> NamedDocument | None:
+    """Return the document of this id, source, file name or title, whatever the case; one of `collections` first."""
+    values = {"tenant": tenant, "name": name, "id": name if is_id(name) else None, "collections": list(collections)}
+    async with connection.cursor(row_factory=class_row(NamedDocument)) as cursor:
+        await cursor.execute(SELECT_NAMED, values)
+        return await cursor.fetchone()
+
+
+SELECT_NAMED = """
+select document.document_id, document.title, document.source, document.filename, collection.name as collection,
+       document.current_version is not null as is_indexed
+from documents as document
+join collections as collection using (collection_id)
+where document.tenant = %(tenant)s and collection.tenant = %(tenant)s
+  and (document.document_id = %(id)s or document.source = %(name)s
+       or lower(%(name)s) in (lower(document.title), lower(document.filename), lower(document.source)))
+order by collection.name = any(%(collections)s) desc, document.current_version is not null desc,
+         document.source = %(name)s desc, document.document_id
+limit 1
 """
