@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sourcier.gateway.v1 import answer_pb2, knowledge_pb2
@@ -31,7 +33,7 @@ def conflicts(events: list[answer_pb2.AskEvent]) -> list[answer_pb2.Conflict]:
     return [event.conflict for event in events if event.HasField("conflict")]
 
 
-async def ask(notes: Database, question: str, said: str, **settings: object) -> tuple[
+async def ask(notes: Database, question: str, said: str, **settings: Any) -> tuple[
     list[answer_pb2.AskEvent], Scenario
 ]:
     scenario = Scenario(deltas=(said,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from datetime import date
+from typing import Any
 
 import pytest
 from psycopg.types.json import Jsonb
@@ -24,7 +25,7 @@ async def _times(writer: Writer, document_id: str) -> DocumentTimes | None:
     return stored.get(document_id)
 
 
-async def _columns(writer: Writer, document_id: str) -> tuple[date | None, ...]:
+async def _columns(writer: Writer, document_id: str) -> tuple[Any, ...]:
     async with writer.database.transaction(tenant=writer.tenant, read_only=True) as connection:
         row = await (await connection.execute(COLUMNS, (document_id,))).fetchone()
     assert row is not None
