@@ -146,7 +146,9 @@ async def test_search_writes_json_lines(cli: Command, gateway: FakeGateway) -> N
 async def test_search_says_where_a_document_fell_out(cli: Command, gateway: FakeGateway) -> None:
     done = await cli("search", "télétravail", "--why-not", "feries.md")
     assert gateway.requests[-1].why_not == "feries.md"
-    assert done.out.splitlines()[-2:] == ["« Jours fériés » est le 3e des candidats.", "   · Demandez plus de passages."]
+    assert done.out.splitlines()[-2:] == [
+        "« Jours fériés » est le 3e des candidats.", "   · Demandez plus de passages.",
+    ]
     last = (await cli("search", "télétravail", "--why-not", "feries.md", "--json")).out.splitlines()[-1]
     told = json.loads(last)["why_not"]
     assert (told["fate"], told["place"], told["passage"]) == ("behind", 3, None)
