@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import base64
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
