@@ -25,8 +25,8 @@ REST = (
     "ratings", "messages", "conversations",
     "staged_chunks", "staged_batches", "lexical_entries", "chunks", "lexical_changes", "lexeme_frequencies",
     "collection_statistics", "build_manifests", "space_gaps", "space_builds",
-    "dead_letters", "jobs", "outbox", "objects", "listed_objects", "reconciliations", "document_versions", "documents",
-    "collections",
+    "dead_letters", "jobs", "outbox", "objects", "listed_objects", "reconciliations", "document_times",
+    "document_relations", "document_versions", "documents", "collections",
 )
 """What is left once collections were deleted in the way of collections."""
 ACCESS = ("grants", "api_keys", "tenants")
