@@ -28,7 +28,8 @@ from tests.chaos.scenarios import Scenario
 from tests.chaos.senders import Senders
 from tests.chaos.state import read_state, waiting_messages
 
-RECOVERY_SECONDS_MAX = 60.0
+RECOVERY_SECONDS_MAX = 180.0
+"""It decides no test that converges: three runs at once on two cores need longer than one on a quiet machine."""
 FAULTS_SECONDS_MAX = 240.0
 LOOK_SECONDS = 0.5
 

@@ -29,7 +29,6 @@ from sourcier.services.ingest.progress import Progress
 from sourcier.services.ingest.relay import Relay
 from sourcier.services.ingest.settings import IngestSettings
 from sourcier.services.ingest.stages.by_parts.recognisers import PAGES_OF_CHILD, Recognisers
-from sourcier.services.ingest.stages.by_parts.speech_endpoint import SpeechEndpoint
 from sourcier.services.ingest.stages.by_parts.transcribers import EndpointTranscribers, SpeechModel, Transcribers
 from sourcier.services.ingest.stages.sandbox import ParserPool
 from sourcier.services.ingest.tokens import Tokens
@@ -151,6 +150,9 @@ def transcriber_pool(settings: IngestSettings) -> Transcribers:
         "languages": settings.spoken_languages, "seconds_max": settings.speech_minutes_max * 60,
     }
     if settings.speech_url:
+        # With it comes an HTTP client, which a service without an endpoint does not load.
+        from sourcier.services.ingest.stages.by_parts.speech_endpoint import SpeechEndpoint
+
         endpoint = SpeechEndpoint(
             settings.speech_url, key=settings.speech_api_key.get_secret_value(), model=settings.speech_endpoint_model,
             languages=settings.spoken_languages, seconds_max=settings.speech_endpoint_seconds_max,

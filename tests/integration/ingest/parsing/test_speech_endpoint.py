@@ -10,8 +10,8 @@ import pytest
 
 from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
-from sourcier.services.ingest.parsing.sound.transcript import Segment, TranscribedPart
-from sourcier.services.ingest.stages.by_parts.speech_endpoint import RefusedSound, SpeechEndpoint
+from sourcier.services.ingest.parsing.sound.transcript import RefusedSound, Segment, TranscribedPart
+from sourcier.services.ingest.stages.by_parts.speech_endpoint import SpeechEndpoint
 from sourcier.services.ingest.stages.by_parts.transcribers import EndpointTranscribers
 from tests.integration.ingest.fix_speech_endpoint import Recogniser, serving
 from tests.unit.ingest.fix_sound import recording, tone

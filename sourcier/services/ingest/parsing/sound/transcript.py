@@ -95,6 +95,10 @@ class Recording:
         return cls(**json.loads((folder / _RECORDING).read_text()))
 
 
+class RefusedSound(Exception):
+    """The endpoint does not take this sound; the message says what it answered."""
+
+
 def part_count(seconds: float) -> int:
     """Return in how many parts a recording is read; a last one of less than a second is none."""
     whole, rest = divmod(max(seconds, 0.0), PART_SECONDS)

@@ -12,17 +12,13 @@ import httpx
 
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import Unavailable
-from sourcier.services.ingest.parsing.sound.transcript import PART_SECONDS, Segment
+from sourcier.services.ingest.parsing.sound.transcript import PART_SECONDS, RefusedSound, Segment
 
 _REFUSED = frozenset({400, 413, 415, 422})
 """Answers that concern the sound: another try would be refused, too."""
 _TOLD_CHARACTERS_MAX = 200
 _BYTES_A_SECOND = 32_000
 _log = logging.getLogger(__name__)
-
-
-class RefusedSound(Exception):
-    """The endpoint does not take this sound; the message says what it answered."""
 
 
 class SpeechEndpoint:

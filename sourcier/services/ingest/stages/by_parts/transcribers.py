@@ -9,15 +9,18 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sourcier.services.chassis.errors import DocumentRejected, Unavailable
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.parts import THREADS
-from sourcier.services.ingest.parsing.sound.transcript import TranscribedPart
+from sourcier.services.ingest.parsing.sound.transcript import RefusedSound, TranscribedPart
 from sourcier.services.ingest.stages.by_parts.readers import OUTSIDE_ATTEMPTS, PartReaders, ReadPart
-from sourcier.services.ingest.stages.by_parts.speech_endpoint import RefusedSound, SpeechEndpoint
 from sourcier.services.ingest.transcribing.keys import DECODE, LANGUAGES, MODEL, SECONDS_MAX
+
+if TYPE_CHECKING:
+    # With it comes an HTTP client, which a service without an endpoint does not load.
+    from sourcier.services.ingest.stages.by_parts.speech_endpoint import SpeechEndpoint
 
 PARTS_OF_CHILD = 1
 """Loading the model takes a second, hearing a part a minute."""
