@@ -131,7 +131,9 @@ _CHUNKING = """jsonb_build_object(
         'maximum', chunking_maximum
     )"""
 
-# By tenant and lane first, so that the cost is that of the tenants, however long one's backlog is.
+# By tenant and lane first, so that the cost is that of the tenants, however long one's backlog is. A version that is
+# labelled after its release has its foreign keys checked, for which its document is locked: it is locked here already,
+# or a commit, which locks the document before the version, and a release would each wait for the other.
 RELEASE = f"""
 with chosen as materialized (
     select waiting.version_id, lane.place, waiting.created_at
@@ -143,12 +145,14 @@ with chosen as materialized (
         where version.tenant = tenants.tenant and version.lane = lane.name and state = 'released'
     ) as in_flight
     cross join lateral (
-        select version_id, created_at
+        select version_id, version.created_at
         from document_versions as version
+        join documents as document using (document_id)
         where version.tenant = tenants.tenant and version.lane = lane.name and state = 'accepted'
-        order by created_at
+        order by version.created_at
         limit greatest(%(in_flight_max)s - in_flight.versions, 0)
-        for update skip locked
+        for update of version skip locked
+        for key share of document skip locked
     ) as waiting
     order by lane.place, waiting.created_at
     limit %(limit)s
@@ -212,14 +216,16 @@ group by lane.name
 RELEASE_AGAIN = f"""
 with chosen as materialized (
     select version_id
-    from document_versions
+    from document_versions as version
+    join documents as document using (document_id)
     where state = 'released'
       and released_at < coalesce(%(before)s::timestamptz, now() - make_interval(secs => %(older_than_seconds)s))
       and (released_at < now() - make_interval(secs => %(queued_seconds)s)
-           or (tenant, lane) not in (select * from unnest(%(tenants)s::text[], %(lanes)s::text[])))
+           or (version.tenant, lane) not in (select * from unnest(%(tenants)s::text[], %(lanes)s::text[])))
     order by released_at
     limit %(limit)s
-    for update skip locked
+    for update of version skip locked
+    for key share of document skip locked
 )
 update document_versions as version
 -- Not before `before`, or the next page would be these again.

@@ -16,6 +16,7 @@ from sourcier.services.index.collections.jobs import StageReached
 from sourcier.services.index.collections.versions import VersionReference
 from sourcier.services.index.documents import documents
 from sourcier.services.index.pipeline import dead_letters, outbox, releases
+from sourcier.services.index.pipeline.commit_statements import LOCK_DOCUMENT
 from sourcier.services.index.pipeline.dead_letters import Failure
 from sourcier.services.index.pipeline.outbox import OutboxMessage
 from sourcier.services.index.pipeline.releases import WaitingVersion
@@ -295,3 +296,14 @@ async def test_refreshes_side_by_side_count_each_change_once(database: Database,
     async with database.transaction(tenant="acme") as connection:
         cursor = await connection.execute("select passages from lexeme_frequencies where lexeme like '%:contrat'")
         assert await cursor.fetchall() == [(12,)]
+
+
+async def test_a_version_whose_document_is_being_committed_is_released_later(
+    database: Database, writer: Writer
+) -> None:
+    """Each would wait for the other: a commit locks the document, then the version; a label the other way round."""
+    accepted = await writer.accept("a.md", "a")
+    async with database.transaction(tenant="acme") as committing:
+        await committing.execute(LOCK_DOCUMENT, {"tenant": "acme", "document_id": accepted.version.document_id})
+        assert await release(database, in_flight_max=1) == []
+    assert [version.version_id for version in await release(database, in_flight_max=1)] == [accepted.version.version_id]
