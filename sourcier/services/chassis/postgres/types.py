@@ -22,6 +22,9 @@ INTEGER_OID, INTEGER_ARRAY_OID, TEXT_OID, TEXT_ARRAY_OID = 23, 1007, 25, 1009
 """Of PostgreSQL's own types, the same in every database."""
 
 
+_HALF_HEADER_BYTES = 4
+
+
 class HalfVector(bytes):
     """A pgvector `halfvec` in wire format."""
 
@@ -48,6 +51,14 @@ def half_vector(values: bytes) -> HalfVector:
     swapped = array("H", values)  # not numpy: the stack, which holds no vector, would load it for this alone
     swapped.byteswap()
     return HalfVector(struct.pack(">HH", len(swapped), 0) + swapped.tobytes())
+
+
+def half_floats(sent: bytes) -> bytes:
+    """Return the float16 values, little-endian, of a vector as `halfvec_send` gives it: the way back of
+    `half_vector`."""
+    swapped = array("H", sent[_HALF_HEADER_BYTES:])
+    swapped.byteswap()
+    return swapped.tobytes()
 
 
 def sparse_vector(elements: Mapping[int, float], *, dimension: int) -> SparseVector:

@@ -15,7 +15,8 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from sourcier.services.chassis.errors import FailedPrecondition, NotFound, SpaceMismatch
-from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
+from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.chassis.postgres.locks import sole
 from sourcier.services.index.spaces.hnsw import build_index
 from sourcier.services.index.spaces.partitions import LOCK, PARTITION_NAMES, force_row_security
 
@@ -197,17 +198,8 @@ async def build_missing(
 @asynccontextmanager
 async def sole_builder(database: Database) -> AsyncIterator[Connection | None]:
     """Lend a connection without timeouts while no other process builds indexes of vectors; None where one does."""
-    async with database.autocommit(tenant=ALL_TENANTS, timeouts=False) as connection:
-        cursor = await connection.execute(TRY_LOCK, ("sourcier.hnsw",))
-        locked = await cursor.fetchone()
-        if locked is None or not locked[0]:
-            yield None
-            return
-        try:
-            yield connection
-        finally:
-            if not connection.closed:
-                await connection.execute(UNLOCK, ("sourcier.hnsw",))
+    async with sole(database, "sourcier.hnsw", timeouts=False) as connection:
+        yield connection
 
 
 async def _build_index(
@@ -244,8 +236,6 @@ async def _exists(connection: Connection, table: str) -> bool:
 
 SHARE_LOCK = "select pg_advisory_xact_lock_shared(hashtext(current_schema() || %s))"
 TRY_TRANSACTION_LOCK = "select pg_try_advisory_xact_lock(hashtext(current_schema() || %s))"
-TRY_LOCK = "select pg_try_advisory_lock(hashtext(current_schema() || %s))"
-UNLOCK = "select pg_advisory_unlock(hashtext(current_schema() || %s))"
 
 SELECT = """
 select space_id, model, revision, dimension, query_prefix, passage_prefix, pooling, token_mean_sha256, token_weights,

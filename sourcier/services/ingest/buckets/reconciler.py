@@ -18,6 +18,7 @@ from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.lifecycle import first_of
 from sourcier.services.chassis.objects import StoredObject
 from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.postgres.locks import sole
 from sourcier.services.index.buckets import manifest, reconciliations
 from sourcier.services.index.buckets.manifest import ObjectName
 from sourcier.services.index.buckets.reconciliations import Reconciliation
@@ -198,25 +199,11 @@ class Reconciler:
             return
         async with turn:
             while True:
-                async with self._locked(rule, name) as locked:
-                    if locked or not wait:
-                        yield locked
+                async with sole(self._database, name, tenant=rule.tenant) as held:
+                    if held is not None or not wait:
+                        yield held is not None
                         return
                 await asyncio.sleep(LOCK_SECONDS)  # bounded by the caller's deadline
-
-    @asynccontextmanager
-    async def _locked(self, rule: BucketRule, name: str) -> AsyncIterator[bool]:
-        """Hold a lock that no other process has, and the connection that it is bound to; yields False where one has it.
-        """
-        async with self._database.autocommit(tenant=rule.tenant) as connection:
-            cursor = await connection.execute(TRY_LOCK, (name,))
-            row = await cursor.fetchone()
-            locked = bool(row and row[0])
-            try:
-                yield locked
-            finally:
-                if locked and not connection.closed:
-                    await connection.execute(UNLOCK, (name,))
 
 
 def _name(rule: BucketRule, key: str) -> ObjectName:
@@ -228,8 +215,3 @@ def _progress(going: Reconciliation, examples: list[str]) -> ReconciliationProgr
         bucket=going.bucket, prefix=going.prefix, listed=going.listed, missing=going.missing, changed=going.changed,
         gone=going.gone, finished=going.state == "finished", examples=tuple(examples),
     )
-
-
-# A session's lock: it goes with the connection, should the process die.
-TRY_LOCK = "select pg_try_advisory_lock(hashtext(current_schema() || %s))"
-UNLOCK = "select pg_advisory_unlock(hashtext(current_schema() || %s))"

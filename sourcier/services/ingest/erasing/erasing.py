@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 
 from prometheus_client import Counter
 
@@ -20,6 +19,7 @@ from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.lifecycle import first_of
 from sourcier.services.chassis.objects import ObjectStore
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.chassis.postgres.locks import sole
 from sourcier.services.chassis.queue import erasing as broker
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.index.erasure import erasures, rewriting, rows
@@ -84,8 +84,8 @@ class Erasing:
         due = [erasure for erasure in asked if erasure.step != erasures.DONE or pending]
         if not due:
             return
-        async with self._alone() as alone:
-            for erasure in due if alone else ():
+        async with sole(self._database, ".erasing") as alone:
+            for erasure in due if alone is not None else ():
                 if stopping.is_set():
                     return
                 try:
@@ -185,20 +185,3 @@ class Erasing:
         while deleted == rows.PAGE_ROWS:
             async with self._database.transaction(tenant=erasure.tenant) as connection:
                 deleted = await rows.delete_page(connection, table, tenant=erasure.tenant)
-
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[bool]:
-        """Hold the right to erase; False where another process has it. Its end, of any kind, gives it back."""
-        async with self._database.autocommit(tenant=ALL_TENANTS) as connection:
-            cursor = await connection.execute(TRY_LOCK)
-            row = await cursor.fetchone()
-            held = row is not None and bool(row[0])
-            try:
-                yield held
-            finally:
-                if held and not connection.closed:
-                    await connection.execute(UNLOCK)
-
-
-TRY_LOCK = "select pg_try_advisory_lock(hashtextextended(current_schema() || '.erasing', 0))"
-UNLOCK = "select pg_advisory_unlock(hashtextextended(current_schema() || '.erasing', 0))"

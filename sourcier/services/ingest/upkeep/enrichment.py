@@ -21,11 +21,11 @@ from sourcier.services.chassis.errors import InvalidArgument, ServiceError
 from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.lifecycle import first_of
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.chassis.postgres.locks import sole
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.index.pipeline import outbox
 from sourcier.services.index.pipeline.outbox import OutboxMessage
-from sourcier.services.index.spaces import spaces
 from sourcier.services.index.units import builds as unit_builds
 from sourcier.services.index.units import vectors as unit_points
 from sourcier.services.index.units import work as unit_work
@@ -84,22 +84,14 @@ class Enrichment:
 
     async def _lead(self) -> bool:
         """Do each kind of work once, unless another process is at it; return whether anything moved."""
-        async with self._database.autocommit(tenant=ALL_TENANTS) as connection:
-            cursor = await connection.execute(spaces.TRY_LOCK, (".enrichment",))
-            row = await cursor.fetchone()
-            if row is None or not row[0]:
-                return False
-            try:
-                moved = 0
-                for step, work in (
-                    ("sets to begin", self._begin), ("units to plan", self._plan), ("chunks to send", self._release),
-                    ("vectors to make", self._make_vectors), ("sets to switch", self._switch),
-                    ("sets to clear", self._clear),
-                ):
-                    moved += await _tried(step, work)
-            finally:
-                if not connection.closed:
-                    await connection.execute(spaces.UNLOCK, (".enrichment",))
+        moved = 0
+        async with sole(self._database, ".enrichment") as held:
+            for step, work in (
+                ("sets to begin", self._begin), ("units to plan", self._plan), ("chunks to send", self._release),
+                ("vectors to make", self._make_vectors), ("sets to switch", self._switch),
+                ("sets to clear", self._clear),
+            ) if held is not None else ():
+                moved += await _tried(step, work)
         return moved > 0
 
     async def _begin(self) -> int:

@@ -17,6 +17,7 @@ from sourcier.events.v1 import events_pb2
 from sourcier.services.chassis.errors import InvalidArgument, ResourceExhausted, ServiceError, SpaceMismatch
 from sourcier.services.chassis.lifecycle import first_of
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
+from sourcier.services.chassis.postgres.locks import sole
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.index.moves import builds as space_builds
@@ -102,16 +103,9 @@ class SpaceBuilder:
         async with self._database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
             if not await space_upkeep.anything_to_do(connection):
                 return
-        async with self._database.autocommit(tenant=ALL_TENANTS) as connection:
-            cursor = await connection.execute(spaces.TRY_LOCK, (".space-builder",))
-            row = await cursor.fetchone()
-            if row is None or not row[0]:
-                return
-            try:
+        async with sole(self._database, ".space-builder") as held:
+            if held is not None:
                 await self._work(stopping)
-            finally:
-                if not connection.closed:
-                    await connection.execute(spaces.UNLOCK, (".space-builder",))
 
     async def _work(self, stopping: asyncio.Event) -> None:
         """Do each kind of work once; what is left over is found again a moment later."""
