@@ -19,6 +19,7 @@ from sourcier.services.ingest.stages.parse import ParseStage
 from sourcier.services.ingest.upkeep.enrichment import Enrichment
 from sourcier.services.ingest.upkeep.maintenance import Maintenance
 from sourcier.services.ingest.upkeep.standings import Standings
+from sourcier.services.ingest.upkeep.times import TimesReading
 
 
 async def serve(server: Server, parts: Parts, stopping: Stopping) -> None:
@@ -63,7 +64,8 @@ def pipeline(parts: Parts) -> list[Worker]:
         workers.append(index.consumer(slots=settings.index_slots))
         maintenance = Maintenance(database, parts.removal)
         workers += [
-            maintenance, parts.index_building, parts.space_builder, Standings(jetstream, database), parts.erasing,
+            maintenance, TimesReading(database), parts.index_building, parts.space_builder,
+            Standings(jetstream, database), parts.erasing,
         ]
     if "enrich" in stages and parts.enriching is not None:
         workers += _enriching(parts, parts.enriching)

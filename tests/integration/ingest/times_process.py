@@ -13,7 +13,7 @@ from sourcier.services.ingest.upkeep.times import TimesReading
 async def main(given: dict[str, str]) -> None:
     """Read what there is to read."""
     async with Database(DatabaseSettings(url=given["database_url"], connections_max=2)) as database:
-        await TimesReading(database).run(asyncio.Event())
+        await TimesReading(database).read_all(asyncio.Event())
 
 
 if __name__ == "__main__":

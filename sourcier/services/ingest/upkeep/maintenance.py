@@ -19,7 +19,6 @@ from sourcier.services.index.lexical import frequencies
 from sourcier.services.index.pipeline import planner_statistics
 from sourcier.services.ingest.intake.removal import Removal
 from sourcier.services.ingest.storage import PARSER_AND_ARTEFACT_VERSION
-from sourcier.services.ingest.upkeep.times import TimesReading
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +53,6 @@ class Maintenance:
     def __init__(self, database: Database, removal: Removal) -> None:
         self._database = database
         self._removal = removal
-        self._times = TimesReading(database)
         self._swept_at = 0.0
         self._uploads_swept_at: float | None = None
         self._manifests_due_at = 0.0
@@ -67,7 +65,6 @@ class Maintenance:
             refreshed = await self._refresh_all(stopping)
             await _tried("planner statistics", self._analyse, stopping)
             await _tried("manifests", self._record_manifests, stopping)
-            await _tried("documents' dates", lambda: self._times.run(stopping), stopping)
             await self._sweep(stopping)
             # Under a load the changes of many documents are added up together: their common words are one row then.
             await first_of(stopping, seconds=min(max(REFRESH_SECONDS, refreshed / REFRESH_SHARE), REFRESH_SECONDS_MAX))

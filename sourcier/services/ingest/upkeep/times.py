@@ -1,7 +1,8 @@
-"""Reads when documents hold that nobody read yet, and finds what documents do to one another: in bounded steps.
+"""Reads when documents hold that nobody read yet, and finds what documents do to one another: beside all other upkeep.
 
-A commit reads its own version. This is for documents of an earlier release or earlier rules, for those whose metadata
-changed, and for the relations, which are among documents that came at different times.
+The index of an earlier release takes hours, in bounded steps, and nothing else is to wait for them. A commit reads its
+own version. This is for documents of an earlier release or earlier rules, for those whose metadata changed, and for the
+relations, which are among documents that came at different times.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 
 from prometheus_client import Counter
 
+from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.lifecycle import first_of
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
@@ -22,6 +24,8 @@ DOCUMENTS_MAX = 100
 """Documents of one transaction, about a fifth of a second."""
 PAUSE_SECONDS = 0.5
 """Between two of them, so that a large index that comes from an earlier release leaves room for what is ingested."""
+LOOK_SECONDS = 1.0
+"""Between two looks whether there is anything to do."""
 
 documents_dated_total = Counter(
     "sourcier_documents_dated_total", "Documents whose dates were read beside their commit: they were there before."
@@ -31,10 +35,21 @@ documents_dated_total = Counter(
 class TimesReading:
     """Two steps, each of which is a transaction of its own that another life begins anew."""
 
+    name = "times"
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def run(self, stopping: asyncio.Event) -> None:
+        """Do what there is to do until told to stop; an outage is waited out."""
+        while not stopping.is_set():
+            try:
+                await self.read_all(stopping)
+            except ServiceError as error:
+                logger.warning("documents' dates are not read, once more: %s", error)
+            await first_of(stopping, seconds=LOOK_SECONDS)
+
+    async def read_all(self, stopping: asyncio.Event) -> None:
         """Do all that there is to do."""
         while DOCUMENTS_MAX in (await self.read(), await self.relate()) and not stopping.is_set():
             await first_of(stopping, seconds=PAUSE_SECONDS)
