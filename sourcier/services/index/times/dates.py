@@ -20,25 +20,25 @@ YEAR_MIN, YEAR_MAX = 1900, 2199
 
 _DAY = r"(?P<day>\d{1,2})(?:er|st|nd|rd|th)?"
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
-_YEAR = r"(?P<year>(?:19|20|21)\d\d)"
+YEAR = r"(?P<year>(?:19|20|21)\d\d)"
 # A figure that goes on before or behind is no date: « L. 2023-4 », « 1 2024 », « 2024 € ».
 _EDGE = r"(?<![\d.,/-])"
 _END = r"(?!\d|[.,/-]\d)"
 _FORMS = tuple(re.compile(form) for form in (
-    rf"{_EDGE}{_DAY}\s(?:of\s)?(?P<month>{_MONTH}),?\s{_YEAR}{_END}",
-    rf"\b(?P<month>{_MONTH})\s{_DAY},?\s{_YEAR}{_END}",
-    rf"\b(?P<month>{_MONTH})\s{_YEAR}{_END}",
-    rf"{_EDGE}{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d){_END}",
-    rf"{_EDGE}(?P<day>\d\d?)[./-](?P<month>\d\d?)[./-]{_YEAR}{_END}",
+    rf"{_EDGE}{_DAY}\s(?:of\s)?(?P<month>{_MONTH}),?\s{YEAR}{_END}",
+    rf"\b(?P<month>{_MONTH})\s{_DAY},?\s{YEAR}{_END}",
+    rf"\b(?P<month>{_MONTH})\s{YEAR}{_END}",
+    rf"{_EDGE}{YEAR}-(?P<month>\d\d)-(?P<day>\d\d){_END}",
+    rf"{_EDGE}(?P<day>\d\d?)[./-](?P<month>\d\d?)[./-]{YEAR}{_END}",
 ))
 _YEAR_ALONE = re.compile(
-    rf"(?<![\w.,/-]){_YEAR}(?!\w|[.,/-]\d|\s?(?:€|%|euros?\b|h\b|m\b|km\b|kg\b|personnes?\b|agents?\b|salari))"
+    rf"(?<![\w.,/-]){YEAR}(?!\w|[.,/-]\d|\s?(?:€|%|euros?\b|h\b|m\b|km\b|kg\b|personnes?\b|agents?\b|salari))"
 )
 _IN_NAMES = tuple(re.compile(form) for form in (
-    rf"(?<!\d){_YEAR}[-_. ]?(?P<month>\d\d)[-_. ]?(?P<day>\d\d)(?!\d)",
-    rf"(?<!\d)(?P<day>\d\d)[-_. ]?(?P<month>\d\d)[-_. ]?{_YEAR}(?!\d)",
-    rf"(?<!\d){_YEAR}[-_. ](?P<month>\d\d)(?!\d)",
-    rf"(?<!\d){_YEAR}(?!\d)",
+    rf"(?<!\d){YEAR}[-_. ]?(?P<month>\d\d)[-_. ]?(?P<day>\d\d)(?!\d)",
+    rf"(?<!\d)(?P<day>\d\d)[-_. ]?(?P<month>\d\d)[-_. ]?{YEAR}(?!\d)",
+    rf"(?<!\d){YEAR}[-_. ](?P<month>\d\d)(?!\d)",
+    rf"(?<!\d){YEAR}(?!\d)",
 ))
 
 
@@ -57,7 +57,7 @@ def dates_in(text: str, *, years: bool = False) -> list[Dated]:
     found: list[Dated] = []
     for form in (*_FORMS, *((_YEAR_ALONE,) if years else ())):
         for match in form.finditer(folded):
-            period = _period(match)
+            period = period_in(match)
             if period is None or any(each.start < match.end() and match.start() < each.end for each in found):
                 continue
             found.append(Dated(match.start(), match.end(), period))
@@ -73,7 +73,7 @@ def date_of_name(name: str) -> Period | None:
         return spelled[-1].period
     for form in _IN_NAMES:
         for match in form.finditer(stem):
-            if (period := _period(match)) is not None:
+            if (period := period_in(match)) is not None:
                 return period
     return None
 
@@ -85,7 +85,8 @@ def without_dates(text: str) -> str:
     return text
 
 
-def _period(match: re.Match[str]) -> Period | None:
+def period_in(match: re.Match[str]) -> Period | None:
+    """Return the year, month or day that a match names by these groups; None where the calendar has none such."""
     groups = match.groupdict()
     year = int(groups["year"])
     month = groups.get("month")

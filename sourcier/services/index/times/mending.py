@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from psycopg.rows import class_row
@@ -15,21 +13,19 @@ from psycopg.types.json import Jsonb
 from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument, NotFound
 from sourcier.services.chassis.ids import is_id
 from sourcier.services.chassis.postgres.database import Connection
-from sourcier.services.index.times.dates import YEAR_MAX, YEAR_MIN
+from sourcier.services.index.times.dates import YEAR, YEAR_MAX, YEAR_MIN, period_in
 from sourcier.services.index.times.document import DateKind
 from sourcier.services.index.times.encoding import period_json, times_from
 from sourcier.services.index.times.periods import Period
-from sourcier.services.index.times.storing import NOTHING_READ, SET_COLUMNS, columns
+from sourcier.services.index.times.storing import SET_COLUMNS, columns
 
-_DATE = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
+_DATE = re.compile(rf"{YEAR}(?:-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class _Locked:
-    document_id: str
     collection_id: str
     title: str
-    version_id: str | None
     set_dates: Mapping[str, Any] | None
     dates: Sequence[Any] | None
     relations: Sequence[Any] | None
@@ -40,21 +36,12 @@ class _Locked:
 def period_of(text: str) -> Period:
     """Return the day, month or year that somebody writes; raise `InvalidArgument`."""
     match = _DATE.fullmatch(text.strip())
-    try:
-        if match is None:
-            raise ValueError
-        year, month, day = (int(match[name] or 0) for name in ("year", "month", "day"))
-        if not YEAR_MIN <= year <= YEAR_MAX:
-            raise ValueError
-        if not month:
-            return Period(date(year, 1, 1), date(year, 12, 31))
-        if not day:
-            return Period(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
-        return Period(date(year, month, day), date(year, month, day))
-    except ValueError as error:
+    period = None if match is None else period_in(match)
+    if period is None:
         raise InvalidArgument(
             f"“{text}” is no date from {YEAR_MIN} to {YEAR_MAX}; write 2024-03-01, 2024-03 or 2024", field="date"
-        ) from error
+        )
+    return period
 
 
 def kind_of(text: str) -> DateKind:
@@ -74,15 +61,16 @@ async def set_date(
     set_dates = {name: days for name, days in (locked.set_dates or {}).items() if name != kind.value}
     if period is not None:
         set_dates[kind.value] = period_json(period)
-    # What nobody read yet is read by the next round of upkeep, with what is set here.
-    read = NOTHING_READ if locked.dates is None else times_from(
+    values = {"tenant": tenant, "document_id": document_id, "set_dates": Jsonb(set_dates) if set_dates else None}
+    if locked.dates is None:
+        # It is read by the next round of upkeep, with what is set here.
+        await connection.execute(SET_DATES_UNREAD, values)
+        return
+    read = times_from(
         dates=locked.dates, relations=locked.relations or (), family=locked.family or (),
         edition=locked.edition or (), set_dates=None,
     )
-    values = columns(read, set_dates) | {
-        "tenant": tenant, "document_id": document_id, "set_dates": Jsonb(set_dates) if set_dates else None,
-    }
-    await connection.execute(SET_DATES if locked.dates is not None else SET_DATES_UNREAD, values)
+    await connection.execute(SET_DATES, values | columns(read, set_dates))
 
 
 async def supersede(
@@ -131,8 +119,7 @@ async def _lock(connection: Connection, *, tenant: str, document_id: str, field:
 
 
 LOCK = """
-select document.document_id, document.collection_id, title, current_version as version_id, set_dates,
-       dates, relations, family, edition
+select document.collection_id, title, set_dates, dates, relations, family, edition
 from documents as document
 left join document_times on version_id = current_version and document_times.tenant = document.tenant and times_rules > 0
 where document.tenant = %(tenant)s and document.document_id = %(document_id)s

@@ -19,7 +19,7 @@ from psycopg.rows import class_row
 
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.times.document import DocumentTimes, Relation
-from sourcier.services.index.times.storing import SELECT_STORED, StoredTimes
+from sourcier.services.index.times.storing import SELECT_STORED, STORED, times_by
 
 logger = logging.getLogger(__name__)
 
@@ -72,10 +72,10 @@ async def _relate(connection: Connection, *, tenant: str, collection_id: str, du
         "documents": DOCUMENTS_MAX,
     }
     await connection.execute(FORGET, values)
-    saying = await _known(connection, SELECT_SAYING, values)
+    saying = await times_by(connection, SELECT_SAYING, values)
     if saying:
         whole = not due.isdisjoint(saying)
-        others = await _known(connection, SELECT_ALL if whole else SELECT_STORED, values)
+        others = await times_by(connection, SELECT_ALL if whole else SELECT_STORED, values)
         if len(others) == DOCUMENTS_MAX:
             logger.warning("relations are looked for among the first documents alone", extra={
                 "collection_id": collection_id, "documents": DOCUMENTS_MAX,
@@ -90,18 +90,13 @@ async def _relate(connection: Connection, *, tenant: str, collection_id: str, du
     await connection.execute(NOTE_FOUND, values)
 
 
-async def _known(connection: Connection, statement: str, values: dict[str, Any]) -> dict[str, DocumentTimes]:
-    async with connection.cursor(row_factory=class_row(StoredTimes)) as cursor:
-        await cursor.execute(statement.encode(), values)
-        return {stored.document_id: stored.times for stored in await cursor.fetchall()}
-
-
 def _found(
     saying: dict[str, DocumentTimes], others: dict[str, DocumentTimes], due: set[str]
 ) -> Iterator[tuple[str, str, Relation]]:
+    new = {each: times for each, times in others.items() if each in due}
     for document_id, times in saying.items():
-        for other_id, other in others.items():
-            if document_id == other_id or (document_id not in due and other_id not in due):
+        for other_id, other in (others if document_id in due else new).items():
+            if document_id == other_id:
                 continue
             for relation in times.relations:
                 if times.names(relation, other):
@@ -131,14 +126,9 @@ limit %(limit)s
 for update skip locked
 """
 
-_STORED = """
-select document.document_id, dates, relations, family, edition, set_dates
-from documents as document
-join document_times on version_id = current_version and document_times.tenant = document.tenant
-where document.tenant = %(tenant)s and document.collection_id = %(collection_id)s and times_rules > 0
-"""
-SELECT_SAYING = _STORED + " and relations <> '[]' order by document.document_id desc limit %(saying)s"
-SELECT_ALL = _STORED + " order by document.document_id limit %(documents)s"
+_OF_COLLECTION = STORED + " and document.collection_id = %(collection_id)s"
+SELECT_SAYING = _OF_COLLECTION + " and relations <> '[]' order by document.document_id desc limit %(saying)s"
+SELECT_ALL = _OF_COLLECTION + " order by document.document_id limit %(documents)s"
 
 SELECT_SAID = """
 select document_id, other_id, denied from document_relations

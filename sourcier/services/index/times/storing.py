@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
@@ -91,9 +91,15 @@ async def stored_times(
     connection: Connection, *, tenant: str, document_ids: Sequence[str]
 ) -> dict[str, DocumentTimes]:
     """Return what is known of the versions that answer now, by document; those that are not read yet are left out."""
-    values = {"tenant": tenant, "document_ids": list(document_ids)}
+    return await times_by(connection, SELECT_STORED, {"tenant": tenant, "document_ids": list(document_ids)})
+
+
+async def times_by(
+    connection: Connection, statement: LiteralString, values: Mapping[str, Any]
+) -> dict[str, DocumentTimes]:
+    """Return what is known by document, as a statement that begins with `STORED` chooses them."""
     async with connection.cursor(row_factory=class_row(StoredTimes)) as cursor:
-        await cursor.execute(SELECT_STORED, values)
+        await cursor.execute(statement, values)
         return {stored.document_id: stored.times for stored in await cursor.fetchall()}
 
 
@@ -194,12 +200,15 @@ with unread as materialized (
 {_ENDS}
 """
 
-SELECT_STORED = """
+# The collection and the document are named once more, as the index of those that say something has them.
+STORED = """
 select document.document_id, dates, relations, family, edition, set_dates
 from documents as document
 join document_times on version_id = current_version and document_times.tenant = document.tenant
-where document.tenant = %(tenant)s and document.document_id = any(%(document_ids)s::uuid[]) and times_rules > 0
+  and document_times.collection_id = document.collection_id and document_times.document_id = document.document_id
+where document.tenant = %(tenant)s and times_rules > 0
 """
+SELECT_STORED = STORED + " and document.document_id = any(%(document_ids)s::uuid[])"
 
 SELECT_STAGED_ENDS = """
 select (select left(text, %(head)s) from staged_chunks where version_id = %(version_id)s and chunk_index = 0),

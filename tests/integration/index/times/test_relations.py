@@ -116,7 +116,10 @@ async def test_a_date_is_set_and_taken_back(writer: Writer) -> None:
         assert (found.origin.value, found.period.end) == told
 
 
-@pytest.mark.parametrize("text", ["2024-02-30", "2024-13", "01/03/2024", "24", "1800-01-01", "2024-2-3", "hier"])
+@pytest.mark.parametrize("text", [
+    "2024-02-30", "2024-13", "2024-00", "2024-00-15", "2024-05-00", "01/03/2024", "24", "1800-01-01", "2024-2-3",
+    "hier",
+])
 def test_what_is_no_date_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgument, match="2024-03-01"):
         mending.period_of(text)
