@@ -144,6 +144,9 @@ class RetrievalPlanner:
     async def _of_collection(
         self, *, tenant: str, collection: str, deadline: Deadline
     ) -> tuple[RetrievalSettings, str]:
+        """Return a collection's settings and space; without a collection, that nobody said anything."""
+        if not collection:
+            return NOTHING_SAID, ""
         try:
             async with asyncio.timeout(deadline.remaining(self._settings.search_seconds_max)):
                 return await search_settings_of(self._database, tenant=tenant, name=collection)

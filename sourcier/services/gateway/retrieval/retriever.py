@@ -112,6 +112,11 @@ class Query:
         return (self.collection, *self.others)
 
     @property
+    def settings_collection(self) -> str:
+        """The collection whose settings the search goes by; empty for none: several are searched as none says."""
+        return "" if self.others else self.collection
+
+    @property
     def is_narrow(self) -> bool:
         """Whether certain documents, kinds of passages or several collections are asked for: an FAQ's entries may rest
         on others."""

@@ -5,7 +5,7 @@ The search is asked again, each time for one thing less: deeper, then for the do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -13,6 +13,7 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.history import Language
 from sourcier.services.gateway.retrieval.explaining import explain, nth, number
+from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
 from sourcier.services.gateway.retrieval.retriever import CANDIDATES_MAX, Found, Mode, Query, Retriever
 from sourcier.services.gateway.retrieval.scoping import Scoping
 from sourcier.services.index.documents.titles import NamedDocument
@@ -94,86 +95,111 @@ class WhyNot:
 
 
 async def why_not(
-    retriever: Retriever, scoping: Scoping, query: Query, found: Found, *, name: str, deadline: Deadline
+    retriever: Retriever, scoping: Scoping, query: Query, found: Found, *, name: str, coming: ComingEmbedding,
+    deadline: Deadline,
 ) -> WhyNot:
-    """Return where the document of an id or a name fell out of what was found; raise `ServiceError`."""
+    """Return where the document of an id or a name fell out of what was found; raise `ServiceError`.
+
+    `coming` is what the question was embedded by.
+    """
     document = await scoping.named(query, name=name, deadline=deadline)
-    if document is None:
-        return _told(WhyNot(fate=Fate.UNKNOWN), query, found, name=name)
+    fallen = WhyNot(fate=Fate.UNKNOWN) if document is None else (
+        await _fallen(retriever, scoping, query, found, document, coming=coming, deadline=deadline)
+    )
+    return replace(fallen, sentences=tuple(_sentences(fallen, query, found, name=name)))
+
+
+async def _fallen(
+    retriever: Retriever, scoping: Scoping, query: Query, found: Found, document: NamedDocument, *,
+    coming: ComingEmbedding, deadline: Deadline,
+) -> WhyNot:
+    """Return what became of a document, without its sentences."""
     if not document.is_indexed:
-        return _told(WhyNot(fate=Fate.NOT_INDEXED, document=document), query, found, name=name)
+        return WhyNot(fate=Fate.NOT_INDEXED, document=document)
     if document.collection not in query.collections:
-        return _told(WhyNot(fate=Fate.ELSEWHERE, document=document), query, found, name=name)
+        return WhyNot(fate=Fate.ELSEWHERE, document=document)
     seen = _among(found, document)
     if seen is not None:
-        return _told(seen, query, found, name=name)
+        return seen
     # Neighbours and near duplicates are left out: it is the ranking alone that is asked about.
+    bare = replace(
+        query, neighbours=0, suppress_duplicates=False, detect_categories=False, validated=(), believed=None
+    )
     alone = replace(
-        query, filters=replace(query.filters, document_ids=(document.document_id,)), limit=1, neighbours=0,
-        suppress_duplicates=False, detect_categories=False, validated=(), others=(), collection=document.collection,
-        result_threshold=-1.0, believed=None,
+        bare, filters=replace(query.filters, document_ids=(document.document_id,)), limit=1, others=(),
+        collection=document.collection, result_threshold=-1.0,
     )
+
+    async def find(asked: Query) -> Found:
+        return await retriever.find(asked, deadline=deadline, coming=coming)
+
     if not await scoping.meets(alone, deadline=deadline):
-        bare = replace(alone, filters=Filters(document_ids=alone.filters.document_ids))
-        best = _first(await retriever.find(bare, deadline=deadline))
-        return _told(WhyNot(fate=Fate.FILTERED, document=document, passage=best), query, found, name=name)
-    best = _first(await retriever.find(alone, deadline=deadline))
-    if best is None:
-        return _told(WhyNot(fate=Fate.FAR, document=document), query, found, name=name)
-    close = replace(alone, result_threshold=query.result_threshold)
-    if _first(await retriever.find(close, deadline=deadline)) is None:
-        return _told(WhyNot(fate=Fate.UNLIKE, document=document, passage=best), query, found, name=name)
+        unfiltered = await find(replace(alone, filters=Filters(document_ids=alone.filters.document_ids)))
+        return WhyNot(fate=Fate.FILTERED, document=document, passage=_first(unfiltered))
+    own = await find(alone)
+    if not own.passages:
+        return WhyNot(fate=Fate.FAR, document=document)
+    best = own.passages[0]
+    if not any(_is_close(each, query) for each in own.looked_at):
+        return WhyNot(fate=Fate.UNLIKE, document=document, passage=best)
     if found.narrowed is not None and not found.narrowed.widened:
-        return _told(WhyNot(fate=Fate.FILTERED, document=document, passage=best), query, found, name=name)
+        return WhyNot(fate=Fate.FILTERED, document=document, passage=best)
     # Fused: the lists as they are before anything is re-ranked.
+    is_reranked = query.mode is Mode.RERANKED
     deeper = replace(
-        query, mode=Mode.FUSED if query.mode is Mode.RERANKED else query.mode, limit=CANDIDATES_MAX,
-        candidates=CANDIDATES_MAX, neighbours=0, suppress_duplicates=False, detect_categories=False, validated=(),
-        believed=None,
+        bare, mode=Mode.FUSED if is_reranked else query.mode, limit=CANDIDATES_MAX, candidates=CANDIDATES_MAX
     )
-    far = await retriever.find(deeper, deadline=deadline)
-    place = next((number for number, each in enumerate(far.passages, 1) if _is_of(each, document)), 0)
-    fate = (Fate.NOT_RERANKED if query.mode is Mode.RERANKED else Fate.BEHIND) if place else Fate.FAR
-    return _told(WhyNot(fate=fate, document=document, passage=best, place=place), query, found, name=name)
+    place = _place_of(document, (await find(deeper)).passages)
+    fate = (Fate.NOT_RERANKED if is_reranked else Fate.BEHIND) if place else Fate.FAR
+    return WhyNot(fate=fate, document=document, passage=best, place=place)
 
 
 def _among(found: Found, document: NamedDocument) -> WhyNot | None:
     """Return what became of a document among what was found; None where it was not."""
-    for place, each in enumerate(found.passages, start=1):
-        if _is_of(each, document):
-            return WhyNot(fate=Fate.SHOWN, document=document, passage=each, place=place)
+    if place := _place_of(document, found.passages):
+        return WhyNot(fate=Fate.SHOWN, document=document, passage=found.passages[place - 1], place=place)
     for place, each in enumerate(found.passages, start=1):
         if any(other.document_id == document.document_id for other in each.duplicates):
             return WhyNot(fate=Fate.REPEATED, document=document, place=place)
-    for place, each in enumerate(found.looked_at, start=1):
-        if _is_of(each, document):
-            return WhyNot(fate=Fate.BEHIND, document=document, passage=each, place=place)
+    if place := _place_of(document, found.looked_at):
+        return WhyNot(fate=Fate.BEHIND, document=document, passage=found.looked_at[place - 1], place=place)
     return None
 
 
 def _first(found: Found) -> RankedPassage | None:
-    return next(iter(found.passages), None)
+    return found.passages[0] if found.passages else None
 
 
-def _is_of(ranked: RankedPassage, document: NamedDocument) -> bool:
-    return not ranked.passage.is_validated and ranked.passage.document_id == document.document_id
+def _is_close(ranked: RankedPassage, query: Query) -> bool:
+    """Return whether results may be as unlike the question as a passage is."""
+    similarity = ranked.found.similarity
+    assert query.result_threshold is not None, "a search that was made was planned"
+    return similarity is None or similarity >= query.result_threshold
 
 
-def _told(fallen: WhyNot, query: Query, found: Found, *, name: str) -> WhyNot:
-    """Return it with its sentences."""
+def _place_of(document: NamedDocument, passages: Sequence[RankedPassage]) -> int:
+    """Return the place of a document's first passage, from 1; 0 where none is of it."""
+    return next((
+        place for place, each in enumerate(passages, start=1)
+        if not each.passage.is_validated and each.passage.document_id == document.document_id
+    ), 0)
+
+
+def _sentences(fallen: WhyNot, query: Query, found: Found, *, name: str) -> Iterator[str]:
+    """Give what is said of it: what became of it, how its best passage does, and the way out."""
     language, document = query.language, fallen.document
     called = name if document is None else document.title or document.filename or document.source
-    said = [_TEXTS[language][fallen.fate].format(
+    yield _TEXTS[language][fallen.fate].format(
         name=called, collection="" if document is None else document.collection, place=nth(fallen.place, language),
-    )]
+    )
     if fallen.passage is not None and fallen.fate is not Fate.SHOWN:
         looked_at = found.looked_at if fallen.fate is Fate.BEHIND else (fallen.passage,)
         [explained] = explain(
             (fallen.passage,), looked_at=looked_at, question=query.question, language=language
         )
-        said += [_BEST[language], *explained.sentences]
+        yield _BEST[language]
+        yield from explained.sentences
         if found.passages and fallen.fate is Fate.BEHIND:
-            said.append(_LAST[language].format(score=number(found.passages[-1].score, language)))
+            yield _LAST[language].format(score=number(found.passages[-1].score, language))
     if way_out := _WAYS_OUT[language].get(fallen.fate):
-        said.append(way_out)
-    return replace(fallen, sentences=tuple(said))
+        yield way_out

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.filtering.conditions import FIELD, RANGES, Condition, Scalar, Test, shown, tests_of
-from sourcier.services.index.filtering.fields import FIELDS, Column, Key, field_of
+from sourcier.services.index.filtering.fields import FIELDS, IN_COLLECTIONS, Column, Key, field_of
 from sourcier.services.index.filtering.readings import is_day, kinds_of, number_of, period_of, truth_of
 
 DOCUMENTS_READ = 1_000
@@ -80,10 +80,9 @@ def _told(texts: Iterable[str]) -> Known:
     kinds: frozenset[str] = frozenset()
     examples: list[str] = []
     for text in texts:
-        here = kinds_of(text)
-        if len(examples) < EXAMPLES or not here <= kinds:
+        if len(examples) < EXAMPLES:
             examples.append(text)
-        kinds |= here
+        kinds |= kinds_of(text)
     return Known(kinds, tuple(examples))
 
 
@@ -149,7 +148,7 @@ def _check_dates(test: Test) -> None:
 
 def _described(known: Known) -> str:
     nouns = " and ".join(_NOUNS[kind] for kind in ("text", "number", "date", "boolean") if kind in known.kinds)
-    examples = ", ".join(shown(each[:NAME_CHARACTERS]) for each in known.examples[:EXAMPLES])
+    examples = ", ".join(shown(each[:NAME_CHARACTERS]) for each in known.examples)
     return f"{nouns} there, such as {examples}" if examples else f"{nouns} there"
 
 
@@ -165,13 +164,7 @@ def _way_out(test: Test, value: Scalar, known: Known) -> str:
     return f"put {shown(value)} in quotes to mean the text"
 
 
-_OF_COLLECTIONS = """
-    from documents
-    where tenant = %(tenant)s and current_version is not null
-      and collection_id = any(array(
-          select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s)
-      ))
-"""
+_OF_COLLECTIONS = f"from documents where tenant = %(tenant)s and current_version is not null and {IN_COLLECTIONS}"
 
 # By key, so that one that all documents have is read of the first of them, not of all.
 SELECT_VALUES = f"""

@@ -81,9 +81,10 @@ class _Compiler:
     def _met(self, test: Test, text: str, column: Column | None = None) -> str:
         """Return whether a text, as an expression gives it, is what a test wants; where it is a column's, that column's
         days are."""
-        first = column.first if column is not None and column.first else first_day(text)
         dated = column is not None and column.kind == "date"
-        last = column.last if column is not None and column.last else last_day(text)
+        # A column of dates gives days; what else may read as one is worked out.
+        first = text if dated else first_day(text)
+        last = (column.last or text) if column is not None and dated else last_day(text)
         match test.operator:
             case "eq" | "in":
                 return self._equal(test.values, text, first, last, dated=dated)

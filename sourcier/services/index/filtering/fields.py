@@ -9,6 +9,10 @@ from typing import Literal
 from sourcier.services.index.filtering.days import first_day, last_day
 
 METADATA_PREFIX = "metadata."
+IN_COLLECTIONS = """collection_id = any(array(
+    select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s)
+))"""
+"""The condition on documents of the collections of these names, which are looked up once a statement."""
 Kind = Literal["text", "number", "date"]
 
 
@@ -18,10 +22,9 @@ class Column:
 
     kind: Kind
     text: str
-    """Its value as text, in statements over `documents`."""
-    first: str = ""
+    """Its value as text, in statements over `documents`; of a date, its first day as ISO writes it."""
     last: str = ""
-    """Of a period, its first and last day as ISO writes them; empty where `text` is read for both."""
+    """Of a period, its last day; empty where it is of one day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ COLLECTION = Column("text", "collections.name")
 FIELDS: Mapping[str, Field] = {
     "title": Column("text", "documents.title"),
     "author": Key("author", known=True),
-    "date": Column("date", _DATED_FROM, _DATED_FROM, _DATED_TO),
+    "date": Column("date", _DATED_FROM, _DATED_TO),
     "holds_from": Column("date", _DAY.format(column="holds_from")),
     "holds_until": Column("date", _DAY.format(column="holds_until")),
     "version": Key("version", known=True),

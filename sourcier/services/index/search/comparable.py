@@ -12,7 +12,6 @@ from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.scope import find_scope
 
-HALF_VECTOR_HEADER_BYTES = 4
 NUMBERS = (
     r"[0-9]|\m(deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|quinze|vingt|trente|quarante|cinquante|soixante|"
     r"cent|mille|two|three|four|five|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|hundred|"
@@ -31,7 +30,7 @@ class ComparablePassage:
     heading_path: Sequence[str]
     text: str
     embedding: bytes
-    """Float16, big-endian, behind a header of four bytes."""
+    """As `halfvec_send` gives it; `half_floats` reads it."""
 
 
 async def comparable_passages(

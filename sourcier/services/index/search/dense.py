@@ -156,13 +156,11 @@ def _over(statement: str, table: str, condition: str) -> bytes:
     return _kept_over(statement, table, condition) if kept else _put_over(statement, table, condition)
 
 
-@lru_cache(maxsize=1024)
-def _kept_over(statement: str, table: str, condition: str) -> bytes:
-    return _put_over(statement, table, condition)
-
-
 def _put_over(statement: str, table: str, condition: str) -> bytes:
     return sql.SQL(statement).format(table=sql.Identifier(table), condition=sql.SQL(condition)).as_bytes(None)
+
+
+_kept_over = lru_cache(maxsize=1024)(_put_over)
 
 
 # Strict order: what comes first is best, so that a limit cuts off the worst.

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.filtering.fields import IN_COLLECTIONS
 from sourcier.services.index.search.filters import CONDITIONS, Filters
 
 DOCUMENTS_MAX = 20_000
@@ -75,10 +76,7 @@ def texts_of(facts: Sequence[Fact]) -> dict[str, Fact]:
 
 _MATCHING = f"""
     from documents
-    where tenant = %(tenant)s
-      and collection_id = any(array(select collection_id from collections
-                                    where tenant = %(tenant)s and name = any(%(names)s)))
-      and {CONDITIONS}
+    where tenant = %(tenant)s and {IN_COLLECTIONS} and {CONDITIONS}
 """
 
 SELECT_CATEGORIES = f"""

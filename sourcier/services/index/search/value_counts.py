@@ -11,7 +11,14 @@ from typing import Any
 
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.postgres.database import Connection
-from sourcier.services.index.filtering.fields import COLLECTION, FIELDS, METADATA_PREFIX, Column, field_of
+from sourcier.services.index.filtering.fields import (
+    COLLECTION,
+    FIELDS,
+    IN_COLLECTIONS,
+    METADATA_PREFIX,
+    Column,
+    field_of,
+)
 from sourcier.services.index.search.filters import CONDITIONS, Filters
 
 FIELDS_MAX = 20
@@ -51,6 +58,16 @@ class _Counted:
     values: list[tuple[str, int]] = field(default_factory=list)
 
 
+def check_asked(fields: Sequence[str], *, limit: int) -> None:
+    """Raise `InvalidArgument` for numbers out of bounds."""
+    if len(fields) > FIELDS_MAX:
+        raise InvalidArgument(f"The values of at most {FIELDS_MAX} fields are counted at once, not {len(fields)}; name "
+                              "fewer.", field="fields")
+    if not 0 <= limit <= LIMIT_MAX:
+        raise InvalidArgument(f"limit is {limit}; use 1 to {LIMIT_MAX:,}, or leave it out for {LIMIT_DEFAULT}.",
+                              field="limit")
+
+
 async def count_values(
     connection: Connection, *, tenant: str, collections: Sequence[str], filters: Filters, fields: Sequence[str],
     limit: int,
@@ -59,15 +76,11 @@ async def count_values(
 
     Raises `InvalidArgument` for numbers out of bounds.
     """
-    if len(fields) > FIELDS_MAX:
-        raise InvalidArgument(f"The values of at most {FIELDS_MAX} fields are counted at once, not {len(fields)}; name "
-                              "fewer.", field="fields")
-    if not 0 <= limit <= LIMIT_MAX:
-        raise InvalidArgument(f"limit is {limit}; use 1 to {LIMIT_MAX:,}, or leave it out for {LIMIT_DEFAULT}.",
-                              field="limit")
+    check_asked(fields, limit=limit)
     names = list(dict.fromkeys(fields))
     values: dict[str, Any] = {
-        "tenant": tenant, "names": list(collections), "limit": limit or LIMIT_DEFAULT, "own": list(FIELDS),
+        "tenant": tenant, "names": list(collections), "limit": limit or LIMIT_DEFAULT,
+        "own": [name for name, known in FIELDS.items() if isinstance(known, Column)],
         "dated": [name for name, known in FIELDS.items() if isinstance(known, Column) and known.kind == "date"],
     } | filters.parameters()
     given = [_given(name, place, values) for place, name in enumerate(names or DEFAULT_COLUMNS)]
@@ -104,8 +117,7 @@ def _given(name: str, place: int, values: dict[str, Any]) -> str:
 
 
 def _all_keys() -> str:
-    named = f"case when key = any(%(own)s::text[]) and key <> all('{{author,version}}'::text[]) " \
-            f"then '{METADATA_PREFIX}' || key else key end"
+    named = f"case when key = any(%(own)s::text[]) then '{METADATA_PREFIX}' || key else key end"
     return f"select {named}, value, place = 1 " \
            "from jsonb_each(documents.metadata) as pair (key, given) " \
            f"cross join lateral ({_elements('given')}) as element where key <> 'date'"
@@ -135,10 +147,7 @@ with counted as (
     from documents
     cross join lateral (select '', 'documents', true union all {{given}}) as given (field, value, first)
     where tenant = %(tenant)s
-      and collection_id = any(array(
-          select collection_id from collections where tenant = %(tenant)s and name = any(%(names)s)
-      ))
-      and value <> '' and {CONDITIONS}
+      and {IN_COLLECTIONS} and value <> '' and {CONDITIONS}
     group by field, value
 ),
 placed as (

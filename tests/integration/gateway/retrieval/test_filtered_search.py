@@ -22,6 +22,7 @@ from sourcier.services.gateway.retrieval.scoping import COLLECTIONS_MAX, Scoping
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.spaces import spaces
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
+from tests.integration.gateway.retrieval.test_retrieval_service import settle
 from tests.integration.index.writer import SPACE, Writer
 
 QUESTION = "Combien de jours de télétravail ?"
@@ -101,6 +102,16 @@ async def test_several_collections_or_all_are_searched_together(office: Database
     assert (refused.value.code(), "absent" in str(refused.value.details())) == (grpc.StatusCode.NOT_FOUND, True)
 
 
+async def test_several_collections_are_searched_as_none_of_them_says(office: Database) -> None:
+    await Writer(office).index("g.md", ["Quatre jours de télétravail."], title="g.md", collection="third")
+    await settle(office, limit=1, candidates=1)
+    async with gateway(office, Scenario()) as served:
+        alone = await served.search(QUESTION)
+        together = await served.search(QUESTION, filter=answer_pb2.SearchFilter(collections=["other", "third"]))
+    assert len(alone.passages) == 1
+    assert sorted(passage.source for passage in together.passages) == ["e.md", "g.md"]
+
+
 @pytest.mark.parametrize(("expression", "words"), [
     ("tpye = avenant", ["no field 'tpye'", "Did you mean 'type'?", "archived, date", "every document has title"]),
     ("year = avenant", ["'year' with 'avenant'", "numbers and dates", "'2023'", "2024-03-12"]),
@@ -150,6 +161,7 @@ async def test_facets_are_counted_under_a_filter(office: Database) -> None:
         assert {facet.field: facet.value_count for facet in everything.facets}["type"] == 4
         for fields, where, words in (
             (["tpye"], {}, "Did you mean 'type'"), (["type"] * 21, {}, "at most 20 fields"),
+            ([f"unknown{number}" for number in range(21)], {}, "at most 20 fields"),
             ([], {"kinds": ["text"]}, "about passages"), ([], {"filter": "type > 5"}, "texts there"),
         ):
             with pytest.raises(Exception, match=words):
