@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from sourcier.services.ingest.parsing import zygote
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.parts import FOLDER, PARTS, part_files, write_part
 from sourcier.services.ingest.parsing.sound.transcript import PART_SECONDS, Segment, TranscribedPart
+from tests.chaos.dying import die_as_told
 from tests.unit.ingest.fix_words import document_of
 
 
@@ -19,14 +18,7 @@ def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None
     """Hear the parts that are named, put those together that were heard, or tell which there are."""
     _, *paragraphs = Path(source["path"]).read_text("utf-8").split("\n\n")
     for number in source.get(PARTS, ()):
-        match paragraphs[number - 1].split(maxsplit=1)[0]:
-            case "!crash":
-                os.abort()
-            case "!killed":
-                os.kill(os.getpid(), signal.SIGKILL)
-            case "!hang":
-                while True:
-                    pass
+        die_as_told(paragraphs[number - 1])
         start = (number - 1) * PART_SECONDS
         heard = TranscribedPart(number, (Segment(start, start + 10, paragraphs[number - 1], 0.9),), "fr")
         write_part(directory, number, heard.to_bytes())

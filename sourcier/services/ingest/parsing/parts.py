@@ -5,8 +5,16 @@ The keys are of what a child is told: which parts to read, with how many threads
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
+
+from sourcier.services.chassis.errors import DocumentMalformed
+
+Part = TypeVar("Part")
 
 PARTS = "parts"
 THREADS = "threads"
@@ -29,3 +37,17 @@ def write_part(folder: Path, number: int, content: bytes) -> None:
     unfinished = folder / f"unfinished-{number}"
     unfinished.write_bytes(content)
     unfinished.rename(target)
+
+
+def packed(body: dict[str, Any]) -> bytes:
+    """Return the result of a part as gzip JSON; the same result gives the same bytes."""
+    return gzip.compress(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
+
+
+def unpacked(stored: bytes, make: Callable[[dict[str, Any]], Part], *, what: str) -> Part:
+    """Return what `make` makes of what `packed` wrote; raise DocumentMalformed, which says `what` it is, for anything
+    else."""
+    try:
+        return make(json.loads(gzip.decompress(stored)))
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+        raise DocumentMalformed(f"{what} cannot be read: parse the document again.") from error

@@ -34,6 +34,7 @@ from sourcier.services.ingest.parsing.confinement import (
     seconds_kept_waiting,
 )
 from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.parts import FOLDER
 
 ARTEFACT = "artefact"
 SCANNED = "scanned.json"
@@ -213,6 +214,18 @@ def parse_into(directory: Path, source: dict[str, Any], limits: ParsingLimits) -
         (directory / SCANNED).write_text(json.dumps(document.scanned))
     if document.recorded:
         (directory / RECORDED).touch()
+    (directory / ARTEFACT).write_bytes(document.to_bytes())
+
+
+def parse_with_parts(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
+    """Read a document with the results of its parts, all of which are there, and write what it says."""
+    from sourcier.services.ingest.parsing.dispatch import parse
+    from sourcier.services.ingest.parsing.source import Source
+
+    document = parse(Source(
+        Path(source["path"]), source["filename"], source["content_type"], limits=limits,
+        recognised=Path(source[FOLDER]),
+    ))
     (directory / ARTEFACT).write_bytes(document.to_bytes())
 
 

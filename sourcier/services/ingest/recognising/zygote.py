@@ -14,7 +14,7 @@ from typing import Any
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.ingest.parsing import zygote
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.parts import FOLDER, PARTS, THREADS, write_part
+from sourcier.services.ingest.parsing.parts import PARTS, THREADS, write_part
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None
     if source.get(PARTS):
         _recognise(directory, source, limits)
     else:
-        _assemble(directory, source, limits)
+        zygote.parse_with_parts(directory, source, limits)
 
 
 def warm() -> None:
@@ -61,17 +61,6 @@ def _read_page(recogniser: Any, draw: Any, number: int) -> bytes:
         _log.exception("page %d was not read", number)
         found = RecognisedPage(number, error="its picture is damaged")
     return found.to_bytes()
-
-
-def _assemble(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
-    from sourcier.services.ingest.parsing.dispatch import parse
-    from sourcier.services.ingest.parsing.source import Source
-
-    document = parse(Source(
-        Path(source["path"]), source["filename"], source["content_type"], limits=limits,
-        recognised=Path(source[FOLDER]),
-    ))
-    (directory / zygote.ARTEFACT).write_bytes(document.to_bytes())
 
 
 if __name__ == "__main__":

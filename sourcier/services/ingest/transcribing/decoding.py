@@ -17,6 +17,7 @@ from av.audio.resampler import AudioResampler
 from av.container import InputContainer
 
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed
+from sourcier.services.ingest.parsing.formats import HEAD_BYTES
 from sourcier.services.ingest.parsing.sound.kinds import MP3, sound_kind
 from sourcier.services.ingest.parsing.sound.transcript import PART_SECONDS, Recording, part_count
 
@@ -34,7 +35,6 @@ _CONTINUOUS = frozenset({"flac"})
 _GAP_SECONDS = 0.25
 _LONGEST_PART = 2
 """The last part may be longer than it should, where the file told too little: so many times a part's length."""
-_HEAD_BYTES = 64 * 1024
 
 Samples = np.ndarray[tuple[int], np.dtype[np.float32]]
 
@@ -153,17 +153,16 @@ class _Decoder:
 
     def _resampled(self, frame: Any) -> Samples:
         frame.pts = None
-        try:
-            made = self._resampler_of().resample(frame)
-        except (ValueError, av.error.FFmpegError):
-            # The rate or the channels changed on the way.
-            self._resampler = None
+        for _ in range(2):
             try:
                 made = self._resampler_of().resample(frame)
+                break
             except (ValueError, av.error.FFmpegError):
+                # The rate or the channels changed on the way: once more, with another resampler.
                 self._resampler = None
-                self.damaged += 1
-                return np.zeros(0, np.float32)
+        else:
+            self.damaged += 1
+            return np.zeros(0, np.float32)
         blocks = [each.to_ndarray().reshape(-1) for each in made]
         return np.concatenate(blocks).astype(np.float32) if blocks else np.zeros(0, np.float32)
 
@@ -177,7 +176,7 @@ class _Decoder:
 def _opened(path: Path, filename: str) -> Iterator[InputContainer]:
     """Open a recording; raise DocumentMalformed where it is damaged, DocumentEmpty where it has no sound."""
     with path.open("rb") as file:
-        kind = sound_kind(file.read(_HEAD_BYTES)) or MP3
+        kind = sound_kind(file.read(HEAD_BYTES)) or MP3
         file.seek(0)
         try:
             container = av.open(file, mode="r", format=kind.reader, metadata_errors="replace")

@@ -83,14 +83,10 @@ def _decoded(source: dict[str, Any], number: int) -> bytes:
 
 
 def _assemble(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
-    from sourcier.services.ingest.parsing.dispatch import parse
-    from sourcier.services.ingest.parsing.source import Source
     from sourcier.services.ingest.transcribing.decoding import probe
 
-    path, filename, folder = Path(source["path"]), source["filename"], Path(source[FOLDER])
-    probe(path, filename=filename).write(folder)
-    document = parse(Source(path, filename, source["content_type"], limits=limits, recognised=folder))
-    (directory / zygote.ARTEFACT).write_bytes(document.to_bytes())
+    probe(Path(source["path"]), filename=source["filename"]).write(Path(source[FOLDER]))
+    zygote.parse_with_parts(directory, source, limits)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 
-import nats.errors
 from google.protobuf.message import DecodeError
 from nats.aio.msg import Msg
 
@@ -13,6 +12,7 @@ from sourcier.events.v1 import events_pb2
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.chassis.queue import subjects
+from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS, quietly
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.index.collections import versions
 
@@ -37,17 +37,14 @@ class Standings:
         # The library subscribes again after a lost connection.
         subscription = await self._jetstream.client.subscribe(pattern, queue=QUEUE_GROUP, cb=self._answer)
         await stopping.wait()
-        try:
-            await subscription.unsubscribe()
-        except (OSError, nats.errors.Error) as error:
-            logger.debug("unsubscribe: %s", error)
+        await quietly(subscription.unsubscribe())
 
     async def _answer(self, message: Msg) -> None:
         try:
             version = events_pb2.VersionReference.FromString(message.data)
             standing = events_pb2.VersionStanding(ended=await self._has_ended(version))
             await message.respond(standing.SerializeToString())
-        except (DecodeError, ServiceError, OSError, nats.errors.Error) as error:
+        except (DecodeError, ServiceError, *BROKER_ERRORS) as error:
             logger.warning("whether a version stands was not told: %s", error or type(error).__name__)
 
     async def _has_ended(self, version: events_pb2.VersionReference) -> bool:

@@ -6,14 +6,11 @@ worker that takes over reads no page again.
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from sourcier.services.chassis.errors import DocumentMalformed
+from sourcier.services.ingest.parsing.parts import packed, unpacked
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Rule
 
 
@@ -92,7 +89,7 @@ class RecognisedPage:
                 for line in self.lines
             ],
         }
-        return gzip.compress(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
+        return packed(body)
 
     @classmethod
     def failed(cls, number: int, error: str) -> RecognisedPage:
@@ -102,10 +99,7 @@ class RecognisedPage:
     @classmethod
     def from_bytes(cls, stored: bytes) -> RecognisedPage:
         """Read what `to_bytes` wrote; raise DocumentMalformed for anything else."""
-        try:
-            return cls._of(json.loads(gzip.decompress(stored)))
-        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-            raise DocumentMalformed("The stored result of OCR cannot be read: parse the document again.") from error
+        return unpacked(stored, cls._of, what="The stored result of OCR")
 
     @classmethod
     def _of(cls, body: dict[str, Any]) -> RecognisedPage:

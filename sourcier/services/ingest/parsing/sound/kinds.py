@@ -13,7 +13,6 @@ class SoundKind(NamedTuple):
 
     label: str
     reader: str
-    video: bool = False
 
 
 MP3 = SoundKind("MP3 audio", "mp3")
@@ -25,8 +24,8 @@ _STARTS = (
     (b"\xff\xf9", AAC),
     (b"#!AMR", SoundKind("AMR audio", "amr")),
     (b"caff", SoundKind("Core Audio", "caf")),
-    (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", SoundKind("Windows Media", "asf", video=True)),
-    (b"\x1aE\xdf\xa3", SoundKind("Matroska or WebM video", "matroska", video=True)),
+    (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", SoundKind("Windows Media", "asf")),
+    (b"\x1aE\xdf\xa3", SoundKind("Matroska or WebM video", "matroska")),
 )
 _WAVE = SoundKind("WAV audio", "wav")
 _OTHERS_IN_MP4 = frozenset({b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"avif", b"avis", b"crx "})
@@ -40,14 +39,14 @@ def sound_kind(head: bytes) -> SoundKind | None:
     head = _behind_tag(head)
     if head[:4] in (b"RIFF", b"RF64"):
         if head[8:12] == b"AVI ":
-            return SoundKind("AVI video", "avi", video=True)
+            return SoundKind("AVI video", "avi")
         return _WAVE if head[8:12] == b"WAVE" else None
     if head.startswith(b"FORM") and head[8:12] in (b"AIFF", b"AIFC"):
         return SoundKind("AIFF audio", "aiff")
     if head[4:8] == b"ftyp":
         if head[8:12] in _OTHERS_IN_MP4:
             return None
-        return SoundKind("M4A audio", "mov") if head[8:11] == b"M4A" else SoundKind("MP4 video or audio", "mov", True)
+        return SoundKind("M4A audio", "mov") if head[8:11] == b"M4A" else SoundKind("MP4 video or audio", "mov")
     if found := next((kind for start, kind in _STARTS if head.startswith(start)), None):
         return found
     return MP3 if _is_frame(head) or head.startswith(b"ID3") else None

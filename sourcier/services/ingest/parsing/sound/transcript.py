@@ -5,14 +5,12 @@ Each part is kept in the object store, so that a worker that takes over hears no
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sourcier.services.chassis.errors import DocumentMalformed
+from sourcier.services.ingest.parsing.parts import packed, unpacked
 
 PART_SECONDS = 300
 """Of a recording; the last part is what is left."""
@@ -51,7 +49,7 @@ class TranscribedPart:
                 for each in self.segments
             ],
         }
-        return gzip.compress(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
+        return packed(body)
 
     @classmethod
     def failed(cls, number: int, error: str) -> TranscribedPart:
@@ -61,10 +59,7 @@ class TranscribedPart:
     @classmethod
     def from_bytes(cls, stored: bytes) -> TranscribedPart:
         """Read what `to_bytes` wrote; raise DocumentMalformed for anything else."""
-        try:
-            return cls._of(json.loads(gzip.decompress(stored)))
-        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-            raise DocumentMalformed("The stored transcript cannot be read: parse the document again.") from error
+        return unpacked(stored, cls._of, what="The stored transcript")
 
     @classmethod
     def _of(cls, body: dict[str, Any]) -> TranscribedPart:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from sourcier.services.chassis.errors import DocumentRejected, Unavailable
+from sourcier.services.chassis.errors import DocumentRejected, Unavailable, told_to_logs
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.parts import FOLDER, PARTS, part_file
 from sourcier.services.ingest.parsing.zygote import ARTEFACT
@@ -109,7 +109,7 @@ class PartReaders:
                 if isinstance(error, Unavailable) and attempt < OUTSIDE_ATTEMPTS:
                     raise error
                 # It was the first of its process, so it is what ended it.
-                _log.warning("part %d of %r was not read: %s", left[0], filename, error)
+                _log.warning("part %d was not read: %s", left[0], told_to_logs(error))
                 yield ReadPart(left[0], self.result.failed(left[0], self._reason(error)).to_bytes(), failed=True)
                 done = 1
             left = left[done:]

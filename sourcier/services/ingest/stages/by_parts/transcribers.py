@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from sourcier.services.chassis.errors import DocumentRejected, Unavailable
+from sourcier.services.chassis.errors import DocumentRejected, Unavailable, told_to_logs
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.parts import THREADS
 from sourcier.services.ingest.parsing.sound.transcript import RefusedSound, TranscribedPart
@@ -91,7 +91,7 @@ class EndpointTranscribers(Transcribers):
             try:
                 part = await self._heard(path, number, filename=filename, content_type=content_type)
             except (DocumentRejected, RefusedSound) as error:
-                _log.warning("part %d of %r was not read: %s", number, filename, error)
+                _log.warning("part %d was not read: %s", number, told_to_logs(error))
                 part = TranscribedPart.failed(
                     number, str(error) if isinstance(error, RefusedSound) else self._reason(error)
                 )
