@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from sourcier.gateway.v1 import answer_pb2
-from sourcier.moments import moment_of
+from sourcier.moments import page_or_moment
 
 if TYPE_CHECKING:
     from sourcier.results import Answer
@@ -50,7 +50,7 @@ def _sources(answer: Answer) -> Iterator[tuple[int, str, str]]:
         citation = first[marker]
         if marker:
             title = citation.title or citation.source
-            where = f"p. {citation.page}" if citation.page else moment_of(citation.places, french=True)
+            where = page_or_moment(citation.page, citation.places)
             yield marker, f"{title}, {where}" if where else title, citation.source
 
 

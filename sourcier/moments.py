@@ -17,6 +17,12 @@ def spoken(seconds: float) -> str:
     return " ".join([*parts, f"{second} s"])
 
 
+def page_or_moment(page: int, places: Iterable[place_pb2.Place]) -> str:
+    """Return on which page something stands, or when it is said: “p. 3”, « à 12 min 40 s »; empty for neither."""
+    # Nobody says which language the reader has; most have French.
+    return f"p. {page}" if page else moment_of(places, french=True)
+
+
 def moment_of(places: Iterable[place_pb2.Place], *, french: bool) -> str:
     """Return when it is said, of what stands in a recording: “at 12 min 40 s”; empty for anything else."""
     times = (place.time for place in places if place.WhichOneof("where") == "time")

@@ -132,3 +132,8 @@ def write_table(headers: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     for row in cells:
         table.add_row(*map(Text, row))
     console.print(table)
+
+
+def days(start: str, end: str) -> str:
+    """Return a time by its first and last day, which may be one."""
+    return start if start == end else f"{start} to {end}"

@@ -65,15 +65,12 @@ class Fetcher:
         copied = stored(recipe, folder)
         if copied is not None:
             return self.copy(recipe, copied)
-        source = None
-        if recipe.kind == "speech":
-            source = sources.locate(recipe, folder=folder, environment=self.environment, progress=self.progress)
-        # A speech model is copied as it is; a hub is asked in the export environment.
-        if source is None or source.hub_model is not None:
+        if recipe.kind != "speech":
             self.export.require()
-        source = source or sources.locate(
-            recipe, folder=folder, environment=self.environment, progress=self.progress
-        )
+        source = sources.locate(recipe, folder=folder, environment=self.environment, progress=self.progress)
+        # A speech model is copied as it is; but a hub is asked in the export environment.
+        if recipe.kind == "speech" and source.hub_model is not None:
+            self.export.require()
         needed_bytes = max(recipe.space_bytes if source.packaged else 0, source.size_bytes * SPACE_PER_SOURCE_BYTE)
         require_space(self.root, recipe.name, needed_bytes=needed_bytes)
         with staged(self.root, recipe.name) as scratch:

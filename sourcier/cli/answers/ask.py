@@ -12,7 +12,7 @@ from sourcier.cli.answers.retrieval import how_to_search
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.inputs import COUNT_MAX, read_standard_input
-from sourcier.cli.text import json_line, moment, one_line, place, printable
+from sourcier.cli.text import days, json_line, moment, one_line, place, printable
 from sourcier.errors import SourcierError
 
 if TYPE_CHECKING:
@@ -259,7 +259,6 @@ class AnswerWriter:
 
 def _times(citation: answer_pb2.Citation) -> str:
     """Return when a cited document is of, and what replaced it; empty where nothing is known of that."""
-    start, end = citation.date_start, citation.date_end
-    date = f", of {start}" if start and start == end else f", of {start} to {end}" if start else ""
+    date = f", of {days(citation.date_start, citation.date_end)}" if citation.date_start else ""
     newer = one_line(citation.superseded_by_title) or citation.superseded_by
     return f"{date}, replaced by “{newer}”" if newer else date

@@ -10,7 +10,7 @@ import click
 from sourcier.cli.documents.documents import identified
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
-from sourcier.cli.text import counted, json_line, one_line, printable
+from sourcier.cli.text import counted, days, json_line, one_line, printable
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -91,7 +91,7 @@ def conflicts(collection: str, limit: int, as_json: bool, connection: Connection
     for each in found.conflicts:
         why = _WHY.get(each.reason, each.reason)
         for name, side in (("holds" if each.reason else "one says", each.holds), ("other", each.other)):
-            date = f" ({_days(side.date_start, side.date_end)})" if side.date_start else ""
+            date = f" ({days(side.date_start, side.date_end)})" if side.date_start else ""
             page = f", page {side.page}" if side.page else ""
             click.echo(f"{name:<9} {one_line(side.title) or side.document_id}{date}{page}: « {one_line(side.quote)} »")
         click.echo(f"{'because':<9} {why}\n" if why else f"{'':<9} nothing tells which one holds\n")
@@ -104,7 +104,7 @@ def shown(document: knowledge_pb2.Document) -> Iterator[tuple[str, str]]:
     """Yield what is shown of a document's dates and relations: a name and a line each."""
     for date in document.dates:
         words = f": {one_line(date.words, characters_max=80)}" if date.words else ""
-        yield f"date.{date.kind}", f"{_days(date.start, date.end)} ({date.origin}{words})"
+        yield f"date.{date.kind}", f"{days(date.start, date.end)} ({date.origin}{words})"
     for names, relations in ((_DOES, document.relations), (_IS_DONE, document.related_by)):
         for each in relations:
             part = f", {each.part}" if each.part else ""
@@ -117,7 +117,3 @@ def _write(document: knowledge_pb2.Document, *, as_json: bool) -> None:
         return
     for name, value in (("id", document.document_id), ("title", document.title), *shown(document)):
         click.echo(f"{name:<16} {printable(value)}")
-
-
-def _days(start: str, end: str) -> str:
-    return start if start == end else f"{start} to {end}"

@@ -31,10 +31,12 @@ class Queues:
         except BROKER_ERRORS as error:
             raise _undescribed(name, error) from error
 
-    async def counts(self, subject: Subject[Payload], *, lane: str = "", suffix: str = "") -> dict[str, int]:
-        """Return how many messages wait or are in hand, by address: of one lane and suffix, or of all."""
+    async def counts(
+        self, subject: Subject[Payload], *, lane: str = "", suffix: str = "", tenant: str = ""
+    ) -> dict[str, int]:
+        """Return how many messages wait or are in hand, by address: of one lane, suffix and tenant, or of all."""
         assert subject.stream is not None
-        pattern = subject.pattern(self._prefix, lane, suffix)
+        pattern = subject.pattern(self._prefix, lane, suffix, tenant)
         return (await self.describe(subject.stream, subjects_filter=pattern)).state.subjects or {}
 
     async def depths(self) -> dict[str, int]:

@@ -16,23 +16,15 @@ from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.chassis.queue.subjects import CHANGES, Payload, Stream, Subject
 
-_NO_MESSAGE = 10037
-"""JetStream's code for a message that is not there."""
+# JetStream's codes, from the server's errors.json, for a message that was worked off before it could be deleted.
+_GONE_CODES = frozenset({10037, 10043, 10057})
 
 
 async def count_messages(jetstream: JetStream, *, tenant: str) -> int:
     """Return how many messages of a tenant wait or are kept."""
-    held = 0
-    try:
-        for stream, subject in _of_tenants():
-            info = await jetstream.context.stream_info(
-                subjects.stream_name(jetstream.prefix, stream),
-                subjects_filter=subject.pattern(jetstream.prefix, tenant=tenant),
-            )
-            held += sum((info.state.subjects or {}).values())
-    except BROKER_ERRORS as error:
-        raise _unavailable(error) from error
-    return held
+    return sum([
+        sum((await jetstream.queues.counts(subject, tenant=tenant)).values()) for _, subject in _of_tenants()
+    ])
 
 
 async def delete_messages(jetstream: JetStream, *, tenant: str) -> int:
@@ -43,8 +35,7 @@ async def delete_messages(jetstream: JetStream, *, tenant: str) -> int:
             name = subjects.stream_name(jetstream.prefix, stream)
             pattern = subject.pattern(jetstream.prefix, tenant=tenant)
             if stream.in_memory or stream is CHANGES:  # no file, and no text
-                info = await jetstream.context.stream_info(name, subjects_filter=pattern)
-                deleted += sum((info.state.subjects or {}).values())
+                deleted += sum((await jetstream.queues.counts(subject, tenant=tenant)).values())
                 await jetstream.context.purge_stream(name, subject=pattern)
             else:
                 deleted += await _overwrite(jetstream, name, pattern)
@@ -85,7 +76,7 @@ async def _overwrite(jetstream: JetStream, name: str, pattern: str) -> int:
         try:
             await jetstream.context.delete_msg(name, message.seq)
         except nats.js.errors.APIError as error:
-            if error.err_code not in (_NO_MESSAGE, 10043, 10057):  # worked off meanwhile
+            if error.err_code not in _GONE_CODES:
                 raise
         deleted += 1
 

@@ -89,9 +89,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         check_storable(request.why_not, field="why_not")
         async with self._retriever.embedding_of(query, deadline=deadline) as coming:
             found, query = await self._found(request, query, coming, deadline=deadline)
-        fallen = await why_not(
-            self._retriever, self._planner.scoping, query, found, name=request.why_not.strip(), deadline=deadline
-        ) if request.why_not.strip() else None
+            fallen = await why_not(
+                self._retriever, self._planner.scoping, query, found, name=name, coming=coming, deadline=deadline
+            ) if (name := request.why_not.strip()) else None
         explanations = await asyncio.to_thread(
             explain, found.passages, looked_at=found.looked_at, question=query.question, language=query.language
         ) if request.explain else ()
@@ -125,12 +125,11 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
     ) -> tuple[Found, Query]:
         """Search as the collection was searched before, and anew where it is to be searched otherwise by now; return
         the question as it was searched for, too."""
-        # Several collections are searched as none of them says.
-        planner, tenant, collection = self._planner, query.tenant, "" if query.others else query.collection
+        planner, tenant, collection = self._planner, query.tenant, query.settings_collection
         expected: RetrievalOptions | None = None
         failed: ServiceError | None = None
         try:
-            expected = None if query.others else planner.expected(request, tenant=tenant, collection=collection)
+            expected = planner.expected(request, tenant=tenant, collection=collection) if collection else None
             if expected is not None:
                 if Mode(expected.mode) is not Mode.LEXICAL:
                     # Waited for longest, so begun before the rest is planned.
@@ -160,7 +159,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         query = await self._for_agent(request, query)
         query = await self._within(request.filter, query, Deadline.of(context))
         query = planned(query, await self._planner.for_question(
-            request, preferred=turn.rerank, tenant=query.tenant, collection="" if query.others else query.collection,
+            request, preferred=turn.rerank, tenant=query.tenant, collection=query.settings_collection,
             deadline=Deadline.of(context),
         ), kinds=request.filter.kinds)
         options = self._options(request, query.agent)

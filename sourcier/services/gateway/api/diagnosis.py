@@ -53,7 +53,7 @@ class Diagnosis:
             ("jobs", "nobody knows what is under way", lambda: self._jobs(tenant)),
             ("spaces", "collections cannot be searched", lambda: self._spaces(tenant, soon)),
             ("broker", "documents wait between the stages, and answers are not resumed at other gateways",
-             self._look_at_broker),
+             lambda: self._look_at_broker(soon)),
             ("clock", "nobody knows how late it is in the database", lambda: self._look_at_clocks(tenant)),
             ("certificate", "clients refuse to connect", self._look_at_certificate),
         )
@@ -108,11 +108,11 @@ class Diagnosis:
             spaces = await soundness.look_at_spaces(connection, tenant=tenant)
         return [check for space in spaces for check in of_space(space, served)]
 
-    async def _look_at_broker(self) -> list[Check]:
+    async def _look_at_broker(self, deadline: Deadline) -> list[Check]:
         if self._broker is None:
             return []
         try:
-            async with asyncio.timeout(ASK_SECONDS_MAX):
+            async with asyncio.timeout(deadline.remaining(ASK_SECONDS_MAX)):
                 return [surroundings.of_broker(await self._broker())]
         except TimeoutError as error:
             raise Unavailable("NATS says nothing") from error

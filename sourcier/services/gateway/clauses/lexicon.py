@@ -254,9 +254,6 @@ BOUNDS = words(
 )
 """Those that, standing in the clause alone, say less than the question asks."""
 
-LIGHT = light_words.LIGHT
-"""Words that a question may have and its clause not, and the reverse."""
-
 FAMILIES = tuple(words(line) for line in """
     servir sert servent servi servie servis servies service serve serves served
     payer paie paient paye payent paiement paiements reglement regler regle pay pays payment payments

@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.services.gateway import events
 from sourcier.services.gateway.contract.filters import condition_message
-from sourcier.services.gateway.contract.knowledge import timestamp
+from sourcier.services.gateway.contract.knowledge import date_fields, timestamp
 from sourcier.services.gateway.contract.places import cited_places, passage_places
 from sourcier.services.gateway.contract.units import unit_fields
 from sourcier.services.gateway.events import Event, Outcome, RankedPassage
@@ -284,11 +284,9 @@ def _conflict(conflict: events.Conflict) -> answer_pb2.Conflict:
 
 
 def _conflict_side(side: events.ConflictSide) -> answer_pb2.ConflictSide:
-    period = side.date
     return answer_pb2.ConflictSide(
         marker=side.marker, document_id=side.passage.document_id, title=side.passage.title, quote=side.quote,
-        date_start="" if period is None else period.start.isoformat(),
-        date_end="" if period is None else period.end.isoformat(),
+        **date_fields(side.date),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sourcier.gateway.v1 import knowledge_pb2
+from sourcier.services.gateway.contract.knowledge import date_fields
 from sourcier.services.gateway.times.conflicts import FoundConflicts
 from sourcier.services.index.search.comparable import ComparablePassage
 from sourcier.services.index.times.document import DocumentTimes
@@ -27,10 +28,8 @@ def conflicts_message(found: FoundConflicts, *, limit: int) -> knowledge_pb2.Lis
 def _side(
     passage: ComparablePassage, clause: tuple[int, int], times: DocumentTimes
 ) -> knowledge_pb2.ConflictingPassage:
-    period = times.period
     return knowledge_pb2.ConflictingPassage(
         document_id=passage.document_id, title=passage.title, chunk_index=passage.chunk_index, page=passage.page,
         quote=passage.text[clause[0] : clause[1]],
-        date_start="" if period is None else period.start.isoformat(),
-        date_end="" if period is None else period.end.isoformat(),
+        **date_fields(times.period),
     )

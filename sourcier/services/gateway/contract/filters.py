@@ -49,8 +49,7 @@ def first_collection(message: answer_pb2.SearchFilter) -> str:
     require(not (message.all_collections and (message.collection or message.collections)),
             "filter.all_collections is beside the names of collections; send one of the two",
             field="filter.all_collections")
-    names = [message.collection, *message.collections] if message.collection else [*message.collections, ""]
-    return names[0] or DEFAULT_COLLECTION
+    return message.collection or next(iter(message.collections), "") or DEFAULT_COLLECTION
 
 
 def condition_of(message: answer_pb2.Condition, *, depth: int = 0) -> Condition:

@@ -12,6 +12,7 @@ from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.index.collections.collections import Collection, Held
 from sourcier.services.index.documents.documents import Document
+from sourcier.services.index.times.periods import Period
 
 
 def collection_message(collection: Collection, held: Held) -> knowledge_pb2.Collection:
@@ -52,6 +53,13 @@ def document_message(document: Document) -> knowledge_pb2.Document:
         ],
         relations=map(_related, document.relations or ()), related_by=map(_related, document.related_by or ()),
     )
+
+
+def date_fields(period: Period | None) -> dict[str, str]:
+    """Return the first and the last day of a time, by the fields that messages have for them; empty for none."""
+    return {} if period is None else {
+        "date_start": period.start.isoformat(), "date_end": period.end.isoformat(),
+    }
 
 
 def _related(relation: Sequence[Any]) -> knowledge_pb2.RelatedDocument:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from sourcier.services.chassis.errors import ResourceExhausted
 from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.postgres.types import half_floats
 from sourcier.services.gateway.times.disagreements import Disagreement, disagreements
 from sourcier.services.gateway.times.standing import Candidate
 from sourcier.services.index.search.comparable import (
-    HALF_VECTOR_HEADER_BYTES,
     ComparablePassage,
     comparable_passages,
 )
@@ -104,7 +104,7 @@ def _close(passages: Sequence[ComparablePassage]) -> list[tuple[int, int]]:
     if len(passages) < 2:
         return []
     vectors = np.stack([
-        np.frombuffer(each.embedding, ">f2", offset=HALF_VECTOR_HEADER_BYTES).astype(np.float32) for each in passages
+        np.frombuffer(half_floats(each.embedding), "<f2").astype(np.float32) for each in passages
     ])
     numbers: dict[str, int] = {}
     documents = np.array([numbers.setdefault(each.document_id, len(numbers)) for each in passages])

@@ -7,14 +7,15 @@ and the value differs. What differs in a name or in a letter (« salle A ») is 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 from sourcier.services.gateway.clauses.cutting import clauses_of
 from sourcier.services.gateway.clauses.frame import Status
-from sourcier.services.gateway.clauses.tokens import Token, forms_in, told_by
-from sourcier.services.gateway.times.standing import Candidate, Stated, Why, is_later, say_the_same, stated
+from sourcier.services.gateway.clauses.tokens import Token
+from sourcier.services.gateway.times.standing import Candidate, Stated, Why, is_later, say_the_same, stated, words_apart
 from sourcier.services.index.times.dates import dates_in
 from sourcier.services.index.times.document import same_family
 from sourcier.services.index.times.relations import Said
@@ -52,15 +53,31 @@ def disagreements(
     candidates: Sequence[Candidate], pairs: Iterable[tuple[int, int]], *, today: date, said: Said
 ) -> list[Disagreement]:
     """Return where passages disagree, at most once for each pair of places in `candidates`."""
-    claims: dict[int, list[_Claim]] = {}
+    claims: dict[int, _Claims] = {}
     found = []
     for first, second in pairs:
         for number in (first, second):
             if number not in claims:
-                claims[number] = list(_claims(number, candidates[number], today=today))
+                claims[number] = _Claims(tuple(_claims(number, candidates[number], today=today)))
         if (each := _of_pair(claims[first], claims[second], today=today, said=said)) is not None:
             found.append(each)
     return found
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """What a passage claims, which is held against those of several others."""
+
+    all: tuple[_Claim, ...]
+
+    @cached_property
+    def by_form(self) -> Mapping[str, Sequence[_Claim]]:
+        """Those with a word, by each of its forms."""
+        found: dict[str, list[_Claim]] = defaultdict(list)
+        for claim in self.all:
+            for form in {form for token in claim.stated.words for form in token.forms}:
+                found[form].append(claim)
+        return found
 
 
 def _claims(number: int, candidate: Candidate, *, today: date) -> Iterable[_Claim]:
@@ -80,16 +97,13 @@ def _claims(number: int, candidate: Candidate, *, today: date) -> Iterable[_Clai
             yield _Claim(each, values, each.figures - numbers)
 
 
-def _of_pair(
-    ours: Sequence[_Claim], theirs: Sequence[_Claim], *, today: date, said: Said
-) -> Disagreement | None:
-    by_form: dict[str, list[_Claim]] = defaultdict(list)
-    for claim in theirs:
-        for form in {form for token in claim.stated.words for form in token.forms}:
-            by_form[form].append(claim)
+def _of_pair(ours: _Claims, theirs: _Claims, *, today: date, said: Said) -> Disagreement | None:
     best: Disagreement | None = None
-    for claim in ours:
-        near = {id(other): other for token in claim.stated.words for form in token.forms for other in by_form[form]}
+    for claim in ours.all:
+        near = {
+            id(other): other for token in claim.stated.words for form in token.forms
+            for other in theirs.by_form.get(form, ())
+        }
         alike = [(share, other) for other in near.values() if (share := _alike(claim.stated, other.stated)) > 0]
         # What the other passage says, too, it does not contradict.
         if any(claim.values == other.values for _, other in alike):
@@ -109,11 +123,7 @@ def _alike(first: Stated, second: Stated) -> float:
         return 0.0
     if first.units and not first.units & second.units:
         return 0.0
-    ours, theirs = forms_in(first.words), forms_in(second.words)
-    apart = [
-        *(token for token in first.words if not told_by(token, theirs)),
-        *(token for token in second.words if not told_by(token, ours)),
-    ]
+    apart = words_apart(first, second)
     share = 1.0 - len(apart) / (len(first.words) + len(second.words))
     return 0.0 if share < ALIKE_MIN or any(map(_names_one, apart)) else share
 

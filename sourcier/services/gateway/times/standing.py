@@ -296,14 +296,22 @@ def say_the_same(first: Stated, second: Stated) -> bool:
 
     Editions of one document may word it anew; of others each word must be found again.
     """
-    ours, theirs = forms_in(first.words), forms_in(second.words)
-    both = sum(told_by(token, theirs) for token in first.words) + sum(told_by(token, ours) for token in second.words)
     of_both = len(first.words) + len(second.words)
+    both = of_both - len(words_apart(first, second))
     if same_family(first.candidate.times.family, second.candidate.times.family) and len(
         first.candidate.times.family
     ) > 1:
         return both >= EDITIONS_ALIKE_MIN * of_both
     return both == of_both
+
+
+def words_apart(first: Stated, second: Stated) -> list[Token]:
+    """Return the words of each of two clauses that the other one does not tell."""
+    ours, theirs = forms_in(first.words), forms_in(second.words)
+    return [
+        *(token for token in first.words if not told_by(token, theirs)),
+        *(token for token in second.words if not told_by(token, ours)),
+    ]
 
 
 def _another_figure(loser: Stated, winner: Stated) -> bool:

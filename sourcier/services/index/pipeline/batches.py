@@ -278,19 +278,25 @@ async def _commit(
     return 0 if row is None else int(row[0])
 
 
+async def _ends(connection: Connection, batch: Batch) -> tuple[str, str]:
+    """Return the beginning of the version's first chunk and the end of another last one; empty where there is none."""
+    texts = [chunk.text for chunk in (*batch.chunks[:1], *batch.chunks[1:][-1:])]
+    if batch.batch_count == 1:
+        return storing.ends_of(texts)
+    # The batch is one of several: where it has the first or the last chunk, these are not staged.
+    cursor = await connection.execute(storing.SELECT_STAGED_ENDS, {
+        "version_id": batch.version.version_id, "head": HEAD_CHARACTERS_MAX, "tail": TAIL_CHARACTERS_MAX,
+    })
+    row = await cursor.fetchone()
+    assert row is not None
+    head = storing.ends_of(texts)[0] if batch.batch_no == 0 else row[0] or ""
+    last = batch.batch_no == batch.batch_count - 1
+    return head, texts[-1][-TAIL_CHARACTERS_MAX:] if last and texts else row[1] or ""
+
+
 async def _times(connection: Connection, batch: Batch, state: _VersionState) -> dict[str, Any]:
     """Return what the version tells of when it holds, as the switch stores it."""
-    head, tail = storing.ends_of([chunk.text for chunk in batch.chunks])
-    if batch.batch_count > 1:
-        # The batch is one of several: where it has the first or the last chunk, these are not staged.
-        cursor = await connection.execute(storing.SELECT_STAGED_ENDS, {
-            "version_id": batch.version.version_id, "head": HEAD_CHARACTERS_MAX, "tail": TAIL_CHARACTERS_MAX,
-        })
-        row = await cursor.fetchone()
-        assert row is not None
-        head = head if batch.batch_no == 0 else row[0] or ""
-        last = batch.batch_no == batch.batch_count - 1
-        tail = batch.chunks[-1].text[-TAIL_CHARACTERS_MAX:] if last and batch.chunks else row[1] or ""
+    head, tail = await _ends(connection, batch)
     facts = Facts(
         title=batch.title or state.title or state.filename, filename=state.filename, source=state.source,
         metadata=state.metadata, set_dates=state.set_dates, head=head, tail=tail,

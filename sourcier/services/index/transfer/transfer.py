@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from psycopg import sql
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
@@ -18,6 +17,7 @@ from psycopg.types.json import Jsonb
 from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition, NotFound, SpaceMismatch, Unavailable
 from sourcier.services.chassis.ids import imported_id, new_id
 from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.types import half_floats
 from sourcier.services.index.collections import collections
 from sourcier.services.index.collections.collections import Chunking, Collection
 from sourcier.services.index.collections.versions import INSERT_JOB, NO_ORIGINAL, VersionReference
@@ -26,7 +26,6 @@ from sourcier.services.index.pipeline.batches import IndexedChunk
 DOCUMENTS_READ = 100
 CHUNKS_READ = 32
 """A chunk is up to 80 KB with its codes; so many stay far below the limit of a message."""
-HALF_VECTOR_HEADER_BYTES = 4
 
 
 
@@ -107,10 +106,9 @@ def _indexed(chunk: _StoredChunk, document: TransferredDocument) -> IndexedChunk
             f"“{document.source}” has passages without vectors in the collection's space; export once they are made "
             "(`sourcier spaces list`)", field="collection",
         )
-    vector = np.frombuffer(chunk.embedding, ">f2", offset=HALF_VECTOR_HEADER_BYTES).astype("<f2").tobytes()
     return IndexedChunk(
         chunk_id=chunk.chunk_id, index=chunk.chunk_index, text=chunk.text, start_character=chunk.start_character,
-        end_character=chunk.end_character, token_count=chunk.token_count, vector=vector,
+        end_character=chunk.end_character, token_count=chunk.token_count, vector=half_floats(chunk.embedding),
         token_codes=bytes(chunk.token_codes), page=chunk.page, heading_path=tuple(chunk.heading_path),
         language=chunk.language, kind=chunk.kind, place_map=bytes(chunk.place_map),
     )

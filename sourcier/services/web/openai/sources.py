@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sourcier.gateway.v1 import answer_pb2
-from sourcier.moments import moment_of
+from sourcier.moments import page_or_moment
 
 HEADING = "\n\n---\n**Sources**\n"
 """What the list begins with: an answer that comes back as history is cut there."""
@@ -97,8 +97,7 @@ class Sources:
 def name(citation: answer_pb2.Citation) -> str:
     """Return what a person calls the source."""
     title = " ".join((citation.title or citation.source or "FAQ").split())[:TITLE_CHARACTERS_MAX]
-    # Nobody says which language the reader has; most have French.
-    where = f"p. {citation.page}" if citation.page else moment_of(citation.places, french=True)
+    where = page_or_moment(citation.page, citation.places)
     return f"{title}, {where}" if where else title
 
 
