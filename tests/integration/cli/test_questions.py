@@ -121,7 +121,7 @@ async def test_a_failed_answer(cli: Command, gateway: FakeGateway) -> None:
      "error: cannot reach a gateway at 127.0.0.1:1\nhint:  sourcier status tells"),
     (("search", " "), 2, "error: the question is empty"),
     (("search", "Quoi ?", "--mode", "best"), 2, "error: Invalid value for '-m' / '--mode'"),
-    (("dance",), 2, "error: No such command 'dance'"),
+    (("serch",), 2, "error: No such command 'serch'. Did you mean 'search'?"),
 ])
 async def test_what_goes_wrong_is_one_line(cli: Command, arguments: tuple[str, ...], code: int, message: str) -> None:
     done = await cli(*arguments)
