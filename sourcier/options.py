@@ -24,7 +24,7 @@ StrictnessName = Literal["withhold", "mark"]
 AnswerModeName = Literal["injection", "tools"]
 JobStatusName = Literal["pending", "processing", "completed", "failed"]
 FailureStateName = Literal["open", "replayed", "discarded"]
-FailureStageName = Literal["accept", "parse", "ocr", "chunk", "embed", "index"]
+FailureStageName = Literal["accept", "parse", "ocr", "speech", "chunk", "embed", "index"]
 RoleName = Literal["user", "assistant"]
 ReprocessStageName = Literal["parse", "chunk", "embed"]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.text import counted, json_line, moment, printable, write_table
+from sourcier.options import FailureStageName
 
 if TYPE_CHECKING:
     from sourcier.client import Client
@@ -22,7 +23,7 @@ STATES = {0: "unknown", 1: "open", 2: "replayed", 3: "discarded"}
 
 def filters(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that say which failures; it gets a `which` argument."""
-    @click.option("--stage", type=click.Choice(["accept", "parse", "ocr", "chunk", "embed", "index"]),
+    @click.option("--stage", type=click.Choice(get_args(FailureStageName)),
                   help="Only those of this stage.")
     @click.option("--reason", help="Only those with this reason, for example UNAVAILABLE.")
     @click.option("-c", "--collection", help="Only those of this collection.")

@@ -222,6 +222,12 @@ TABLE: tuple[Subject[Payload], ...] = (
 WITHOUT_DURABLE = frozenset({"Resume", "WatchJob", "gateway"})
 """Consumers of the table that read without a durable: streams of calls, and what is asked on core NATS."""
 
+FED_BY_STAGE = {
+    "parse": DOCUMENT_RECEIVED, "ocr": DOCUMENT_SCANNED, "speech": DOCUMENT_RECORDED, "chunk": DOCUMENT_PARSED,
+    "embed": CHUNKS_READY, "index": CHUNKS_EMBEDDED,
+}
+"""What each stage with a work queue of documents is fed by: what is sent again when a failure is replayed."""
+
 DEAD_BY_STAGE = {
     "parse": DEAD_PARSE, "ocr": DEAD_OCR, "speech": DEAD_SPEECH, "chunk": DEAD_CHUNK, "embed": DEAD_EMBED,
     "index": DEAD_INDEX, "enrich": DEAD_ENRICH,

@@ -31,7 +31,7 @@ from sourcier.services.index.pipeline.outbox import OutboxMessage
 ACCEPT = "accept"
 """The stage of a bucket's objects that could not be taken in. Its payload is JSON, {"bucket": …, "key": …}: there is no
 message to send again, the object is read again."""
-STAGES = (ACCEPT, "parse", "ocr", "chunk", "embed", "index")
+STAGES = (ACCEPT, "parse", "ocr", "speech", "chunk", "embed", "index")
 STATES = ("open", "replayed", "discarded")
 
 

@@ -31,12 +31,6 @@ IDS_MAX = 1_000
 STEP_LETTERS = 200
 STEP_DOCUMENTS = 200
 
-_SUBJECTS = {
-    "parse": subjects.DOCUMENT_RECEIVED, "ocr": subjects.DOCUMENT_SCANNED, "chunk": subjects.DOCUMENT_PARSED,
-    "embed": subjects.CHUNKS_READY, "index": subjects.CHUNKS_EMBEDDED,
-}
-"""What each stage with a work queue is fed by."""
-
 
 @dataclass(frozen=True, slots=True)
 class LetterFilter:
@@ -123,7 +117,7 @@ class Operations:
         """Have the stages that gave up try again: these letters, or all open ones that the filter names."""
         def address(stage: str, lane: str, payload: bytes) -> str:
             suffix = subjects.space_token(_space_of(payload)) if stage == "embed" else ""
-            return _SUBJECTS[stage].address(self._prefix, tenant=tenant, lane=lane, suffix=suffix)
+            return subjects.FED_BY_STAGE[stage].address(self._prefix, tenant=tenant, lane=lane, suffix=suffix)
 
         async def replay_one(connection: Connection, dead_letter_id: str) -> bool:
             return await dead_letters.replay(
