@@ -123,6 +123,7 @@ class Client:
     get_document = _call(asynchronous.Client.get_document)
     document_text = _stream(asynchronous.Client.document_text)
     documents = _stream(asynchronous.Client.documents)
+    coverage = _call(asynchronous.Client.coverage)
     delete_document = _call(asynchronous.Client.delete_document)
     set_document_date = _call(asynchronous.Client.set_document_date)
     supersede_document = _call(asynchronous.Client.supersede_document)

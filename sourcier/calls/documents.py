@@ -100,6 +100,21 @@ class DocumentCalls(Calls):
             for document in response.documents:
                 yield document
 
+    async def coverage(
+        self, collection: str = "", *, examples: int = 0, timeout_seconds: float | None = None
+    ) -> knowledge_pb2.GetCoverageResponse:
+        """Account for every document of a collection: read whole, read in part, under way or given up, and why.
+
+        `examples` documents are named for each reason: 1 to 100, and 3 when left out.
+
+        >>> async with Client("localhost:8080") as client:
+        ...     told = await client.coverage()
+        >>> told.document_count, told.whole_count, [(gap.reason, gap.document_count) for gap in told.unread]
+        (4, 2, [('pages_without_text', 1)])
+        """
+        request = knowledge_pb2.GetCoverageRequest(collection=collection, examples=examples)
+        return await self._unary(self._knowledge.GetCoverage, request, timeout_seconds)
+
     async def delete_document(self, document_id: str, *, timeout_seconds: float | None = None) -> bool:
         """Delete a document with all its versions; return whether it existed."""
         request = knowledge_pb2.DeleteDocumentRequest(document_id=document_id)

@@ -1,9 +1,10 @@
-"""`sourcier documents list | show | get | delete`; what is said of dates is in `times`."""
+"""`sourcier documents list | show | get | delete`; its other commands stand in modules of their own."""
 
 from __future__ import annotations
 
 import re
 from contextlib import aclosing
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
@@ -21,25 +22,31 @@ if TYPE_CHECKING:
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-class _Documents(ClosableGroup):
-    """Some commands of the group stand in a module of their own, imported when they are used."""
+# Commands in modules of their own, which are imported when they are used.
+_ELSEWHERE = {
+    "coverage": "coverage:coverage", "set-date": "times:set_date", "supersedes": "times:supersedes",
+    "conflicts": "times:conflicts",
+}
 
-    _OF_TIMES = ("set-date", "supersedes", "conflicts")
+
+class _Documents(ClosableGroup):
+    """Some commands of the group stand elsewhere."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *self._OF_TIMES]
+        return [*super().list_commands(ctx), *_ELSEWHERE]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._OF_TIMES:
+        if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        from sourcier.cli.documents import times
-
-        return {"set-date": times.set_date, "supersedes": times.supersedes, "conflicts": times.conflicts}[cmd_name]
+        module, _, attribute = _ELSEWHERE[cmd_name].partition(":")
+        command = getattr(import_module(f"sourcier.cli.documents.{module}"), attribute)
+        assert isinstance(command, click.Command)
+        return command
 
 
 @click.group(cls=_Documents)
 def documents() -> None:
-    """List, show and delete documents, and say when they hold."""
+    """List, show and delete documents, tell what of them was read, and say when they hold."""
 
 
 @documents.command("list")

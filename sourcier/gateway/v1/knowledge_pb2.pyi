@@ -1688,6 +1688,166 @@ class ListDocumentsResponse(_message.Message):
 Global___ListDocumentsResponse: _TypeAlias = ListDocumentsResponse  # noqa: Y015
 
 @_typing.final
+class GetCoverageRequest(_message.Message):
+    """Asks how much of a collection was read."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    EXAMPLES_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name; empty is `default`."""
+    examples: _builtins.int
+    """Most documents named for each reason, 1 to 100; 0 is 3."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        examples: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "examples", b"examples"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCoverageRequest: _TypeAlias = GetCoverageRequest  # noqa: Y015
+
+@_typing.final
+class CoveredDocument(_message.Message):
+    """A document that something of was not read, or that does not answer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The document's id."""
+    source: _builtins.str
+    """What identifies the document in its collection."""
+    title: _builtins.str
+    """Its title."""
+    message: _builtins.str
+    """Why it was given up, for a person; empty for one that answers."""
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        source: _builtins.str = ...,
+        title: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "message", b"message", "source", b"source", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CoveredDocument: _TypeAlias = CoveredDocument  # noqa: Y015
+
+@_typing.final
+class CoverageGap(_message.Message):
+    """Documents with one reason in common."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    EXAMPLES_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """What was not read, as `ReadingWarning.code` has it; or why documents were given up, as `JobError.reason`
+    has it.
+    """
+    document_count: _builtins.int
+    """The documents that it concerns."""
+    count: _builtins.int
+    """How often it occurs in them all; for documents that were given up, how many they are."""
+    @_builtins.property
+    def examples(self) -> _containers.RepeatedCompositeFieldContainer[Global___CoveredDocument]:
+        """Some of the documents, by their ids."""
+
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+        document_count: _builtins.int = ...,
+        count: _builtins.int = ...,
+        examples: _abc.Iterable[Global___CoveredDocument] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "document_count", b"document_count", "examples", b"examples", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CoverageGap: _TypeAlias = CoverageGap  # noqa: Y015
+
+@_typing.final
+class GetCoverageResponse(_message.Message):
+    """What became of every document of a collection."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    WHOLE_COUNT_FIELD_NUMBER: _builtins.int
+    PARTIAL_COUNT_FIELD_NUMBER: _builtins.int
+    UNDER_WAY_COUNT_FIELD_NUMBER: _builtins.int
+    FAILED_COUNT_FIELD_NUMBER: _builtins.int
+    UPDATING_COUNT_FIELD_NUMBER: _builtins.int
+    OUTDATED_COUNT_FIELD_NUMBER: _builtins.int
+    UNREAD_FIELD_NUMBER: _builtins.int
+    FAILURES_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name."""
+    document_count: _builtins.int
+    """Its documents. Each is in one of the next four."""
+    whole_count: _builtins.int
+    """Answer, and all of them was read."""
+    partial_count: _builtins.int
+    """Answer, but something of them was not read."""
+    under_way_count: _builtins.int
+    """Do not answer yet: they are under way."""
+    failed_count: _builtins.int
+    """Do not answer: they were given up."""
+    updating_count: _builtins.int
+    """Of those that answer, those with a newer version under way."""
+    outdated_count: _builtins.int
+    """Of those that answer, those whose newest version was given up: an earlier one goes on answering."""
+    @_builtins.property
+    def unread(self) -> _containers.RepeatedCompositeFieldContainer[Global___CoverageGap]:
+        """What of the documents that answer was not read, in the order of how many documents it concerns."""
+
+    @_builtins.property
+    def failures(self) -> _containers.RepeatedCompositeFieldContainer[Global___CoverageGap]:
+        """Why newest versions were given up, in the order of how many documents it concerns."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document_count: _builtins.int = ...,
+        whole_count: _builtins.int = ...,
+        partial_count: _builtins.int = ...,
+        under_way_count: _builtins.int = ...,
+        failed_count: _builtins.int = ...,
+        updating_count: _builtins.int = ...,
+        outdated_count: _builtins.int = ...,
+        unread: _abc.Iterable[Global___CoverageGap] | None = ...,
+        failures: _abc.Iterable[Global___CoverageGap] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_count", b"document_count", "failed_count", b"failed_count", "failures", b"failures", "outdated_count", b"outdated_count", "partial_count", b"partial_count", "under_way_count", b"under_way_count", "unread", b"unread", "updating_count", b"updating_count", "whole_count", b"whole_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCoverageResponse: _TypeAlias = GetCoverageResponse  # noqa: Y015
+
+@_typing.final
 class DeleteDocumentRequest(_message.Message):
     """Names a document."""
 

@@ -95,6 +95,11 @@ class KnowledgeServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsResponse.FromString,
                 _registered_method=True)
+        self.GetCoverage = channel.unary_unary(
+                '/sourcier.gateway.v1.KnowledgeService/GetCoverage',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetCoverageRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetCoverageResponse.FromString,
+                _registered_method=True)
         self.SetDocumentDate = channel.unary_unary(
                 '/sourcier.gateway.v1.KnowledgeService/SetDocumentDate',
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.SetDocumentDateRequest.SerializeToString,
@@ -225,6 +230,13 @@ class KnowledgeServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetCoverage(self, request, context):
+        """Accounts for every document of a collection: how many answer, what of them was not read, and why others do not answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SetDocumentDate(self, request, context):
         """Sets a date of a document in the place of the one that was read, or goes back to that one. It holds for later versions,
         too, until it is cleared. INVALID_ARGUMENT for a kind or a date that is none.
@@ -339,6 +351,11 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     servicer.ListDocuments,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsResponse.SerializeToString,
+            ),
+            'GetCoverage': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCoverage,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetCoverageRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetCoverageResponse.SerializeToString,
             ),
             'SetDocumentDate': grpc.unary_unary_rpc_method_handler(
                     servicer.SetDocumentDate,
@@ -701,6 +718,33 @@ class KnowledgeService(object):
             '/sourcier.gateway.v1.KnowledgeService/ListDocuments',
             sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.ListDocumentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCoverage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.KnowledgeService/GetCoverage',
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetCoverageRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_knowledge__pb2.GetCoverageResponse.FromString,
             options,
             channel_credentials,
             insecure,

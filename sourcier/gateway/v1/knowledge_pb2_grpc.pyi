@@ -48,6 +48,8 @@ class KnowledgeServiceStub:
     """Tells where a chunk, or a part of its text, stands in the file it was read from."""
     ListDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]
     """Lists documents, always in the same order."""
+    GetCoverage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetCoverageRequest, _knowledge_pb2.GetCoverageResponse]
+    """Accounts for every document of a collection: how many answer, what of them was not read, and why others do not answer."""
     SetDocumentDate: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SetDocumentDateRequest, _knowledge_pb2.SetDocumentDateResponse]
     """Sets a date of a document in the place of the one that was read, or goes back to that one. It holds for later versions,
     too, until it is cleared. INVALID_ARGUMENT for a kind or a date that is none.
@@ -175,6 +177,14 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_knowledge_pb2.ListDocumentsRequest, _abc.Awaitable[_knowledge_pb2.ListDocumentsResponse]],
     ) -> _abc.Awaitable[_knowledge_pb2.ListDocumentsResponse]:
         """Lists documents, always in the same order."""
+
+    @_abc_1.abstractmethod
+    def GetCoverage(
+        self,
+        request: _knowledge_pb2.GetCoverageRequest,
+        context: _aio.ServicerContext[_knowledge_pb2.GetCoverageRequest, _abc.Awaitable[_knowledge_pb2.GetCoverageResponse]],
+    ) -> _abc.Awaitable[_knowledge_pb2.GetCoverageResponse]:
+        """Accounts for every document of a collection: how many answer, what of them was not read, and why others do not answer."""
 
     @_abc_1.abstractmethod
     def SetDocumentDate(

@@ -169,6 +169,30 @@ async def test_documents(cli: Command, gateway: FakeGateway) -> None:
     assert "sourcier documents list" in (await cli("documents", "show", unknown)).err
 
 
+async def test_every_document_is_accounted_for(cli: Command, gateway: FakeGateway) -> None:
+    told = await cli("documents", "coverage", "-n", "5", LC_ALL="C.UTF-8")
+    assert told.out == """default: 4 documents
+       2  answer, and all of them was read
+       1  answer, but not all of them was read
+       1  were given up, and do not answer
+
+Not read
+       1  12 pages without text (scans?)
+          charte.pdf
+
+Given up
+       1  DOCUMENT_ENCRYPTED
+          contrat.pdf: “contrat.pdf” is protected by a password.
+"""
+    assert gateway.requests[-1].examples == 5
+    french = await cli("documents", "coverage", LC_ALL="fr_FR.UTF-8")
+    assert "       1  12 pages sans texte (des scans ?)\n" in french.out
+    as_json = json.loads((await cli("documents", "coverage", "--json")).out)
+    assert (as_json["document_count"], as_json["failures"][0]["reason"]) == ("4", "DOCUMENT_ENCRYPTED")
+    absent = await cli("documents", "coverage", "-c", "absente")
+    assert (absent.code, absent.err.splitlines()[0]) == (1, 'error: the collection "absente" does not exist')
+
+
 async def test_documents_show_what_is_known(cli: Command, gateway: FakeGateway) -> None:
     found = gateway.documents["document-1"]
     found.filename, found.size_bytes = "café noël.txt", 47

@@ -51,6 +51,21 @@ PASSAGES = (
     passage(3, "Sécurité", "securite.html", 0),
 )
 
+COVERAGE = knowledge_pb2.GetCoverageResponse(
+    collection="default", document_count=4, whole_count=2, partial_count=1, failed_count=1,
+    unread=[knowledge_pb2.CoverageGap(
+        reason="pages_without_text", document_count=1, count=12,
+        examples=[knowledge_pb2.CoveredDocument(document_id="document-1", source="charte.pdf", title="Charte")],
+    )],
+    failures=[knowledge_pb2.CoverageGap(
+        reason="DOCUMENT_ENCRYPTED", document_count=1, count=1,
+        examples=[knowledge_pb2.CoveredDocument(
+            document_id="document-9", source="contrat.pdf", title="contrat.pdf",
+            message="“contrat.pdf” is protected by a password.",
+        )],
+    )],
+)
+
 
 def failure(number: int, source: str, stage: str, reason: str, message: str) -> operations_pb2.Failure:
     """Return an open failure of the script."""
@@ -413,6 +428,13 @@ class FakeKnowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
         self._gateway.check_collection(request.collection)
         shown, token = _page(list(self._gateway.documents.values()), request)
         return knowledge_pb2.ListDocumentsResponse(documents=shown, next_page_token=token)
+
+    async def GetCoverage(
+        self, request: knowledge_pb2.GetCoverageRequest, context: Context
+    ) -> knowledge_pb2.GetCoverageResponse:
+        self._gateway.see(request, context)
+        self._gateway.check_collection(request.collection)
+        return COVERAGE
 
     async def DeleteDocument(
         self, request: knowledge_pb2.DeleteDocumentRequest, context: Context

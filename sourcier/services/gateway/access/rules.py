@@ -61,7 +61,7 @@ _BY_RULE: tuple[tuple[str, Rule, tuple[str, ...]], ...] = (
     ("CurationService", Rule(role=Role.MANAGER, right=MANAGE, others_conversations=True), ("ApproveAnswer",)),
     ("KnowledgeService", _READS, (
         "ListCollections", "GetDocument", "GetDocumentText", "ListDocuments", "GetJob", "ListJobs", "WatchJob",
-        "GetOriginal", "GetPageImage", "LocatePassage", "ListConflicts",
+        "GetOriginal", "GetPageImage", "LocatePassage", "ListConflicts", "GetCoverage",
     )),
     ("KnowledgeService", _WRITES, (
         "UploadDocument", "IngestText", "DeleteDocument", "SetDocumentDate", "SupersedeDocument",

@@ -23,6 +23,7 @@ from sourcier.services.gateway.api.originals import Originals
 from sourcier.services.gateway.contract.conflicts import conflicts_message
 from sourcier.services.gateway.contract.knowledge import (
     collection_message,
+    coverage_message,
     document_message,
     internal_change,
     internal_creation,
@@ -32,7 +33,7 @@ from sourcier.services.gateway.contract.knowledge import (
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.gateway.times.conflicts import Conflicts
 from sourcier.services.index.collections import collections
-from sourcier.services.index.documents import documents, texts
+from sourcier.services.index.documents import coverage, documents, texts
 from sourcier.services.index.times import mending
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -44,6 +45,7 @@ DELETION_SECONDS_MAX = 24 * 3600.0
 WATCH_SECONDS_MAX = 3600.0
 TEXT_BYTES_MAX = 1024 * 1024
 CONFLICTS, CONFLICTS_MAX = 100, 1_000
+EXAMPLES, EXAMPLES_MAX = 3, 100
 
 
 class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
@@ -216,6 +218,21 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         return knowledge_pb2.ListDocumentsResponse(
             documents=map(document_message, page.items), next_page_token=page.next_page_token
         )
+
+    @long_call
+    async def GetCoverage(
+        self, request: knowledge_pb2.GetCoverageRequest, context: Context
+    ) -> knowledge_pb2.GetCoverageResponse:
+        """Tell what became of every document of a collection."""
+        tenant = tenant_of(context)
+        require(request.examples <= EXAMPLES_MAX, f"examples is {request.examples}; ask for at most {EXAMPLES_MAX}",
+                field="examples")
+        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+            found = await collections.get_collection(connection, tenant=tenant, name=request.collection)
+            looked = await coverage.look(
+                connection, tenant=tenant, collection_id=found.collection_id, examples=request.examples or EXAMPLES
+            )
+        return coverage_message(found.name, looked)
 
     async def SetDocumentDate(
         self, request: knowledge_pb2.SetDocumentDateRequest, context: Context

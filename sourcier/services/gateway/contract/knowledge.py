@@ -11,6 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.index.collections.collections import Collection, Held
+from sourcier.services.index.documents.coverage import Coverage, Gap
 from sourcier.services.index.documents.documents import Document
 from sourcier.services.index.times.periods import Period
 
@@ -52,6 +53,28 @@ def document_message(document: Document) -> knowledge_pb2.Document:
             for each in document.times.dates
         ],
         relations=map(_related, document.relations or ()), related_by=map(_related, document.related_by or ()),
+    )
+
+
+def coverage_message(collection: str, coverage: Coverage) -> knowledge_pb2.GetCoverageResponse:
+    """Return what became of a collection's documents as a message."""
+    return knowledge_pb2.GetCoverageResponse(
+        collection=collection, document_count=coverage.documents, whole_count=coverage.whole,
+        partial_count=coverage.partial, under_way_count=coverage.under_way, failed_count=coverage.failed,
+        updating_count=coverage.updating, outdated_count=coverage.outdated, unread=map(_gap, coverage.unread),
+        failures=map(_gap, coverage.failures),
+    )
+
+
+def _gap(gap: Gap) -> knowledge_pb2.CoverageGap:
+    return knowledge_pb2.CoverageGap(
+        reason=gap.reason, document_count=gap.documents, count=gap.count,
+        examples=[
+            knowledge_pb2.CoveredDocument(
+                document_id=each.document_id, source=each.source, title=each.title, message=each.message
+            )
+            for each in gap.examples
+        ],
     )
 
 

@@ -188,6 +188,27 @@ async def test_documents_and_collections_are_read_from_the_index(handbook: Datab
     assert (collection.name, collection.document_count, collection.chunk_count) == ("default", 2, 3)
 
 
+async def test_every_document_is_accounted_for(handbook: Database) -> None:
+    async with handbook.transaction(tenant="acme") as connection:
+        await connection.execute(
+            """update document_versions set reading_warnings = '[["pages_without_text", 2, ["2", "3"], ""]]'
+            where filename = 'expenses.md'"""
+        )
+    async with gateway(handbook, Scenario(), down=("ingest",)) as served:
+        told = await served.knowledge.GetCoverage(knowledge_pb2.GetCoverageRequest(), **PATIENT)
+        absent = knowledge_pb2.GetCoverageRequest(collection="absente")
+        assert (await refusal(served.knowledge.GetCoverage(absent, **PATIENT))).code() is grpc.StatusCode.NOT_FOUND
+        many = knowledge_pb2.GetCoverageRequest(examples=101)
+        refused = await refusal(served.knowledge.GetCoverage(many, **PATIENT))
+    assert (told.collection, told.document_count, told.whole_count, told.partial_count, told.failed_count) == (
+        "default", 2, 1, 1, 0
+    )
+    (gap,) = told.unread
+    assert (gap.reason, gap.document_count, gap.count) == ("pages_without_text", 1, 2)
+    assert [(each.source, each.title, each.message) for each in gap.examples] == [("expenses.md", "Frais", "")]
+    assert refused.details() == "examples is 101; ask for at most 100"
+
+
 async def test_what_was_read_of_a_document_is_streamed(handbook: Database) -> None:
     async with gateway(handbook, Scenario(), down=("ingest",)) as served:
         listed = await served.knowledge.ListDocuments(knowledge_pb2.ListDocumentsRequest(), **PATIENT)
