@@ -271,7 +271,7 @@ def why_not_message(fallen: WhyNot) -> answer_pb2.WhyNot:
         title="" if document is None else document.title or document.filename,
         collection="" if document is None else document.collection,
         fate=answer_pb2.Fate.Value(f"FATE_{fallen.fate.name}"),
-        passage=None if fallen.passage is None else _passage(1, fallen.passage), place=fallen.place,
+        passage=None if fallen.passage is None else _passage(fallen.place or 1, fallen.passage), place=fallen.place,
         sentences=fallen.sentences,
     )
 

@@ -494,19 +494,16 @@ async def test_outcomes_are_counted(jetstream: JetStream) -> None:
 @pytest.mark.slow
 async def test_a_thousand_idle_rounds_without_a_stall(jetstream: JetStream, monkeypatch: pytest.MonkeyPatch) -> None:
     """nats.py #986: a fetch on an idle queue may wait its whole time-out with a message there. Ours may not."""
-    monkeypatch.setattr(consuming, "FETCH_SECONDS", 2.0)
-    handled: asyncio.Queue[float] = asyncio.Queue()
+    monkeypatch.setattr(consuming, "FETCH_SECONDS", 60.0)
+    handled = asyncio.Event()
 
     async def handle(message: events_pb2.ChunksReady, delivery: Delivery) -> None:
-        handled.put_nowait(time.perf_counter())
+        handled.set()
 
-    waits = []
     async with consuming_with(jetstream, handle, concurrency={"interactive": 1}):
         for number in range(1000):
-            published = time.perf_counter()
             await publish(jetstream, number)
-            async with asyncio.timeout(10):
-                waits.append(await handled.get() - published)
-    waits.sort()
-    assert waits[990] < 0.25
-    assert waits[-1] < 1.0, "a fetch waited for its time-out"
+            # A third of the time-out: a busy machine takes long, but not so long.
+            async with asyncio.timeout(20):
+                await handled.wait()
+            handled.clear()

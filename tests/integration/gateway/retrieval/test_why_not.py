@@ -31,13 +31,17 @@ async def test_a_document_that_is_there_behind_repeated_or_in_no_list(handbook: 
     await writer.index("copie.md", [TELEWORK], title="Télétravail")
     await writer.index("jours.md", ["Les jours fériés sont chômés, une semaine sur deux."], title="Jours fériés")
     async with gateway(handbook, Scenario()) as served:
-        shown = await asked(served, "TELEWORK.md")
+        # Two that say the same: one of them is not the first.
+        both = [await asked(served, name) for name in ("TELEWORK.md", "copie.md")]
         behind = await asked(served, "jours.md", limit=1)
         absent = await asked(served, "expenses.md")
         twice = [await asked(served, name, suppress_duplicates=True) for name in ("copie.md", "telework.md")]
         nothing = await served.search(QUESTION, mode=LEXICAL)
-    assert (shown.fate, shown.title, shown.place) == (answer_pb2.FATE_SHOWN, "Télétravail", shown.passage.rank)
-    assert shown.sentences[0] == f"« Télétravail » est là : {'1er' if shown.place == 1 else f'{shown.place}e'} passage."
+    assert len({shown.place for shown in both}) == 2
+    for shown in both:
+        assert (shown.fate, shown.title, shown.place) == (answer_pb2.FATE_SHOWN, "Télétravail", shown.passage.rank)
+        place = "1er" if shown.place == 1 else f"{shown.place}e"
+        assert shown.sentences[0] == f"« Télétravail » est là : {place} passage."
     assert (behind.fate, behind.passage.document_id) == (answer_pb2.FATE_BEHIND, behind.document_id)
     assert any(each.startswith("Mots de la question présents : ") for each in behind.sentences)
     assert "--limit" in behind.sentences[-1]
