@@ -28,14 +28,16 @@ async def asked(served: Gateway, name: str, **more: Any) -> answer_pb2.WhyNot:
 
 async def test_a_document_that_is_there_behind_repeated_or_in_no_list(handbook: Database) -> None:
     writer = Writer(handbook)
-    await writer.index("copie.md", [TELEWORK], title="Télétravail")
+    alike = [await writer.index(name, [TELEWORK], title="Télétravail") for name in ("copie.md", "double.md")]
     await writer.index("jours.md", ["Les jours fériés sont chômés, une semaine sur deux."], title="Jours fériés")
     async with gateway(handbook, Scenario()) as served:
         # Two that say the same: one of them is not the first.
-        both = [await asked(served, name) for name in ("TELEWORK.md", "copie.md")]
+        both = [await asked(served, name, suppress_duplicates=False) for name in ("COPIE.md", "double.md")]
         behind = await asked(served, "jours.md", limit=1)
         absent = await asked(served, "expenses.md")
-        twice = [await asked(served, name, suppress_duplicates=True) for name in ("copie.md", "telework.md")]
+        these = answer_pb2.SearchFilter(document_ids=[each.document_id for each in alike])
+        twice = [await asked(served, name, suppress_duplicates=True, filter=these)
+                 for name in ("copie.md", "double.md")]
         nothing = await served.search(QUESTION, mode=LEXICAL)
     assert len({shown.place for shown in both}) == 2
     for shown in both:
