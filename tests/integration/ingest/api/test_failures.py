@@ -247,7 +247,7 @@ async def test_what_is_not_asked_for_rightly_changes_nothing(serve: Serve) -> No
              letter.dead_letter_id),
             (replay(service, letter.dead_letter_id, stage="parse"), "INVALID_ARGUMENT", "both ids and a filter"),
             (discard(service, *[unknown] * 1001), "INVALID_ARGUMENT", "1001 ids are given; send at most 1,000"),
-            (discard(service, stage="cook"), "INVALID_ARGUMENT", "accept, parse, ocr, chunk, embed, index"),
+            (discard(service, stage="cook"), "INVALID_ARGUMENT", "accept, parse, ocr, speech, chunk, embed, index"),
             (replay(service, collection="absente"), "NOT_FOUND", "absente"),
         ):
             status, details = await refusal(pending)
