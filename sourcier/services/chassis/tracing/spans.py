@@ -1,4 +1,4 @@
-"""Spans: the steps of a trace, begun where the work is. While tracing is off each costs one comparison.
+"""Spans: the steps of a trace, begun where the work is. While tracing is off none is made.
 
 A trace begins where a request comes in: a call, an HTTP request, a message (`entered`). Inside, `span` makes a step of
 what is under way, and nothing where nothing is: what a process does for itself, every second, is nobody's trace.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from typing import Literal, Protocol, TypeAlias
 
@@ -45,6 +45,7 @@ class Span:
 
 
 NO_SPAN = Span()
+_NOTHING = nullcontext(NO_SPAN)
 
 
 class Tracer(Protocol):
@@ -106,32 +107,34 @@ def begun(name: str, *, kind: Kind = "internal", attributes: Attributes | None =
     return _Process.tracer.begin(name, kind=kind, parent=parent, attributes=attributes or {})
 
 
-@contextmanager
-def span(name: str, *, kind: Kind = "internal", attributes: Attributes | None = None) -> Iterator[Span]:
-    """Make the block a step of the one under way."""
+def span(
+    name: str, *, kind: Kind = "internal", attributes: Attributes | None = None
+) -> AbstractContextManager[Span]:
+    """Make a block a step of the one under way."""
     made = begun(name, kind=kind, attributes=attributes)
-    if made is NO_SPAN:
-        yield made
-        return
+    return _NOTHING if made is NO_SPAN else _step(made)
+
+
+def entered(
+    name: str, *, kind: Kind, parent: Parent | None, attributes: Attributes | None = None
+) -> AbstractContextManager[Span]:
+    """Make a block the first step of its process: of the caller's trace, or of a new one where it named none.
+
+    Whoever begins it says whether it failed: a refusal that was told to the caller is no failure of the process.
+    """
+    if _Process.tracer is None:
+        return _NOTHING
+    return _under_way(_Process.tracer.begin(name, kind=kind, parent=parent, attributes=attributes or {}))
+
+
+@contextmanager
+def _step(made: Span) -> Iterator[Span]:
     with _under_way(made):
         try:
             yield made
         except BaseException as error:
             made.failed(reason_of(error))
             raise
-
-
-@contextmanager
-def entered(name: str, *, kind: Kind, parent: Parent | None, attributes: Attributes | None = None) -> Iterator[Span]:
-    """Make the block the first step of its process: of the caller's trace, or of a new one where it named none.
-
-    Whoever begins it says whether it failed: a refusal that was told to the caller is no failure of the process.
-    """
-    if _Process.tracer is None:
-        yield NO_SPAN
-        return
-    with _under_way(_Process.tracer.begin(name, kind=kind, parent=parent, attributes=attributes or {})) as made:
-        yield made
 
 
 @contextmanager
