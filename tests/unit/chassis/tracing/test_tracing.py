@@ -216,6 +216,19 @@ def test_a_queue_that_is_full_drops_and_never_waits(
         f"spans are dropped: 10 wait for the collector {collector.url}, which is too slow"]
 
 
+def test_the_header_that_was_given_is_sent_whatever_a_netrc_says(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login a password b\n", "utf-8")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    trace_to(collector)
+    with spans.entered("Ask", kind="server", parent=None):
+        pass
+    spans.close()
+    assert [headers["authorization"] for headers in collector.headers] == [SECRET]
+
+
 def test_a_collector_that_is_gone_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     with open_collector() as gone:
         pass
