@@ -104,12 +104,14 @@ chaos: ## Kill, lose, delay and double, then count: make chaos [DURATION=seconds
 	@$(RUN) -m tests.chaos $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(DURATION),--duration $(DURATION))
 
-deploy: ## Write the renderings of the Kubernetes chart into deploy/k8s/rendered.
+deploy: ## Write the dashboards and the renderings of the Kubernetes chart.
 	@$(INSTALL) deploy
+	@$(PYTHON) deploy/k8s/dashboards.py
 	@$(PYTHON) deploy/k8s/render.py
 
 deploy-check: ## Prove that the renderings are fresh; tests/deploy proves that they are valid and keep our rules.
 	@$(INSTALL) deploy
+	@$(PYTHON) deploy/k8s/dashboards.py --check
 	@$(PYTHON) deploy/k8s/render.py --check
 
 lock: ## Resolve the lock files again from requirements/*.in.

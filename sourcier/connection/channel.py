@@ -13,6 +13,7 @@ import grpc.aio
 from google.rpc import error_details_pb2, status_pb2
 
 from sourcier import errors
+from sourcier.connection.traces import trace_metadata
 from sourcier.gateway.v1 import (
     access_pb2,
     answer_pb2,
@@ -128,7 +129,7 @@ class Channel:
 
     def metadata(self, request_id: str) -> tuple[tuple[str, str], ...]:
         """Return what travels with every call."""
-        named = ((TENANT_KEY, self._tenant), (REQUEST_ID_KEY, request_id))
+        named = ((TENANT_KEY, self._tenant), (REQUEST_ID_KEY, request_id), *trace_metadata())
         return named if self._token is None else (*named, (CREDENTIALS_KEY, f"Bearer {self._token()}"))
 
     def translate(self, error: grpc.aio.AioRpcError | grpc.RpcError, request_id: str) -> errors.SourcierError:

@@ -24,7 +24,8 @@ MATRIX: list[tuple[str, ...]] = [
     ("--set", "autoscaling.kind=keda,workloads.ingest-enrich.enabled=true,workloads.web.enabled=false"),
     ("--set", "access.issuer=https://id.example.org/realms/a,access.audience=rag,access.clientId=page,"
               "secrets.keys.SOURCIER_FIRST_KEY=,publicUrl=https://rag.example.org,monitoring.serviceMonitor=true,"
-              "secrets.keys.SOURCIER_METRICS_TOKEN=metrics-token,workloads.ingest-ocr.enabled=false"),
+              "secrets.keys.SOURCIER_METRICS_TOKEN=metrics-token,workloads.ingest-ocr.enabled=false",
+     "--set", "traces.url=http://collector:4318,traces.ratio=0.5,secrets.keys.SOURCIER_TRACES_HEADERS=traces"),
     ("--set", "secrets.natsCredentials=nats.creds,secrets.keys.SOURCIER_GATEWAY_WEBHOOK_TOKEN=webhook",
      "--set", "image.registry=registry.example.org/team,image.tag=1.2.3,image.pullSecrets[0].name=mine",
      "--set-json", 'networkPolicy.clients=[{"namespaceSelector":{"matchLabels":{"name":"ingress"}}}]',

@@ -32,6 +32,7 @@ def test_a_rendering_keeps_every_rule(name: str) -> None:
     ("--set", "secrets.natsCredentials=nats.creds,secrets.keys.SOURCIER_GATEWAY_WEBHOOK_TOKEN=webhook"),
     ("--set", "workloads.generate.image=generate,secrets.keys.SOURCIER_GENERATE_OPENAI_KEY=openai-key"),
     ("--set", "models.source=image,models.image=registry.example.org/models:1"),
+    ("--set", "traces.url=https://traces.example.org:4318/otlp,secrets.keys.SOURCIER_TRACES_HEADERS=traces-headers"),
 ], ids=lambda arguments: str(arguments[1])[:40])
 def test_other_values_keep_every_rule(arguments: tuple[str, ...]) -> None:
     found = Rendered(rendered(*arguments))

@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[2]
 MODEL_ENGINES = {"openvino", "onnxruntime", "torch", "vllm", "transformers", "huggingface_hub", "onnx", "nncf"}
 PARSERS = {"docling", "docling_core", "pandas", "pypdfium2", "lxml", "openpyxl", "PIL"}
 TERMINAL = {"rich", "click"}
-NEVER = MODEL_ENGINES | PARSERS | TERMINAL | {"scipy", "sklearn", "pytest"}
+TRACING = {"opentelemetry", "requests", "urllib3"}
+"""Only where SOURCIER_TRACES_URL is set."""
+NEVER = MODEL_ENGINES | PARSERS | TERMINAL | TRACING | {"scipy", "sklearn", "pytest"}
 
 NOT_USED = {
     "sourcier.services.gateway.__main__": NEVER | {"tokenizers", "obstore"},

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from sourcier.gateway.v1 import answer_pb2 as sourcier_dot_gateway_dot_v1_dot_answer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fsourcier/events/v1/events.proto\x12\x12sourcier.events.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a sourcier/gateway/v1/answer.proto\"\xda\x01\n\x10VersionReference\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x15\n\rcollection_id\x18\x02 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x03 \x01(\t\x12\x12\n\nversion_id\x18\x04 \x01(\t\x12\x12\n\ngeneration\x18\x05 \x01(\x04\x12\x0e\n\x06job_id\x18\x06 \x01(\t\x12\x0c\n\x04lane\x18\x07 \x01(\t\x12\x12\n\nrequest_id\x18\x08 \x01(\t\x12\x16\n\x0eparser_version\x18\t \x01(\t\x12\x18\n\x10reading_warnings\x18\n \x01(\t\" \n\x0fVersionStanding\x12\r\n\x05\x65nded\x18\x01 \x01(\x08\"B\n\x0fObjectReference\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\x0c\x12\x12\n\nsize_bytes\x18\x03 \x01(\x04\"g\n\x15\x43hunkingConfiguration\x12\x0e\n\x06method\x18\x01 \x01(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x0e\n\x06target\x18\x03 \x01(\r\x12\x0f\n\x07overlap\x18\x04 \x01(\r\x12\x0f\n\x07maximum\x18\x05 \x01(\r\"\xd4\x02\n\x10\x44ocumentReceived\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x35\n\x08original\x18\x02 \x01(\x0b\x32#.sourcier.events.v1.ObjectReference\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x04 \x01(\t\x12\r\n\x05title\x18\x05 \x01(\t\x12\x0e\n\x06source\x18\x06 \x01(\t\x12;\n\x08\x63hunking\x18\x07 \x01(\x0b\x32).sourcier.events.v1.ChunkingConfiguration\x12\x10\n\x08space_id\x18\x08 \x01(\t\x12\x13\n\x0bstart_stage\x18\t \x01(\t\x12\x13\n\x0bparse_again\x18\n \x01(\x08\x12\x12\n\ncollection\x18\x0b \x01(\t\"\xa3\x01\n\x0f\x44ocumentScanned\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x36\n\x08received\x18\x02 \x01(\x0b\x32$.sourcier.events.v1.DocumentReceived\x12\r\n\x05pages\x18\x03 \x03(\r\x12\x12\n\npages_done\x18\x04 \x01(\r\"\xbf\x02\n\x0e\x44ocumentParsed\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x35\n\x08\x61rtefact\x18\x02 \x01(\x0b\x32#.sourcier.events.v1.ObjectReference\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0e\n\x06source\x18\x04 \x01(\t\x12;\n\x08\x63hunking\x18\x05 \x01(\x0b\x32).sourcier.events.v1.ChunkingConfiguration\x12\x10\n\x08space_id\x18\x06 \x01(\t\x12\x16\n\x0e\x63ontent_sha256\x18\x07 \x01(\x0c\x12\x10\n\x08\x66ilename\x18\x08 \x01(\t\x12\x13\n\x0bstart_stage\x18\t \x01(\t\x12\x12\n\ncollection\x18\n \x01(\t\"\xdc\x01\n\x05\x43hunk\x12\x10\n\x08\x63hunk_id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\r\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x17\n\x0fstart_character\x18\x04 \x01(\r\x12\x15\n\rend_character\x18\x05 \x01(\r\x12\x13\n\x0btoken_count\x18\x06 \x01(\r\x12\x0c\n\x04page\x18\x07 \x01(\r\x12\x14\n\x0cheading_path\x18\x08 \x03(\t\x12\x16\n\x0e\x65mbedding_text\x18\t \x01(\t\x12\x10\n\x08language\x18\n \x01(\t\x12\x11\n\tplace_map\x18\x0b \x01(\x0c\"\xce\x02\n\x0b\x43hunksReady\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x10\n\x08space_id\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61tch_no\x18\x03 \x01(\r\x12\x13\n\x0b\x62\x61tch_count\x18\x04 \x01(\r\x12)\n\x06\x63hunks\x18\x05 \x03(\x0b\x32\x19.sourcier.events.v1.Chunk\x12\r\n\x05title\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12;\n\x08\x63hunking\x18\x08 \x01(\x0b\x32).sourcier.events.v1.ChunkingConfiguration\x12\x0f\n\x07rebuild\x18\t \x01(\x08\x12\x0b\n\x03\x63ut\x18\n \x01(\t\x12*\n\x06\x63ut_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"^\n\rEmbeddedChunk\x12(\n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x19.sourcier.events.v1.Chunk\x12\x0e\n\x06vector\x18\x02 \x01(\x0c\x12\x13\n\x0btoken_codes\x18\x03 \x01(\x0c\"\xd9\x02\n\x0e\x43hunksEmbedded\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x10\n\x08space_id\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61tch_no\x18\x03 \x01(\r\x12\x13\n\x0b\x62\x61tch_count\x18\x04 \x01(\r\x12\x31\n\x06\x63hunks\x18\x05 \x03(\x0b\x32!.sourcier.events.v1.EmbeddedChunk\x12\r\n\x05title\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12;\n\x08\x63hunking\x18\x08 \x01(\x0b\x32).sourcier.events.v1.ChunkingConfiguration\x12\x0f\n\x07rebuild\x18\t \x01(\x08\x12\x0b\n\x03\x63ut\x18\n \x01(\t\x12*\n\x06\x63ut_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"W\n\rChunkToEnrich\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x0f\n\x07unit_id\x18\x02 \x01(\t\"\x8d\x01\n\x0f\x44ocumentIndexed\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x13\n\x0b\x63hunk_count\x18\x02 \x01(\r\x12.\n\nindexed_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"}\n\x0f\x44ocumentDeleted\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x15\n\rcollection_id\x18\x02 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x03 \x01(\t\x12.\n\ndeleted_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xee\x01\n\nDeadLetter\x12\x16\n\x0e\x64\x65\x61\x64_letter_id\x18\x01 \x01(\t\x12\x35\n\x07version\x18\x02 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x06 \x01(\r\x12\x0f\n\x07subject\x18\x07 \x01(\t\x12\x0f\n\x07payload\x18\x08 \x01(\x0c\x12-\n\tfailed_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"?\n\x0bJobProgress\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x10\n\x08\x66inished\x18\x03 \x01(\x08\"L\n\x0c\x41nswerRecord\x12\r\n\x05owner\x18\x01 \x01(\t\x12-\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1d.sourcier.gateway.v1.AskEvent\"\x1f\n\rAnswerInquiry\x12\x0e\n\x06\x63\x61ncel\x18\x01 \x01(\x08\"9\n\x0b\x41nswerState\x12\x11\n\tcancelled\x18\x01 \x01(\x08\x12\x17\n\x0funcopied_reason\x18\x02 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fsourcier/events/v1/events.proto\x12\x12sourcier.events.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a sourcier/gateway/v1/answer.proto\"\xef\x01\n\x10VersionReference\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x15\n\rcollection_id\x18\x02 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x03 \x01(\t\x12\x12\n\nversion_id\x18\x04 \x01(\t\x12\x12\n\ngeneration\x18\x05 \x01(\x04\x12\x0e\n\x06job_id\x18\x06 \x01(\t\x12\x0c\n\x04lane\x18\x07 \x01(\t\x12\x12\n\nrequest_id\x18\x08 \x01(\t\x12\x16\n\x0eparser_version\x18\t \x01(\t\x12\x18\n\x10reading_warnings\x18\n \x01(\t\x12\x13\n\x0btraceparent\x18\x0b \x01(\t\" \n\x0fVersionStanding\x12\r\n\x05\x65nded\x18\x01 \x01(\x08\"B\n\x0fObjectReference\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\x0c\x12\x12\n\nsize_bytes\x18\x03 \x01(\x04\"g\n\x15\x43hunkingConfiguration\x12\x0e\n\x06method\x18\x01 \x01(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x0e\n\x06target\x18\x03 \x01(\r\x12\x0f\n\x07overlap\x18\x04 \x01(\r\x12\x0f\n\x07maximum\x18\x05 \x01(\r\"\xd4\x02\n\x10\x44ocumentReceived\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x35\n\x08original\x18\x02 \x01(\x0b\x32#.sourcier.events.v1.ObjectReference\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x04 \x01(\t\x12\r\n\x05title\x18\x05 \x01(\t\x12\x0e\n\x06source\x18\x06 \x01(\t\x12;\n\x08\x63hunking\x18\x07 \x01(\x0b\x32).sourcier.events.v1.ChunkingConfiguration\x12\x10\n\x08space_id\x18\x08 \x01(\t\x12\x13\n\x0bstart_stage\x18\t \x01(\t\x12\x13\n\x0bparse_again\x18\n \x01(\x08\x12\x12\n\ncollection\x18\x0b \x01(\t\"\xa3\x01\n\x0f\x44ocumentScanned\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x36\n\x08received\x18\x02 \x01(\x0b\x32$.sourcier.events.v1.DocumentReceived\x12\r\n\x05pages\x18\x03 \x03(\r\x12\x12\n\npages_done\x18\x04 \x01(\r\"\xbf\x02\n\x0e\x44ocumentParsed\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x35\n\x08\x61rtefact\x18\x02 \x01(\x0b\x32#.sourcier.events.v1.ObjectReference\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0e\n\x06source\x18\x04 \x01(\t\x12;\n\x08\x63hunking\x18\x05 \x01(\x0b\x32).sourcier.events.v1.ChunkingConfiguration\x12\x10\n\x08space_id\x18\x06 \x01(\t\x12\x16\n\x0e\x63ontent_sha256\x18\x07 \x01(\x0c\x12\x10\n\x08\x66ilename\x18\x08 \x01(\t\x12\x13\n\x0bstart_stage\x18\t \x01(\t\x12\x12\n\ncollection\x18\n \x01(\t\"\xdc\x01\n\x05\x43hunk\x12\x10\n\x08\x63hunk_id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\r\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x17\n\x0fstart_character\x18\x04 \x01(\r\x12\x15\n\rend_character\x18\x05 \x01(\r\x12\x13\n\x0btoken_count\x18\x06 \x01(\r\x12\x0c\n\x04page\x18\x07 \x01(\r\x12\x14\n\x0cheading_path\x18\x08 \x03(\t\x12\x16\n\x0e\x65mbedding_text\x18\t \x01(\t\x12\x10\n\x08language\x18\n \x01(\t\x12\x11\n\tplace_map\x18\x0b \x01(\x0c\"\xce\x02\n\x0b\x43hunksReady\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x10\n\x08space_id\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61tch_no\x18\x03 \x01(\r\x12\x13\n\x0b\x62\x61tch_count\x18\x04 \x01(\r\x12)\n\x06\x63hunks\x18\x05 \x03(\x0b\x32\x19.sourcier.events.v1.Chunk\x12\r\n\x05title\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12;\n\x08\x63hunking\x18\x08 \x01(\x0b\x32).sourcier.events.v1.ChunkingConfiguration\x12\x0f\n\x07rebuild\x18\t \x01(\x08\x12\x0b\n\x03\x63ut\x18\n \x01(\t\x12*\n\x06\x63ut_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"^\n\rEmbeddedChunk\x12(\n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x19.sourcier.events.v1.Chunk\x12\x0e\n\x06vector\x18\x02 \x01(\x0c\x12\x13\n\x0btoken_codes\x18\x03 \x01(\x0c\"\xd9\x02\n\x0e\x43hunksEmbedded\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x10\n\x08space_id\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61tch_no\x18\x03 \x01(\r\x12\x13\n\x0b\x62\x61tch_count\x18\x04 \x01(\r\x12\x31\n\x06\x63hunks\x18\x05 \x03(\x0b\x32!.sourcier.events.v1.EmbeddedChunk\x12\r\n\x05title\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12;\n\x08\x63hunking\x18\x08 \x01(\x0b\x32).sourcier.events.v1.ChunkingConfiguration\x12\x0f\n\x07rebuild\x18\t \x01(\x08\x12\x0b\n\x03\x63ut\x18\n \x01(\t\x12*\n\x06\x63ut_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"W\n\rChunkToEnrich\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x0f\n\x07unit_id\x18\x02 \x01(\t\"\x8d\x01\n\x0f\x44ocumentIndexed\x12\x35\n\x07version\x18\x01 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\x13\n\x0b\x63hunk_count\x18\x02 \x01(\r\x12.\n\nindexed_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"}\n\x0f\x44ocumentDeleted\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x15\n\rcollection_id\x18\x02 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x03 \x01(\t\x12.\n\ndeleted_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xee\x01\n\nDeadLetter\x12\x16\n\x0e\x64\x65\x61\x64_letter_id\x18\x01 \x01(\t\x12\x35\n\x07version\x18\x02 \x01(\x0b\x32$.sourcier.events.v1.VersionReference\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x06 \x01(\r\x12\x0f\n\x07subject\x18\x07 \x01(\t\x12\x0f\n\x07payload\x18\x08 \x01(\x0c\x12-\n\tfailed_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"?\n\x0bJobProgress\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x10\n\x08\x66inished\x18\x03 \x01(\x08\"L\n\x0c\x41nswerRecord\x12\r\n\x05owner\x18\x01 \x01(\t\x12-\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1d.sourcier.gateway.v1.AskEvent\"\x1f\n\rAnswerInquiry\x12\x0e\n\x06\x63\x61ncel\x18\x01 \x01(\x08\"9\n\x0b\x41nswerState\x12\x11\n\tcancelled\x18\x01 \x01(\x08\x12\x17\n\x0funcopied_reason\x18\x02 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,41 +34,41 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sourcier.events.v1.events_p
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_VERSIONREFERENCE']._serialized_start=123
-  _globals['_VERSIONREFERENCE']._serialized_end=341
-  _globals['_VERSIONSTANDING']._serialized_start=343
-  _globals['_VERSIONSTANDING']._serialized_end=375
-  _globals['_OBJECTREFERENCE']._serialized_start=377
-  _globals['_OBJECTREFERENCE']._serialized_end=443
-  _globals['_CHUNKINGCONFIGURATION']._serialized_start=445
-  _globals['_CHUNKINGCONFIGURATION']._serialized_end=548
-  _globals['_DOCUMENTRECEIVED']._serialized_start=551
-  _globals['_DOCUMENTRECEIVED']._serialized_end=891
-  _globals['_DOCUMENTSCANNED']._serialized_start=894
-  _globals['_DOCUMENTSCANNED']._serialized_end=1057
-  _globals['_DOCUMENTPARSED']._serialized_start=1060
-  _globals['_DOCUMENTPARSED']._serialized_end=1379
-  _globals['_CHUNK']._serialized_start=1382
-  _globals['_CHUNK']._serialized_end=1602
-  _globals['_CHUNKSREADY']._serialized_start=1605
-  _globals['_CHUNKSREADY']._serialized_end=1939
-  _globals['_EMBEDDEDCHUNK']._serialized_start=1941
-  _globals['_EMBEDDEDCHUNK']._serialized_end=2035
-  _globals['_CHUNKSEMBEDDED']._serialized_start=2038
-  _globals['_CHUNKSEMBEDDED']._serialized_end=2383
-  _globals['_CHUNKTOENRICH']._serialized_start=2385
-  _globals['_CHUNKTOENRICH']._serialized_end=2472
-  _globals['_DOCUMENTINDEXED']._serialized_start=2475
-  _globals['_DOCUMENTINDEXED']._serialized_end=2616
-  _globals['_DOCUMENTDELETED']._serialized_start=2618
-  _globals['_DOCUMENTDELETED']._serialized_end=2743
-  _globals['_DEADLETTER']._serialized_start=2746
-  _globals['_DEADLETTER']._serialized_end=2984
-  _globals['_JOBPROGRESS']._serialized_start=2986
-  _globals['_JOBPROGRESS']._serialized_end=3049
-  _globals['_ANSWERRECORD']._serialized_start=3051
-  _globals['_ANSWERRECORD']._serialized_end=3127
-  _globals['_ANSWERINQUIRY']._serialized_start=3129
-  _globals['_ANSWERINQUIRY']._serialized_end=3160
-  _globals['_ANSWERSTATE']._serialized_start=3162
-  _globals['_ANSWERSTATE']._serialized_end=3219
+  _globals['_VERSIONREFERENCE']._serialized_end=362
+  _globals['_VERSIONSTANDING']._serialized_start=364
+  _globals['_VERSIONSTANDING']._serialized_end=396
+  _globals['_OBJECTREFERENCE']._serialized_start=398
+  _globals['_OBJECTREFERENCE']._serialized_end=464
+  _globals['_CHUNKINGCONFIGURATION']._serialized_start=466
+  _globals['_CHUNKINGCONFIGURATION']._serialized_end=569
+  _globals['_DOCUMENTRECEIVED']._serialized_start=572
+  _globals['_DOCUMENTRECEIVED']._serialized_end=912
+  _globals['_DOCUMENTSCANNED']._serialized_start=915
+  _globals['_DOCUMENTSCANNED']._serialized_end=1078
+  _globals['_DOCUMENTPARSED']._serialized_start=1081
+  _globals['_DOCUMENTPARSED']._serialized_end=1400
+  _globals['_CHUNK']._serialized_start=1403
+  _globals['_CHUNK']._serialized_end=1623
+  _globals['_CHUNKSREADY']._serialized_start=1626
+  _globals['_CHUNKSREADY']._serialized_end=1960
+  _globals['_EMBEDDEDCHUNK']._serialized_start=1962
+  _globals['_EMBEDDEDCHUNK']._serialized_end=2056
+  _globals['_CHUNKSEMBEDDED']._serialized_start=2059
+  _globals['_CHUNKSEMBEDDED']._serialized_end=2404
+  _globals['_CHUNKTOENRICH']._serialized_start=2406
+  _globals['_CHUNKTOENRICH']._serialized_end=2493
+  _globals['_DOCUMENTINDEXED']._serialized_start=2496
+  _globals['_DOCUMENTINDEXED']._serialized_end=2637
+  _globals['_DOCUMENTDELETED']._serialized_start=2639
+  _globals['_DOCUMENTDELETED']._serialized_end=2764
+  _globals['_DEADLETTER']._serialized_start=2767
+  _globals['_DEADLETTER']._serialized_end=3005
+  _globals['_JOBPROGRESS']._serialized_start=3007
+  _globals['_JOBPROGRESS']._serialized_end=3070
+  _globals['_ANSWERRECORD']._serialized_start=3072
+  _globals['_ANSWERRECORD']._serialized_end=3148
+  _globals['_ANSWERINQUIRY']._serialized_start=3150
+  _globals['_ANSWERINQUIRY']._serialized_end=3181
+  _globals['_ANSWERSTATE']._serialized_start=3183
+  _globals['_ANSWERSTATE']._serialized_end=3240
 # @@protoc_insertion_point(module_scope)

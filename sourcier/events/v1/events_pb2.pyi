@@ -36,6 +36,7 @@ class VersionReference(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     PARSER_VERSION_FIELD_NUMBER: _builtins.int
     READING_WARNINGS_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
     """The tenant, `[a-z0-9-]{1,40}`."""
     collection_id: _builtins.str
@@ -60,6 +61,8 @@ class VersionReference(_message.Message):
     """What was not read of the version's text: JSON, `[[code, count, [place, …], detail], …]`; empty before it is read,
     and where nothing is to be told.
     """
+    traceparent: _builtins.str
+    """The step of a trace that accepted the version, as W3C's `traceparent`; empty where nothing is traced."""
     def __init__(
         self,
         *,
@@ -73,10 +76,11 @@ class VersionReference(_message.Message):
         request_id: _builtins.str = ...,
         parser_version: _builtins.str = ...,
         reading_warnings: _builtins.str = ...,
+        traceparent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection_id", b"collection_id", "document_id", b"document_id", "generation", b"generation", "job_id", b"job_id", "lane", b"lane", "parser_version", b"parser_version", "reading_warnings", b"reading_warnings", "request_id", b"request_id", "tenant", b"tenant", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection_id", b"collection_id", "document_id", b"document_id", "generation", b"generation", "job_id", b"job_id", "lane", b"lane", "parser_version", b"parser_version", "reading_warnings", b"reading_warnings", "request_id", b"request_id", "tenant", b"tenant", "traceparent", b"traceparent", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -20,6 +20,8 @@ from sourcier.services.chassis import settings as chassis_settings
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.chassis.tracing import spans
+from sourcier.services.chassis.tracing.opening import open_tracing
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +52,15 @@ def run(service: str, settings_class: type[S], main: Callable[[S, Stopping], Cor
     """Read the settings, run `main` until a signal sets its event, and exit: 0 when stopped, 1 when something died."""
     settings = chassis_settings.load(settings_class)
     telemetry.configure_logging(service=service, level=settings.log_level, log_format=settings.log_format)
+    code = _lived(service, settings, main)
+    spans.close()
+    _exit_now(code)
+
+
+def _lived(service: str, settings: S, main: Callable[[S, Stopping], Coroutine[Any, Any, None]]) -> int:
+    """Run until a signal, and return the code to exit with."""
     try:
+        open_tracing(settings.traces, service=service)
         telemetry.serve_metrics(settings.metrics_listen, token=settings.metrics_token.get_secret_value())
         # Never closed: that waits for the threads of the default executor, and nothing bounds what runs in them. What
         # the service opened is closed by `main`, and every path from here ends the process.
@@ -58,12 +68,12 @@ def run(service: str, settings_class: type[S], main: Callable[[S, Stopping], Cor
         runner.run(_until_signal(main, settings))
     except ServiceError as error:
         logger.error("%s cannot run: %s", service, error.message, extra={"reason": error.reason})
-        _exit_now(1)
+        return 1
     except Exception:
         logger.exception("%s died", service)
-        _exit_now(1)
+        return 1
     logger.info("%s stopped", service)
-    _exit_now(0)
+    return 0
 
 
 def _exit_now(code: int) -> NoReturn:

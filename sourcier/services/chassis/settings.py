@@ -24,6 +24,7 @@ from sourcier.services.chassis.environment import (
 )
 from sourcier.services.chassis.grpc.limits import ServingLimits
 from sourcier.services.chassis.models.store import default_root
+from sourcier.services.chassis.tracing.options import TracingOptions, traces_headers, traces_url
 
 if TYPE_CHECKING:
     from sourcier.services.chassis.grpc.tokens import InternalTokens
@@ -85,6 +86,18 @@ class ServiceSettings(BaseSettings):
     first is shown, each accepted. Empty asks for nothing."""
     metrics_token: SecretStr = shared("METRICS_TOKEN", SecretStr(""))
     """What the Prometheus endpoint asks for, as a bearer token; empty asks for nothing."""
+    traces_url: str = shared("TRACES_URL", "")
+    """Collector of traces by OTLP over HTTP, as http://collector:4318; empty traces nothing."""
+    traces_headers: SecretStr = shared("TRACES_HEADERS", SecretStr(""))
+    """Headers that the collector asks for, as a JSON object of texts: `{"Authorization": "Basic …"}`."""
+    traces_ratio: float = shared("TRACES_RATIO", 0.1, ge=0, le=1)
+    """How many of the requests that name no trace are traced; one that names a trace is as its caller says."""
+    traces_contents: bool = shared("TRACES_CONTENTS", False)
+    """Whether traces hold questions, prompts and answers. They leave the installation with them."""
+    traces_service: str = shared("TRACES_SERVICE", "sourcier", pattern=r"^[A-Za-z0-9._-]{1,60}$")
+    """What the names of services in traces begin with: `sourcier-gateway`."""
+    traces_instance: str = shared("TRACES_INSTANCE", "", pattern=r"^[A-Za-z0-9._:-]{0,120}$")
+    """What this process is called in traces; empty for its host and number."""
     log_level: str = shared("LOG_LEVEL", "INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
     log_format: Literal["json", "line"] = shared("LOG_FORMAT", "json")
 
@@ -106,6 +119,27 @@ class ServiceSettings(BaseSettings):
             idle_seconds=self.idle_seconds, bytes_per_second_min=self.bytes_per_second_min,
             connection_age_seconds=self.connection_age_seconds,
         )
+
+    @property
+    def traces(self) -> TracingOptions:
+        """Where traces are sent, and how many."""
+        return TracingOptions(
+            url=traces_url(self.traces_url), headers=traces_headers(self.traces_headers.get_secret_value()),
+            ratio=self.traces_ratio, contents=self.traces_contents, service=self.traces_service,
+            instance=self.traces_instance,
+        )
+
+    @field_validator("traces_url")
+    @classmethod
+    def _check_traces_url(cls, url: str) -> str:
+        traces_url(url)
+        return url
+
+    @field_validator("traces_headers")
+    @classmethod
+    def _check_traces_headers(cls, headers: SecretStr) -> SecretStr:
+        traces_headers(headers.get_secret_value())
+        return headers
 
     @field_validator("listen")
     @classmethod

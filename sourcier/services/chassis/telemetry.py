@@ -23,6 +23,7 @@ from prometheus_client import Counter, Gauge, Histogram, make_wsgi_app
 from sourcier.services.chassis.addresses import split_address
 from sourcier.services.chassis.errors import ResourceExhausted
 from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.tracing import spans
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -103,6 +104,12 @@ def current_request_id() -> str:
     return _request_id.get()
 
 
+def exemplar() -> dict[str, str] | None:
+    """Return what leads from an observation to the trace that it was made in; None outside of one that is kept."""
+    span = spans.current()
+    return {"trace_id": span.trace_id} if span.recorded else None
+
+
 @contextmanager
 def request(request_id: str | None) -> Iterator[str]:
     """Work under a request id: the caller's where it is well formed, else a new one."""
@@ -131,6 +138,8 @@ class JsonFormatter(logging.Formatter):
         }
         if request_id := current_request_id():
             entry["request_id"] = request_id
+        if trace_id := spans.current().trace_id:
+            entry["trace_id"], entry["span_id"] = trace_id, spans.current().span_id
         for key, value in record.__dict__.items():
             if key not in _STANDARD_FIELDS and not key.startswith("_"):
                 entry[key] = _redacted(value)
@@ -143,12 +152,15 @@ class JsonFormatter(logging.Formatter):
 class LineFormatter(logging.Formatter):
     """`<timestamp>:LEVEL|message`, for people and for tools that expect this form; so is each line of a traceback.
 
+    A message of a request that is traced ends in its trace's id.
+
     Nothing that is logged begins a line: what a file's name or an error's text says cannot pass for a record.
     """
 
     def format(self, record: logging.LogRecord) -> str:
         timestamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(record.created))
-        told = [redact(record.getMessage())]
+        trace_id = spans.current().trace_id
+        told = [redact(record.getMessage()) + (f" trace_id={trace_id}" if trace_id else "")]
         if record.exc_info:
             told += redact(self.formatException(record.exc_info)).split("\n")
         return "\n".join(f"{timestamp}:{record.levelname}|{one_line(line)}" for line in told)

@@ -21,6 +21,7 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
@@ -31,6 +32,8 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from sourcier.services.chassis.errors import DeadlineExceeded, ResourceExhausted, Unavailable
 from sourcier.services.chassis.fair_turns import VirtualTime
+from sourcier.services.chassis.tracing import gen_ai
+from sourcier.services.chassis.tracing.spans import Span
 from sourcier.services.embed.encoder import Encoded, Encoder, Tokens
 
 logger = logging.getLogger(__name__)
@@ -143,6 +146,13 @@ class Batcher:
         short, long = (" ".join(["mot"] * (self.encoder.token_limit // part)) for part in (12, 2))
         for _ in range(self._streams):
             await self.embed([short, long], prefix=prefix, priority=Priority.BULK)
+
+    def step(self, texts: Sequence[str]) -> AbstractContextManager[Span]:
+        """Make a block that embeds texts a step of the trace under way."""
+        manifest = self.encoder.model.manifest
+        return gen_ai.embeddings(
+            model=manifest.label, engine=self.encoder.engine.name, dimension=manifest.dimension, texts=len(texts)
+        )
 
     async def embed(
         self, texts: Sequence[str], *, prefix: str, priority: Priority, wait: bool = False, field: str = "texts",

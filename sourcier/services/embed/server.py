@@ -33,18 +33,20 @@ class EmbedServer(embed_pb2_grpc.EmbedServiceServicer):
         priority = Priority.BULK if request.priority == embed_pb2.PRIORITY_BULK else Priority.QUESTION
         tenant = tenant_of(context)
         if request.role == embed_pb2.TEXT_ROLE_PASSAGE:
-            encoded = await self._batcher.embed(
-                request.texts, prefix=self._model.manifest.passage_prefix, priority=priority, tenant=tenant
-            )
+            with self._batcher.step(request.texts):
+                encoded = await self._batcher.embed(
+                    request.texts, prefix=self._model.manifest.passage_prefix, priority=priority, tenant=tenant
+                )
             return self._response(request, encoded, cache_hits=0)
         found = {
             text: entry for text in request.texts if (entry := self._cache.get(text, tenant=tenant)) is not None
         }
         missing = [text for text in dict.fromkeys(request.texts) if text not in found]
         if missing:
-            fresh = await self._batcher.embed(
-                missing, prefix=self._model.manifest.query_prefix, priority=priority, tenant=tenant
-            )
+            with self._batcher.step(missing):
+                fresh = await self._batcher.embed(
+                    missing, prefix=self._model.manifest.query_prefix, priority=priority, tenant=tenant
+                )
             if priority is Priority.QUESTION:
                 # What is made in the background is made once: it would only push people's questions out.
                 for text, entry in zip(missing, fresh, strict=True):

@@ -59,11 +59,12 @@ async def embed_batch(
             f"the batch belongs to the space {ready.space_id}, this worker embeds into {model.space_id}; start an "
             "embed service with the space's model, then replay"
         )
-    encoded = await batcher.embed(
-        [chunk.embedding_text or chunk.text for chunk in ready.chunks],
-        prefix=model.manifest.passage_prefix, priority=_PRIORITIES[delivery.lane], wait=True, field="chunks",
-        keeps_hidden=False, apart=delivery.attempt >= APART_ATTEMPT, tenant=ready.version.tenant,
-    )
+    texts = [chunk.embedding_text or chunk.text for chunk in ready.chunks]
+    with batcher.step(texts):
+        encoded = await batcher.embed(
+            texts, prefix=model.manifest.passage_prefix, priority=_PRIORITIES[delivery.lane], wait=True, field="chunks",
+            keeps_hidden=False, apart=delivery.attempt >= APART_ATTEMPT, tenant=ready.version.tenant,
+        )
     embedded = events_pb2.ChunksEmbedded(
         version=ready.version, space_id=ready.space_id, batch_no=ready.batch_no, batch_count=ready.batch_count,
         title=ready.title, source=ready.source, chunking=ready.chunking, rebuild=ready.rebuild,

@@ -15,6 +15,7 @@ from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.services.chassis.errors import FailedPrecondition
 from sourcier.services.chassis.grpc.serving import STREAM_DEADLINE_SECONDS, require, seconds_left, tenant_of
 from sourcier.services.chassis.ids import new_id
+from sourcier.services.chassis.tracing import spans
 from sourcier.services.generate.engine import (
     Delta,
     Finish,
@@ -31,6 +32,7 @@ from sourcier.services.generate.gathering import Gathering
 from sourcier.services.generate.scheduling.supervisor import Supervisor
 from sourcier.services.generate.sentences import Sentences
 from sourcier.services.generate.tools.requests import check_tool_order, checked_tool_calls, checked_tools
+from sourcier.services.generate.tracing import traced
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -82,7 +84,10 @@ class GenerateServer(generate_pb2_grpc.GenerateServiceServicer):
             request, tenant=tenant_of(context), deadline=asyncio.get_running_loop().time() + seconds
         )
         sentences = Sentences() if request.by_sentence else None
-        async with aclosing(self._supervisor.generate(generation)) as pieces:
+        asked = self._supervisor.generate(generation)
+        if spans.current().recorded:
+            asked = traced(asked, generation, description=self._description)
+        async with aclosing(asked) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Delta):
                     text = piece.text if sentences is None else sentences.take(piece.text)

@@ -44,6 +44,7 @@ def version_message(version: VersionReference) -> events_pb2.VersionReference:
         job_id=str(version.job_id),
         lane=version.lane,
         request_id=version.request_id,
+        traceparent=version.traceparent,
     )
 
 
@@ -58,6 +59,7 @@ def version_reference(message: events_pb2.VersionReference) -> VersionReference:
         job_id=message.job_id,
         lane=message.lane,
         request_id=message.request_id,
+        traceparent=message.traceparent,
     )
 
 

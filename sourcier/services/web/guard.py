@@ -18,6 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import InvalidArgument, PermissionDenied
+from sourcier.services.chassis.tracing import spans
+from sourcier.services.chassis.tracing.traceparent import Parent, parent_in
 from sourcier.services.web.bodies import ClientGone, send_whole
 from sourcier.services.web.refusals import OURS, Refusal, as_json, refusal
 
@@ -31,6 +33,8 @@ HEADERS = {
 CLOSED_POLICY = "default-src 'none'; frame-ancestors 'none'"
 """Of what is no page: a browser that shows it runs nothing of it."""
 CLOSED_REQUEST = 499
+FAULT_CODES_FROM = 500
+"""Codes that a trace shows as failures of the server."""
 
 http_seconds = Histogram(
     "sourcier_http_seconds", "Time of HTTP requests by route and status.", ["route", "code"],
@@ -55,11 +59,15 @@ class Guard:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
-        with telemetry.request(headers.get(telemetry.REQUEST_ID_KEY)) as request_id:
+        method = scope["method"]
+        with (
+            telemetry.request(headers.get(telemetry.REQUEST_ID_KEY)) as request_id,
+            spans.entered(f"HTTP {method}", kind="server", parent=_parent(headers)) as span,
+        ):
             response = _Response(send, request_id)
             started = time.monotonic()
             try:
-                if told := self._refused(scope["method"], headers):
+                if told := self._refused(method, headers):
                     await send_error(response.send, told, status=421 if told.field == "host" else None)
                 else:
                     await self._answered(scope, receive, response)
@@ -67,7 +75,8 @@ class Guard:
                 response.code = CLOSED_REQUEST
             finally:
                 route = scope.get("route_name", "none")
-                http_seconds.labels(route, str(response.code)).observe(time.monotonic() - started)
+                http_seconds.labels(route, str(response.code)).observe(time.monotonic() - started, telemetry.exemplar())
+                _note(span, method=method, route=route, code=response.code, request_id=request_id)
 
     async def _answered(self, scope: Scope, receive: Receive, response: _Response) -> None:
         try:
@@ -109,6 +118,22 @@ class Guard:
         if site is not None:  # no page can set it; over plain HTTP browsers send none
             return site in {"same-origin", "none"}
         return origin is None or _authority(urlsplit(origin.lower()).netloc) == _authority(host.lower())
+
+
+def _parent(headers: Headers) -> Parent | None:
+    return parent_in(headers.items()) if spans.tracing() else None
+
+
+def _note(span: spans.Span, *, method: str, route: str, code: int, request_id: str) -> None:
+    if not span.recorded:
+        return
+    span.rename(f"{method} {route}")
+    span.note({
+        "http.request.method": method, "http.route": route, "http.response.status_code": code,
+        "sourcier.request_id": request_id,
+    })
+    if code >= FAULT_CODES_FROM:
+        span.failed(str(code))
 
 
 def host_name(host: str) -> str:

@@ -135,7 +135,7 @@ seccompProfile: {type: RuntimeDefault}
 {{- /* Secrets of a component that the Secret holds: a variable and a file for each. */ -}}
 {{- define "sourcier.secretNames" -}}
 {{- $names := list -}}
-{{- range append .component.secrets "SOURCIER_METRICS_TOKEN" -}}
+{{- range concat .component.secrets (list "SOURCIER_METRICS_TOKEN" "SOURCIER_TRACES_HEADERS") -}}
 {{- if get $.root.Values.secrets.keys . -}}{{- $names = append $names . -}}{{- end -}}
 {{- end -}}
 {{- $names | toJson -}}
@@ -158,6 +158,10 @@ seccompProfile: {type: RuntimeDefault}
 {{- $_ := set $data "SOURCIER_INGEST_OCR" (toString (get .Values.workloads "ingest-ocr").enabled) -}}
 {{- $_ := set $data "SOURCIER_INGEST_SPEECH" (toString (get .Values.workloads "ingest-speech").enabled) -}}
 {{- with .Values.models.speech }}{{- $_ := set $data "SOURCIER_INGEST_SPEECH_MODEL" . -}}{{- end -}}
+{{- with .Values.traces.url }}
+{{- $_ := set $data "SOURCIER_TRACES_URL" . -}}
+{{- $_ := set $data "SOURCIER_TRACES_RATIO" (toString $.Values.traces.ratio) -}}
+{{- end -}}
 {{- with .Values.access.issuer }}{{- $_ := set $data "SOURCIER_GATEWAY_OIDC_ISSUER" . -}}{{- end -}}
 {{- with .Values.access.audience }}{{- $_ := set $data "SOURCIER_GATEWAY_OIDC_AUDIENCE" . -}}{{- end -}}
 {{- with .Values.access.clientId }}{{- $_ := set $data "SOURCIER_GATEWAY_OIDC_CLIENT_ID" . -}}{{- end -}}

@@ -21,6 +21,8 @@ from sourcier.services.chassis.access import ACCESS_KEY, METADATA_BYTES_MAX, cur
 from sourcier.services.chassis.grpc.serving import MESSAGE_BYTES_MAX, TENANT_KEY, seconds_left
 from sourcier.services.chassis.grpc.tokens import ShowingChannel
 from sourcier.services.chassis.grpc.unbroken import Unbroken
+from sourcier.services.chassis.grpc.wrapped_channels import TracedChannel
+from sourcier.services.chassis.tracing import spans
 
 R = TypeVar("R")
 
@@ -82,7 +84,7 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = (), t
         "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
         "loadBalancingConfig": [{"round_robin": {}}],
     }
-    channel = grpc.aio.insecure_channel(target, options=(
+    channel: grpc.aio.Channel = grpc.aio.insecure_channel(target, options=(
         ("grpc.service_config", json.dumps(config)),
         ("grpc.enable_retries", 1),
         ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
@@ -102,7 +104,9 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = (), t
         # gRPC's own pool is the process's: a new channel would share an older one's refused connection and back-off.
         ("grpc.use_local_subchannel_pool", 1),
     ))
-    return ShowingChannel(channel, token) if token else channel
+    if token:
+        channel = ShowingChannel(channel, token)
+    return TracedChannel(channel) if spans.tracing() else channel
 
 
 def metadata(tenant: str, *, peer: str) -> tuple[tuple[str, str], ...]:

@@ -35,10 +35,13 @@ from sourcier.services.chassis.grpc.draining import drain
 from sourcier.services.chassis.grpc.hearing import Heard
 from sourcier.services.chassis.grpc.limits import ServingLimits, is_long
 from sourcier.services.chassis.grpc.places import Places, Pot, network_of
-from sourcier.services.chassis.grpc.statuses import aborted_with, error_status
+from sourcier.services.chassis.grpc.statuses import aborted_with, error_status, note_call
+from sourcier.services.chassis.grpc.tenant_calls import count_call
 from sourcier.services.chassis.grpc.tls import TlsFiles
 from sourcier.services.chassis.grpc.tokens import InternalTokens, refusal
 from sourcier.services.chassis.grpc.transport import MESSAGE_BYTES_MAX, server_options
+from sourcier.services.chassis.tracing import spans
+from sourcier.services.chassis.tracing.traceparent import Parent, parent_in
 
 __all__ = [
     "MESSAGE_BYTES_MAX", "STREAM_DEADLINE_SECONDS", "TENANT_KEY", "CallInterceptor", "Server", "error_status",
@@ -177,21 +180,22 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             wrapped = self._probe(_Method(method, handler))
         else:
             request_id = metadata_value(details.invocation_metadata, telemetry.REQUEST_ID_KEY)
-            wrapped = self._call(_Method(method, handler), request_id)
+            parent = parent_in(details.invocation_metadata) if spans.tracing() else None
+            wrapped = self._call(_Method(method, handler), request_id, parent)
         make = (
             grpc.stream_stream_rpc_method_handler if handler.response_streaming
             else grpc.stream_unary_rpc_method_handler
         )
         return make(wrapped, handler.request_deserializer, handler.response_serializer)
 
-    def _call(self, method: _Method, request_id: str) -> Callable[..., Any]:
+    def _call(self, method: _Method, request_id: str, parent: Parent | None) -> Callable[..., Any]:
         pot = self._places.streams if method.is_long else self._places.calls
         cap_seconds = self._limits.stream_seconds_max if method.is_long else self._limits.call_seconds_max
 
         # A coroutine that writes, not a generator: when a call is cancelled while it sends, grpc.aio leaves a generator
         # to the garbage collector, which ends the work late and in another context.
         async def handle(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-            with telemetry.request(request_id):
+            with telemetry.request(request_id), spans.entered(method.name[1:], kind="server", parent=parent):
                 heard = Heard(requests, context, limits=self._limits)
                 async with (
                     _Call(method.name, context, heard, pot=pot, gate=self._gate),
@@ -351,7 +355,12 @@ class _Call:
 
     def _observe(self, code: str) -> None:
         if self._observed:
-            telemetry.rpc_seconds.labels(self._method, code).observe(time.monotonic() - self._started)
+            telemetry.rpc_seconds.labels(self._method, code).observe(
+                time.monotonic() - self._started, telemetry.exemplar()
+            )
+            tenant = self._tenant()
+            count_call(tenant, code)
+            note_call(spans.current(), method=self._method, code=code, tenant=tenant)
         if self._gate is not None:
             self._gate.ended(EndedCall(
                 method=self._method, context=self._context, access=self._access, request=self._heard.first, code=code

@@ -1,4 +1,4 @@
-"""Errors as the statuses that callers see."""
+"""Errors as the statuses that callers see, and statuses as traces tell them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
+from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ERROR_DOMAIN, ServiceError
+from sourcier.services.chassis.tracing.spans import Span
+
+FAULTS = frozenset({"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"})
+"""Codes that a trace shows as failures of the server, as OpenTelemetry's conventions do."""
 
 
 def error_status(error: BaseException) -> status_pb2.Status:
@@ -45,3 +50,15 @@ def _packed(detail: Message) -> any_pb2.Any:
     packed = any_pb2.Any()
     packed.Pack(detail)
     return packed
+
+
+def note_call(span: Span, *, method: str, code: str, tenant: str) -> None:
+    """Note on the step of a trace how the call that it is ended."""
+    if not span.recorded:
+        return
+    span.note({
+        "rpc.system.name": "grpc", "rpc.method": method.removeprefix("/"), "rpc.response.status_code": code,
+        "sourcier.request_id": telemetry.current_request_id(), "sourcier.tenant": tenant,
+    })
+    if code in FAULTS:
+        span.failed(code)

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+from prometheus_client import Gauge
 
 from sourcier.services.chassis.errors import FailedPrecondition
 
 logger = logging.getLogger(__name__)
+
+expiry = Gauge(
+    "sourcier_certificate_expiry_timestamp_seconds", "When the certificate that is served ends, in Unix time.", ["file"]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,5 +78,18 @@ class _Watched:
 
     def _read(self) -> grpc.ServerCertificateConfiguration:
         pair = (self._files.key.read_bytes(), self._files.certificate.read_bytes())
+        self._tell_end(pair[1])
         roots = None if self._files.client_ca is None else self._files.client_ca.read_bytes()
         return grpc.ssl_server_certificate_configuration([pair], root_certificates=roots)
+
+    def _tell_end(self, certificate: bytes) -> None:
+        """Tell when the first certificate of the file, that of the server, ends."""
+        # Here: who serves without TLS has no use for it.
+        from cryptography import x509
+
+        try:
+            end = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
+        except ValueError as error:  # gRPC refuses it, or serves one that this library reads otherwise
+            logger.warning("when the certificate ends cannot be read: %s", error)
+            return
+        expiry.labels(str(self._files.certificate)).set(end.timestamp())

@@ -16,6 +16,7 @@ from prometheus_client import Counter
 
 from sourcier.services.chassis.errors import Unauthenticated
 from sourcier.services.chassis.grpc.statuses import aborted_with
+from sourcier.services.chassis.grpc.wrapped_channels import WrappedChannel
 
 TOKEN_KEY = "sourcier-internal-token"  # noqa: S105 (a name, not a secret)
 HEALTH_METHODS = "/grpc.health.v1.Health/"
@@ -68,57 +69,15 @@ async def _refuse(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
     ))
 
 
-class ShowingChannel(grpc.aio.Channel):
-    """A channel whose calls show a token.
-
-    An interceptor of grpc.aio would do the same, and costs each call a task of its own.
-    """
+class ShowingChannel(WrappedChannel):
+    """A channel whose calls show a token."""
 
     def __init__(self, channel: grpc.aio.Channel, token: str) -> None:
-        self._channel = channel
+        super().__init__(channel)
         self._shown = (TOKEN_KEY, token)
 
-    def unary_unary(self, *arguments: Any, **options: Any) -> Any:
-        """Return a method that shows the token."""
-        return self._showing(self._channel.unary_unary(*arguments, **options))
-
-    def unary_stream(self, *arguments: Any, **options: Any) -> Any:
-        """Return a method that shows the token."""
-        return self._showing(self._channel.unary_stream(*arguments, **options))
-
-    def stream_unary(self, *arguments: Any, **options: Any) -> Any:
-        """Return a method that shows the token."""
-        return self._showing(self._channel.stream_unary(*arguments, **options))
-
-    def stream_stream(self, *arguments: Any, **options: Any) -> Any:
-        """Return a method that shows the token."""
-        return self._showing(self._channel.stream_stream(*arguments, **options))
-
-    def _showing(self, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrapped(self, path: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, metadata: Any = None, **options: Any) -> Any:
             return method(*arguments, metadata=(*(metadata or ()), self._shown), **options)
 
         return call
-
-    async def __aenter__(self) -> ShowingChannel:
-        await self._channel.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: Any) -> None:
-        await self._channel.__aexit__(*error)
-
-    async def close(self, grace: float | None = None) -> None:
-        """Close the channel."""
-        await self._channel.close(grace)
-
-    def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
-        """Return where the connection stands."""
-        return self._channel.get_state(try_to_connect)
-
-    async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
-        """Wait until it stands elsewhere."""
-        await self._channel.wait_for_state_change(last_observed_state)
-
-    async def channel_ready(self) -> None:
-        """Wait until it is there."""
-        await self._channel.channel_ready()

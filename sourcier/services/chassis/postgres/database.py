@@ -28,8 +28,10 @@ from sourcier.services.chassis.access import Access, current_access
 from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument
 from sourcier.services.chassis.postgres.claims import claims
 from sourcier.services.chassis.postgres.errors import translated_errors
+from sourcier.services.chassis.postgres.statements import TracedCursor
 from sourcier.services.chassis.postgres.types import register_types
 from sourcier.services.chassis.tenants import TENANT_PATTERN
+from sourcier.services.chassis.tracing import spans
 
 Connection: TypeAlias = AsyncConnection[TupleRow]
 
@@ -74,7 +76,10 @@ class Database:
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             settings.url,
             # Autocommit: a statement outside of `transaction` must not leave one open behind it.
-            kwargs={"autocommit": True, "connect_timeout": max(2, round(settings.connection_timeout_seconds))},
+            kwargs={
+                "autocommit": True, "connect_timeout": max(2, round(settings.connection_timeout_seconds)),
+                **({"cursor_factory": TracedCursor} if spans.tracing() else {}),
+            },
             min_size=settings.connections_min,
             max_size=settings.connections_max,
             max_waiting=settings.waiting_max,
@@ -123,7 +128,7 @@ class Database:
         """
         check_tenant_name(tenant)
         assert read_only or not ends_later, "what was written is not there before its commit"
-        with translated_errors():
+        with translated_errors(), spans.span("transaction", kind="client", attributes=TRANSACTION):
             connection = await self._begin("".join((
                 BEGIN_SNAPSHOT if read_only else BEGIN, "" if flushed else UNFLUSHED, BY_KEY if by_key else "",
             )), tenant)
@@ -259,6 +264,7 @@ class Database:
             raise FailedPrecondition(message)
 
 
+TRANSACTION = {"db.system.name": "postgresql", "db.operation.name": "transaction"}
 BEGIN, BEGIN_SNAPSHOT = "begin", "begin isolation level repeatable read read only"
 UNFLUSHED = "; set local synchronous_commit = off"
 # A plan made when a table was empty would go on scanning it when it has grown: by indexes alone, wherever one fits.

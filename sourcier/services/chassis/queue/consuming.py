@@ -39,7 +39,9 @@ from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS, quietly
 from sourcier.services.chassis.queue.heartbeats import heartbeat
 from sourcier.services.chassis.queue.jetstream import LETTER_BYTES_MAX, JetStream
+from sourcier.services.chassis.queue.origins import request_id_of, traced
 from sourcier.services.chassis.queue.subjects import Payload, Subject
+from sourcier.services.chassis.tracing import spans
 
 logger = logging.getLogger(__name__)
 
@@ -249,7 +251,9 @@ class Consumer(Generic[M]):
             parsed = self._subject.message.FromString(message.data)
         except DecodeError:
             return await self._settle_failed(message, None, delivery, _Malformed())
-        with telemetry.request(_request_id(message, parsed)):
+        with telemetry.request(request_id_of(message, parsed)), traced(
+            message, parsed, stage=self.name, tenant=delivery.tenant, attempt=delivery.attempt
+        ):
             try:
                 if delivery.attempt > self._deliveries_max + UNSETTLED_MAX:
                     # Attempts spent by crashes or ack time-outs alone: the handler never got to count them.
@@ -268,6 +272,8 @@ class Consumer(Generic[M]):
             error, deliveries=delivery.attempt, deliveries_max=self._deliveries_max, age_seconds=_age_seconds(message)
         )
         known = isinstance(error, ServiceError)
+        if decision is not Disposition.ACKNOWLEDGE:
+            spans.current().failed(spans.reason_of(error))
         logger.log(
             logging.INFO if decision is Disposition.ACKNOWLEDGE else logging.WARNING,
             "%s: %s (%s, attempt %d)", self.name, told_to_logs(error), decision.value, delivery.attempt,
@@ -340,12 +346,6 @@ class _AttemptsSpent(ServiceError):
     """The work was begun several times and never finished; the worker may have crashed on it."""
 
     reason = "ATTEMPTS_SPENT"
-
-
-def _request_id(message: Msg, parsed: Payload) -> str:
-    """Return the request a message came from: the relay publishes outside of any, the version knows."""
-    header = (message.headers or {}).get(telemetry.REQUEST_ID_KEY)
-    return header or str(getattr(getattr(parsed, "version", None), "request_id", ""))
 
 
 def _age_seconds(message: Msg) -> float:

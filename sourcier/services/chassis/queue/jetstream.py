@@ -30,6 +30,8 @@ from sourcier.services.chassis.queue.depths import Queues
 from sourcier.services.chassis.queue.durables import durable_name
 from sourcier.services.chassis.queue.streams import Streams
 from sourcier.services.chassis.queue.subjects import Payload, QueueLimits, Subject
+from sourcier.services.chassis.tracing import spans
+from sourcier.services.chassis.tracing.traceparent import TRACEPARENT_KEY
 
 M = TypeVar("M", bound=Payload)
 
@@ -215,9 +217,16 @@ class JetStream:
         if len(payload) > bytes_max:
             raise TooLarge(f"a message of {len(payload)} bytes for {address} is over {bytes_max}")
         sent = {"Nats-Msg-Id": message_id, telemetry.REQUEST_ID_KEY: telemetry.current_request_id(), **(headers or {})}
-        await self._publish_when_room(
-            address, payload, sent, wait_seconds=FULL_WAIT_SECONDS if wait_seconds is None else wait_seconds
-        )
+        attributes = {
+            "messaging.system": "nats", "messaging.operation.name": "send", "messaging.operation.type": "send",
+            "messaging.destination.name": address, "messaging.message.id": message_id,
+        }
+        with spans.span(f"send {address.removeprefix(self.prefix)}", kind="producer", attributes=attributes):
+            if traceparent := spans.current().traceparent:
+                sent[TRACEPARENT_KEY] = traceparent
+            await self._publish_when_room(
+                address, payload, sent, wait_seconds=FULL_WAIT_SECONDS if wait_seconds is None else wait_seconds
+            )
 
     async def _publish_when_room(
         self, address: str, payload: bytes, headers: dict[str, str], *, wait_seconds: float

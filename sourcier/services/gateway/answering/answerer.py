@@ -121,7 +121,6 @@ class Answerer:
         self, query: Query, options: AnswerOptions, *, answer_id: str, deadline: Deadline
     ) -> AsyncGenerator[Event, None]:
         """Yield what happens, `Finished` last; raise when a service that cannot be done without is unavailable."""
-        started_at = time.perf_counter()
         stopwatch = Stopwatch()
         messages = messages_in(query.language)
         yield Started(query.question, messages.language)
@@ -137,14 +136,14 @@ class Answerer:
                 yield degraded
             if looked_up.answer is not None:
                 yield looked_up.answer
-                stopwatch.durations["total"] = time.perf_counter() - started_at
+                stopwatch.finish()
                 yield Finished(Outcome.DIRECT, stopwatch.durations, Usage(), DIRECT_MODEL)
                 return
             query = replace(query, validated=looked_up.close)
         of_collection = await answer_of_collection(query, self._retriever, deadline=deadline)
         if isinstance(of_collection, str):
             yield Token(of_collection)
-            stopwatch.durations["total"] = time.perf_counter() - started_at
+            stopwatch.finish()
             yield Finished(Outcome.COLLECTION, stopwatch.durations)
             return
         if of_collection is not None:
@@ -165,7 +164,7 @@ class Answerer:
         async with aclosing(answered) as events:
             async for event in events:
                 if isinstance(event, Finished):
-                    stopwatch.durations["total"] = time.perf_counter() - started_at
+                    stopwatch.finish()
                     event = replace(event, usage=usage.plus(event.usage))
                 yield event
 

@@ -18,6 +18,7 @@ from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import DeadlineExceeded, FailedPrecondition, ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.tracing import gen_ai
 from sourcier.services.gateway.answering.answerer import Answerer, AnswerOptions
 from sourcier.services.gateway.dialogue import conversations, exchanges
 from sourcier.services.gateway.dialogue.exchanges import Ending, Opened, Source, State, source_of, source_of_direct
@@ -111,6 +112,7 @@ class Dialogue:
         self, turn: Turn, query: Query, options: AnswerOptions, *, answer_id: str, deadline: Deadline
     ) -> AsyncGenerator[Event, None]:
         """Yield what happens, `Finished` last, and write it down, however it ends."""
+        gen_ai.note_answer(conversation_id=turn.conversation_id, answer_id=answer_id)
         opened = await self._begin(turn, query, answer_id=answer_id, deadline=deadline)
         created_at = datetime.now(UTC) if opened is None else opened.created_at
         transcript = Transcript()

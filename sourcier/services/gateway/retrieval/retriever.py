@@ -15,6 +15,7 @@ from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError, Spa
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.chassis.tokens.late_interaction import LATE_INTERACTION
+from sourcier.services.chassis.tracing import gen_ai
 from sourcier.services.gateway.agents import AskedAgent
 from sourcier.services.gateway.events import Degradation, Event, Narrowed, RankedPassage, Reranked, Retrieved
 from sourcier.services.gateway.history import DEFAULT_LANGUAGE, Language
@@ -201,8 +202,9 @@ class Retriever:
 
         `coming` is the question's embedding where that was begun already.
         """
-        stopwatch = stopwatch or Stopwatch()
+        searched, stopwatch = stopwatch is None, stopwatch or Stopwatch()
         async with AsyncExitStack() as opened:
+            opened.enter_context(gen_ai.retrieval(collections=query.collections, question=query.question))
             if coming is None:
                 coming = await opened.enter_async_context(self.embedding_of(query, deadline=deadline))
             categories, degradation = await self._categories(query, stopwatch=stopwatch, deadline=deadline)
@@ -219,6 +221,8 @@ class Retriever:
             stopwatch.add("embed", coming.seconds)
         passages, alone = await self._with_neighbours(query, found, stopwatch=stopwatch, deadline=deadline)
         degradations = tuple(each for each in (degradation, *found.degradations, alone) if each is not None)
+        if searched:  # else whoever answers counts them
+            stopwatch.count()
         return replace(
             found, passages=passages, degradations=degradations, narrowed=said, durations=stopwatch.durations
         )

@@ -26,6 +26,8 @@ from sourcier.services.chassis.errors import (
     ServiceError,
     Unavailable,
 )
+from sourcier.services.chassis.tracing import spans
+from sourcier.services.chassis.tracing.traceparent import TRACEPARENT_KEY
 from sourcier.services.generate.engine import Description, Generation, Piece, Scores, Scoring, Status
 from sourcier.services.generate.openai.completion import Completion
 from sourcier.services.generate.openai.dialects import Provider
@@ -131,7 +133,7 @@ class OpenAIEngine:
         limit = min(now + self._endpoint.timeout_seconds, generation.deadline)
         with self._translated():
             async with self._client.stream(
-                "POST", self._endpoint.completions_url, json=self._body(generation),
+                "POST", self._endpoint.completions_url, json=self._body(generation), headers=_trace_headers(),
                 timeout=_timeout(limit - now),
             ) as response:
                 await self._check(response)
@@ -247,6 +249,12 @@ async def _start_of(response: httpx.Response, bytes_max: int) -> bytes:
         if len(body) > bytes_max:
             break
     return body
+
+
+def _trace_headers() -> dict[str, str]:
+    """Return what makes the endpoint's own work a step of the trace under way, where it is one that traces."""
+    traceparent = spans.current().traceparent
+    return {TRACEPARENT_KEY: traceparent} if traceparent else {}
 
 
 def _timeout(seconds: float) -> httpx.Timeout:

@@ -35,6 +35,8 @@ class VersionReference:
     job_id: str
     lane: str
     request_id: str = ""
+    traceparent: str = ""
+    """The step of a trace that accepted it; empty where nothing is traced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,8 @@ class NewVersion:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     category: str = ""
     request_id: str = ""
+    traceparent: str = ""
+    """The step of a trace that it is accepted in; empty where nothing is traced."""
     part_of: str | None = None
     """The document that it came inside; None for one that was sent itself."""
 
@@ -136,6 +140,7 @@ def _values(new: NewVersion) -> dict[str, Any]:
         "metadata": Jsonb(dict(new.metadata)),
         "category": new.category,
         "request_id": new.request_id,
+        "traceparent": new.traceparent,
         "part_of": new.part_of,
         "document_id": new_id(),
         "version_id": new_id(),
@@ -153,6 +158,7 @@ def _reference(values: Mapping[str, Any]) -> VersionReference:
         job_id=values["job_id"],
         lane=values["lane"],
         request_id=values["request_id"],
+        traceparent=values["traceparent"],
     )
 
 
@@ -230,10 +236,11 @@ with document as (
 version as (
     insert into document_versions (version_id, tenant, collection_id, document_id, generation, job_id, space_id, lane,
                                    state, original_key, title, filename, content_type, size_bytes, content_sha256,
-                                   configuration_digest, metadata, category, request_id)
+                                   configuration_digest, metadata, category, request_id, traceparent)
     values (%(version_id)s, %(tenant)s, %(collection_id)s, %(document_id)s, %(generation)s, %(job_id)s, %(space_id)s,
             %(lane)s, 'accepted', %(original_key)s, %(title)s, %(filename)s, %(content_type)s, %(size_bytes)s,
-            %(content_sha256)b, %(configuration_digest)s, %(metadata)s, %(category)s, %(request_id)s)
+            %(content_sha256)b, %(configuration_digest)s, %(metadata)s, %(category)s, %(request_id)s,
+            %(traceparent)s)
 )
 {INSERT_JOB}
 """

@@ -118,9 +118,10 @@ async def _labelled(connection: Connection, released: list[WaitingVersion]) -> l
 
 WAITING_COLUMNS = """
     version.tenant, version.collection_id, version.document_id, version.version_id, version.generation,
-    version.job_id, version.lane, version.request_id, version.space_id, version.original_key, version.content_sha256,
-    version.size_bytes, version.filename, version.content_type, version.title, document.source, start_stage,
-    collection.name as collection, parse_again, configuration_digest, version.chunking ->> 'method' as chunking_method,
+    version.job_id, version.lane, version.request_id, version.traceparent, version.space_id, version.original_key,
+    version.content_sha256, version.size_bytes, version.filename, version.content_type, version.title, document.source,
+    start_stage, collection.name as collection, parse_again, configuration_digest,
+    version.chunking ->> 'method' as chunking_method,
     version.chunking ->> 'unit' as chunking_unit, (version.chunking ->> 'target')::integer as chunking_target,
     (version.chunking ->> 'overlap')::integer as chunking_overlap,
     (version.chunking ->> 'maximum')::integer as chunking_maximum

@@ -11,6 +11,7 @@ from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooLarge, In
 from sourcier.services.chassis.ids import new_id
 from sourcier.services.chassis.objects import ObjectStore
 from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.chassis.tracing import spans
 from sourcier.services.index.collections import collections, jobs, versions
 from sourcier.services.index.collections.collections import DEFAULT_COLLECTION, Chunking, Collection
 from sourcier.services.index.collections.jobs import Job
@@ -177,7 +178,8 @@ class Intake:
             original_key=key, content_sha256=sha256, configuration_digest=configuration.digest(),
             space_id=collection.space_id, lane=header.lane, filename=header.filename, size_bytes=size_bytes,
             content_type=header.content_type, title=header.title, metadata=dict(header.metadata),
-            category=header.category, request_id=telemetry.current_request_id(), part_of=part_of,
+            category=header.category, request_id=telemetry.current_request_id(),
+            traceparent=spans.current().traceparent, part_of=part_of,
         )
         return await versions.accept(connection, new)
 

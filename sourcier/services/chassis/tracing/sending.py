@@ -1,0 +1,108 @@
+"""Ended spans on their way to the collector: a bounded queue, and one thread that empties it.
+
+Whatever the collector does, the work that is traced goes on: what does not fit, or is not taken, is dropped and
+counted. One line of the log says when it begins, and one when it ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from prometheus_client import Counter
+
+logger = logging.getLogger(__name__)
+
+QUEUE_MAX = 4096
+"""Spans that wait. One has about 1 KB."""
+BATCH_MAX = 256
+INTERVAL_SECONDS = 1.0
+"""How long a span waits for others."""
+CLOSE_SECONDS = 2.0
+"""How long a process that ends goes on sending."""
+
+spans_total = Counter(
+    "sourcier_spans_total", "Spans that ended, by outcome: sent, failed (not taken by the collector) or dropped (the "
+    "queue was full).", ["outcome"],
+)
+
+
+class Collector(Protocol):
+    """Where spans go."""
+
+    def post(self, spans: Sequence[Any]) -> str:
+        """Send them, for a bounded time; return why they were not taken, empty where they were."""
+        ...
+
+    def close(self) -> None:
+        """Give up what is being sent, and let go of connections."""
+        ...
+
+
+class Sender:
+    """The queue and its thread."""
+
+    def __init__(self, collector: Collector, *, url: str) -> None:
+        """Begin to send; `url` names the collector in logs."""
+        self._collector = collector
+        self._url = url
+        self._waiting: deque[Any] = deque()
+        self._changed = threading.Event()
+        self._closing = threading.Event()
+        self._failing = self._full = False
+        self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
+        self._thread.start()
+
+    def put(self, span: Any) -> None:
+        """Take a span; never waits."""
+        if len(self._waiting) >= QUEUE_MAX:
+            spans_total.labels("dropped").inc()
+            if not self._full:
+                self._full = True
+                logger.warning("spans are dropped: %d wait for the collector %s, which is too slow", QUEUE_MAX,
+                               self._url)
+            return
+        self._waiting.append(span)
+        if len(self._waiting) >= BATCH_MAX:
+            self._changed.set()
+
+    def close(self, *, seconds: float = CLOSE_SECONDS) -> None:
+        """Send what waits, for so long; what is left then is dropped."""
+        self._closing.set()
+        self._changed.set()
+        self._thread.join(seconds)
+        self._collector.close()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._changed.wait(INTERVAL_SECONDS)
+            self._changed.clear()
+            self._send_all()
+        self._send_all()
+
+    def _send_all(self) -> None:
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))]
+            started = time.monotonic()
+            try:
+                refused = self._collector.post(batch)
+            except Exception as error:  # outermost loop of the thread; a span that cannot be encoded must not end it
+                refused = type(error).__name__
+            spans_total.labels("failed" if refused else "sent").inc(len(batch))
+            self._tell(refused, seconds=time.monotonic() - started)
+            if refused and self._closing.is_set():
+                return
+
+    def _tell(self, refused: str, *, seconds: float) -> None:
+        if refused and not self._failing:
+            logger.warning("spans are lost: the collector %s does not take them (%s after %.1f s); answers do not "
+                           "depend on it", self._url, refused, seconds)
+        elif not refused and self._failing:
+            logger.info("the collector %s takes spans again", self._url)
+        self._failing = bool(refused)
+        if not refused and len(self._waiting) < QUEUE_MAX // 2:
+            self._full = False
