@@ -62,12 +62,13 @@ async def in_force(
         return InForce(found, found.passages, degradation=Degradation(
             "in_force", f"{error.message}; passages that no longer hold are not told apart"
         ))
-    return await asyncio.to_thread(_judged, found, query, known, said, today=today)
+    return await asyncio.to_thread(judged, found, query, known, said, today=today)
 
 
-def _judged(
+def judged(
     found: Found, query: Query, known: Mapping[str, DocumentTimes], said: Said, *, today: date
 ) -> InForce:
+    """Return what holds of what was found, by what is known of the documents. Blocks for milliseconds."""
     entries = found.passages
     candidates = [_candidate(entry, known) for entry in entries]
     stands = standing(query.question, candidates, today=today, said=said)

@@ -130,7 +130,7 @@ def standing(
     asked = asked_time(question, today=today)
     if asked.aim is Aim.CHANGE or len({each.document for each in candidates}) < 2:
         return Standing(asked)
-    wanted = [token for token in tokens_of(without_dates(question)) if token.tells and not _is_value(token)]
+    wanted = _wanted(question)
     if not wanted:
         return Standing(asked)
     answers = [
@@ -155,6 +155,23 @@ def standing(
     return Standing(asked, tuple(aside[number] for number in sorted(aside)), told)
 
 
+def _wanted(question: str) -> list[Token]:
+    """Return the words of a question by which a clause is told to answer it."""
+    return [token for token in tokens_of(without_dates(question)) if token.tells and not _is_value(token)]
+
+
+def closest_clause(question: str, passages: Sequence[tuple[str, str]]) -> tuple[int, Clause] | None:
+    """Return the clause that holds most of a question's words, and the place of its passage, a text and its context."""
+    found = [
+        (share, -place, clause) for place, (text, context) in enumerate(passages)
+        if (best := _best_clause(text, context, _wanted(question))) is not None for share, clause, _ in (best,)
+    ]
+    if not found:
+        return None
+    _, place, clause = max(found, key=lambda each: each[:2])
+    return -place, clause
+
+
 def _ending_at_what_holds(aside: dict[int, Aside]) -> dict[int, Aside]:
     """Return the same with each one put aside by what holds itself, and nothing where that runs in a circle."""
     found: dict[int, Aside] = {}
@@ -177,8 +194,19 @@ def _aside(loser: Stated, winner: Stated, why: Why) -> Aside:
 
 
 def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today: date) -> Stated | None:
+    best = _best_clause(candidate.text, candidate.context, wanted)
+    if best is None or best[0] < SHARE_MIN:
+        return None
+    _, clause, told = best
+    return stated(number, candidate, clause, told, today=today)
+
+
+def _best_clause(
+    text: str, context: str, wanted: Sequence[Token]
+) -> tuple[float, Clause, frozenset[str]] | None:
+    """Return the clause of a passage that tells the largest share of these words, that share, and which it tells."""
     best: tuple[float, Clause, frozenset[str]] | None = None
-    for clause in clauses_of(candidate.text, candidate.context):
+    for clause in clauses_of(text, context):
         here, around = forms_in(clause.tokens), forms_in((*clause.subject, *clause.context))
         kinds = frozenset().union(*(names for names, values in _KINDS if values.search(clause.text)))
         told = frozenset(token.text for token in wanted if told_by(token, here) or token.text in kinds)
@@ -187,10 +215,7 @@ def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today
         )) / len(wanted)
         if told and (best is None or share > best[0]):
             best = share, clause, told
-    if best is None or best[0] < SHARE_MIN:
-        return None
-    _, clause, told = best
-    return stated(number, candidate, clause, told, today=today)
+    return best
 
 
 def stated(number: int, candidate: Candidate, clause: Clause, told: frozenset[str], *, today: date) -> Stated:
