@@ -9,11 +9,12 @@ from eval.sentences.yes_no import WORDS
 from eval.times.families import TODAY, Asked, Document, Half
 from sourcier.services.gateway.answering.in_force import InForce, judged
 from sourcier.services.gateway.clauses.ruling import Source, ruling
-from sourcier.services.gateway.history import language_of
 from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.gateway.history import language_of
 from sourcier.services.gateway.retrieval.retriever import Found, Mode, Query
 from sourcier.services.gateway.times.disagreements import disagreements
-from sourcier.services.gateway.times.standing import NOTHING_SAID, Candidate, closest_clause
+from sourcier.services.gateway.times.standing import NOTHING_SAID, closest_clause
+from sourcier.services.gateway.times.statements import Candidate
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.passages import Passage
 from sourcier.services.index.search.search import SearchResult
@@ -43,10 +44,11 @@ class Shown:
 
     @property
     def outcome(self) -> str:
-        """Return `right`, `open`, `false` or `other`.
+        """Return `right`, `quoted`, `open`, `false` or `other`.
 
-        `open`: both are shown and none is said to hold, or the clause stands there without a word. `other`: the
-        closest clause answers something else, and says nothing that does not hold.
+        `quoted`: to a yes/no question, the clause that holds, without a word. `open`: a document that does not hold is
+        shown beside the one that does, and the answer says that they disagree. `other`: the closest clause answers
+        something else, and says nothing that does not hold.
         """
         if self.asked.between:
             told = self.asked.between <= self.open
@@ -64,8 +66,10 @@ class Shown:
         return "other"
 
     def _by_word(self) -> str:
+        if not self.word and self.source in self.asked.aside:
+            return "open" if self.source in self.open else "false"
         if not self.word:
-            return "open" if self.source not in self.asked.aside or self.source in self.open else "false"
+            return "quoted" if self.source == self.asked.holds or not self.asked.holds else "other"
         expected = frozenset().union(*(WORDS[value] for value in self.asked.values))
         return "right" if self.word in {each.value for each in expected} else "false"
 
@@ -117,7 +121,7 @@ def _answer(asked: Asked, in_time: InForce, known: object) -> tuple[str, str, st
     if asked.is_yes_no:
         ruled = ruling(asked.question, [
             Source(number, each.text, each.title) for number, each in enumerate(passages, start=1)
-        ], today=TODAY)
+        ], today=TODAY, disputed=in_time.disputed)
         if ruled is not None:
             place = ruled.places[0]
             passage = passages[place.number - 1]

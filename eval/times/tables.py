@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from eval.times.deciding import Shown
 from eval.times.families import Half
 
-OUTCOMES = ("right", "open", "other", "false")
+OUTCOMES = ("right", "quoted", "open", "other", "false")
 CONFLICTS = ("told", "missed", "needless")
 
 
 def answers_table(answers: Sequence[Shown]) -> str:
     """Return by kind of family what is shown, and what is told of other documents."""
     lines = [
-        "| half | kind | questions | right | left open | another clause | **false** | conflicts | told | missed | "
+        "| half | kind | questions | right | quoted | open | another clause | **false** | conflicts | told | missed | "
         "needless |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     halves = sorted({each.asked.half for each in answers}, reverse=True)
     for name in halves:

@@ -18,7 +18,9 @@ from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
-from sourcier.services.gateway.times.standing import Aside, Candidate, Standing, Why, standing
+from sourcier.services.gateway.times.precedence import Why
+from sourcier.services.gateway.times.standing import Aside, Standing, standing
+from sourcier.services.gateway.times.statements import Candidate
 from sourcier.services.index.times.document import DocumentTimes
 from sourcier.services.index.times.periods import dated
 from sourcier.services.index.times.relations import Said
@@ -44,6 +46,13 @@ class InForce:
     """Those that the answer may use: the first of `found`."""
     conflicts: tuple[Conflict, ...] = ()
     degradation: Degradation | None = None
+
+    @property
+    def disputed(self) -> frozenset[int]:
+        """The markers of passages that disagree, of which it cannot be told which holds."""
+        return frozenset(
+            side.marker for each in self.conflicts if not each.reason for side in (each.holds, each.other)
+        )
 
 
 async def in_force(

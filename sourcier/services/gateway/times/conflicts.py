@@ -15,7 +15,7 @@ from sourcier.services.chassis.errors import ResourceExhausted
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.chassis.postgres.types import half_floats
 from sourcier.services.gateway.times.disagreements import Disagreement, disagreements
-from sourcier.services.gateway.times.standing import Candidate
+from sourcier.services.gateway.times.statements import Candidate
 from sourcier.services.index.search.comparable import (
     ComparablePassage,
     comparable_passages,
