@@ -165,7 +165,8 @@ def test_two_that_disagree_without_a_date_are_told() -> None:
 @pytest.mark.parametrize(("question", "first", "second", "told"), [
     ("Les vélos sont-ils autorisés dans le hall ?", "Les vélos sont autorisés dans le hall.",
      "Les vélos sont interdits dans le hall.", True),
-    ("Quand le standard répond-il ?", "Le standard répond de 8 h 30 à 12 h.", "Le standard répond de 9 h à 12 h.", True),
+    ("Quand le standard répond-il ?", "Le standard répond de 8 h 30 à 12 h.", "Le standard répond de 9 h à 12 h.",
+     True),
     # One says more, and none says otherwise.
     ("Quand le standard répond-il ?", "Le standard répond de 8 h à 12 h.",
      "Le standard répond de 8 h à 12 h et de 14 h à 17 h.", False),
