@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from eval.sets import datasets
 from eval.times.deciding import Shown, listed, shown
 from eval.times.families import half
 from eval.times.searching import by_model, by_words
 from eval.times.tables import answers_table, errors, listed_line, simple_rules
+from eval.times.undisturbed import undisturbed
+
+
+def measure_undisturbed(folders: Sequence[Path]) -> str:
+    """Return what is put aside in sets without documents that replace one another, as Markdown."""
+    rows = [undisturbed(datasets.load(folder)) for folder in folders]
+    return "\n".join([
+        "| set | questions | with a passage put aside | that is relevant | with two told to disagree |",
+        "|---|---|---|---|---|", *rows,
+    ])
 
 
 def measure_in_force(halves: Sequence[str], *, words: bool, shown_errors: bool, engine: str) -> str:

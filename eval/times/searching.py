@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from eval.retrieval.encoding import EncodedCorpus, OfflineEncoder, TokenRows, Variant
@@ -35,14 +37,17 @@ def by_model(half: Half, *, engine: str) -> Ranker:
 
 def by_words(half: Half) -> Ranker:
     """Return the ranking of full text alone."""
-    analyses = [
-        analyse_passage(f"{each.title}\n{each.text}", language=detect(each.text)) for each in half.documents
-    ]
+    index = words_index([(each.title, each.text) for each in half.documents])
+    return lambda number: index.search(half.questions[number].question, limit=PASSAGES).chunks.tolist()
+
+
+def words_index(documents: Sequence[tuple[str, str]]) -> LexicalIndex:
+    """Return the full text of documents, each a title and a text."""
+    analyses = [analyse_passage(f"{title}\n{text}", language=detect(text)) for title, text in documents]
     rows = TokenRows(np.zeros((0, 0), np.uint8), np.zeros(1, np.int64))
-    index = LexicalIndex(EncodedCorpus(
-        passages=np.arange(len(analyses)), texts=tuple(each.text for each in half.documents),
+    return LexicalIndex(EncodedCorpus(
+        passages=np.arange(len(analyses)), texts=tuple(text for _, text in documents),
         vectors=np.zeros((0, 0), np.float32), codes=rows, full=None,
         words=tuple(passage_weights(each) for each in analyses),
         stems=tuple(frozenset(each.frequencies) for each in analyses),
     ))
-    return lambda number: index.search(half.questions[number].question, limit=PASSAGES).chunks.tolist()

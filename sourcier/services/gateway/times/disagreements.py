@@ -112,7 +112,7 @@ def _of_pair(ours: _Claims, theirs: _Claims, *, today: date, said: Said) -> Disa
     for claim in ours.all:
         near = {
             id(other): other for token in claim.stated.words for form in token.forms
-            for other in theirs.by_form.get(form, ())
+            for other in theirs.by_form.get(form, ()) if _comparable(claim, other)
         }
         alike = [(share, other) for other in near.values() if (share := _alike(claim.stated, other.stated)) > 0]
         # What the other passage says, too, it does not contradict.
@@ -122,6 +122,13 @@ def _of_pair(ours: _Claims, theirs: _Claims, *, today: date, said: Said) -> Disa
             if (_another_value(claim, other) or _denied(claim, other, share)) and (best is None or share > best.alike):
                 best = _told(claim.stated, other.stated, share, today=today, said=said)
     return best
+
+
+def _comparable(first: _Claim, second: _Claim) -> bool:
+    """Return whether two claims may be of one thing: those without a value are compared word for word."""
+    return bool(first.values) == bool(second.values) and (
+        bool(first.values) or len(first.stated.words) == len(second.stated.words)
+    )
 
 
 def _alike(first: Stated, second: Stated) -> float:

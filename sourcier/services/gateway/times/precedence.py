@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from sourcier.services.gateway.times.statements import Stated, is_later
+from sourcier.services.gateway.times.statements import OF_PAPERS, Stated, is_later
+from sourcier.services.index.times.document import RelationKind
 from sourcier.services.index.times.periods import Period
 from sourcier.services.index.times.relations import Said
 
@@ -56,6 +57,18 @@ def replaces(new: Stated, old: Stated, said: Said) -> bool:
     pair = (new.candidate.document, old.candidate.document)
     return pair in said.replaces or (
         pair not in said.denied and new.candidate.times.replaces_document(old.candidate.times)
+    )
+
+
+def names_its_subject(new: Stated, old: Stated) -> bool:
+    """Return whether one document replaces the other by its date or version and a word of its subject.
+
+    « Remplace la notice de la bourse d'étude du 1er février » means that notice and no other of that day.
+    """
+    times, other = new.candidate.times, old.candidate.times
+    return any(
+        each.kind is RelationKind.REPLACES and (each.dates or each.version) and each.words & other.family - OF_PAPERS
+        and times.names(each, other) for each in times.relations
     )
 
 

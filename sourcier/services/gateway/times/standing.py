@@ -23,6 +23,7 @@ from sourcier.services.gateway.times.precedence import (
     in_force,
     is_over,
     is_to_come,
+    names_its_subject,
     replaces,
     said_to_replace,
     why_it_holds,
@@ -53,7 +54,8 @@ _NOT_DECIDED = frozenset({Status.HYPOTHESIS, Status.CLAIMED, Status.REJECTED})
 _HOURS = re.compile(r"\b\d{1,2} ?(?:h|heures?|am|pm|:\d\d)\b|\b\d{1,2}:\d\d\b", re.IGNORECASE)
 _MONEY = re.compile(r"\d ?(?:€|euros?\b|eur\b|\$|£|dollars?\b|pounds?\b)", re.IGNORECASE)
 _KINDS = tuple((lexicon.words(names), values) for names, values in (
-    ("horaire horaires heure heures ouverture fermeture ouvert ouverte ouverts ouvre opening hours open opens", _HOURS),
+    ("horaire horaires heure heures ouverture fermeture ouvert ouverte ouverts ouvre opening hours open opens close "
+     "closes closing", _HOURS),
     ("prix tarif tarifs cout montant combien coute vaut somme price cost costs fee rate amount much", _MONEY),
 ))
 """Words of a question that name a kind of value: a clause that holds such a value has told them."""
@@ -214,10 +216,11 @@ def _by_relation(loser: _Answer, winner: _Answer, asked: AskedTime, said: Said) 
     one, other, then = loser.stated, winner.stated, asked.period
     if not in_force(other, then) or other.status in _NOT_DECIDED or loser.share < REPLACED_SHARE_MIN:
         return None
-    reads_so = say_the_same(one, other) or are_editions(one, other)
-    if said_to_replace(other, one, said) or (replaces(other, one, said) and reads_so):
+    of_one = say_the_same(one, other) or are_editions(one, other)
+    if said_to_replace(other, one, said) or (replaces(other, one, said) and (of_one or names_its_subject(other, one))):
         return Why.REPLACED
-    return Why.NOT_YET if is_to_come(one, then) and replaces(one, other, said) and reads_so else None
+    is_replaced_later = is_to_come(one, then) and replaces(one, other, said)
+    return Why.NOT_YET if is_replaced_later and (of_one or names_its_subject(one, other)) else None
 
 
 def _why(loser: Stated, winner: Stated, asked: AskedTime, said: Said) -> Why | None:

@@ -34,7 +34,7 @@ _FIXING = lexicon.words(
 _VALUE = re.compile(r"\d")
 _HALF_HOURS = re.compile(r"(?<![\d.,])(\d{1,2}) ?(?:h|heures?) ?([0-5]\d)(?!\d)", re.IGNORECASE)
 _WEEKDAYS = frozenset((*lexicon.WEEKDAYS, *lexicon.WEEKDAYS_ENGLISH))
-_OF_PAPERS = lexicon.words(
+OF_PAPERS = lexicon.words(
     "note notes service notice circulaire avis accord avenant convention charte decision deliberation arrete arretes "
     "reglement regles procedure guide fiche rapport compte rendu annexe livret page memo instruction rules policy "
     "minutes report handbook agreement relatif relative relatifs relatives portant concernant regarding bureau comite "
@@ -198,7 +198,7 @@ def _are_siblings(first: Stated, second: Stated) -> bool:
 
 
 def _has_own_subject(one: Stated, other: Stated) -> bool:
-    own = one.of_kind - other.of_kind - _OF_PAPERS
+    own = one.of_kind - other.of_kind - OF_PAPERS
     said = forms_in((*other.clause.tokens, *other.clause.context))
     return any(token.tells and not told_by(token, said) for token in tokens_of(" ".join(sorted(own))))
 

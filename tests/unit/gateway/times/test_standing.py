@@ -62,6 +62,10 @@ def aside(question: str, *documents: str) -> dict[int, tuple[int, Why]]:
     ("Comment accède-t-on au local serveur ?", ACCESS, {1: (2, Why.REPLACED)}),
     ("Quels sont les horaires de l'accueil ?", OPENING, {1: (2, Why.REPLACED)}),
     ("L'accueil est-il ouvert le vendredi ?", OPENING, {1: (2, Why.REPLACED)}),
+    ("When does the gym close?", (
+        "# Notice of 3 March 2020\nThe gym pass costs 20 pounds. The gym closes at 9 pm.",
+        "# Notice of 5 May 2023\nThe gym pass costs 26 pounds. The gym closes at 10 pm.",
+    ), {1: (2, Why.LATER)}),
     ("What is the parking fee?", (
         "# Notice of 3 March 2020\nThe parking fee is 10 euros a month.",
         "# Notice of 5 May 2023\nThe parking fee is 12 euros a month.",
@@ -92,6 +96,11 @@ def aside(question: str, *documents: str) -> dict[int, tuple[int, Why]]:
         "# Note n° 31 du 9 octobre 2025\nLa présente note annule et remplace la note n° 12 du 4 avril 2022. L'accès au "
         "parking se fait par badge.",
     ), {2: (1, Why.NOT_YET)}),
+    ("Le loyer du garage est-il de 60 € ?", (
+        "# Barème du garage du 3 mars 2020\nLe loyer du garage est de 60 €.",
+        "# Décision du 5 mai 2024\nLa présente décision remplace le document « barème du garage » du 3 mars 2020 : le "
+        "loyer du garage est désormais, charges comprises, de 75 €.",
+    ), {1: (2, Why.REPLACED)}),
     ("Quelle est la vitesse maximale rue Haute ?", (
         "# Arrêté temporaire 14\nDu fait des travaux, la vitesse maximale rue Haute est de 30 km/h jusqu'au 31 mars "
         "2025.",
@@ -142,6 +151,12 @@ def test_what_does_not_hold_is_put_aside(
     ("Les chiens sont-ils admis dans le parc ?",
      ("# Avis du 3 mars 2024\nLes chiens sont admis dans le parc.",
       "# Avis du 4 mai 2025\nLes chiens sont admis dans le parc, sauf le dimanche.")),
+    # Another note of the day is replaced.
+    ("Quel est le loyer de la cave ?", (
+        "# Note du 3 mars 2020 sur la cave\nLe loyer de la cave est de 20 €.",
+        "# Décision du 5 mai 2024\nLa présente décision annule la note du 3 mars 2020 sur le garage. Le loyer de la "
+        "cave et du garage est, charges comprises, de 75 €.",
+    )),
     # The question wants both, or the older one.
     ("Comment le montant du ticket restaurant a-t-il évolué ?", TICKETS),
     ("Que dit la note du 3 janvier 2024 du ticket restaurant ?", TICKETS),
