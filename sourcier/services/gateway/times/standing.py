@@ -214,7 +214,9 @@ def _best_clause(text: str, context: str, wanted: Sequence[Token]) -> _Close | N
 def _by_relation(loser: _Answer, winner: _Answer, asked: AskedTime, said: Said) -> Why | None:
     """Return whether the one gives way since one document replaces the other, however each words it."""
     one, other, then = loser.stated, winner.stated, asked.period
-    if not in_force(other, then) or other.status in _NOT_DECIDED or loser.share < REPLACED_SHARE_MIN:
+    if not in_force(other, then) or other.status in _NOT_DECIDED:
+        return None
+    if loser.share < REPLACED_SHARE_MIN or winner.share < REPLACING_SHARE_MIN:
         return None
     of_one = say_the_same(one, other) or are_editions(one, other)
     if said_to_replace(other, one, said) or (replaces(other, one, said) and (of_one or names_its_subject(other, one))):
@@ -251,7 +253,8 @@ def _unsettled(first: Stated, second: Stated, asked: AskedTime) -> bool:
     """Return whether two passages disagree on a figure, a day or a yes, and nothing tells which one holds."""
     if not (in_force(first, asked.period) and in_force(second, asked.period)) or first.told != second.told:
         return False
-    if {first.status, second.status} != {Status.FACT} or not say_the_same(first, second):
+    if {first.status, second.status} != {Status.FACT} or not say_the_same(first, second) or words_apart(first, second):
+        # Of editions, too: « l'agent » and « le cadre » have each their own.
         return False
     if opposed(first, second) and first.figures == second.figures and first.days == second.days:
         return True

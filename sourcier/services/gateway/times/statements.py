@@ -31,6 +31,11 @@ _FIXING = lexicon.words(
     "set raised now amounts costs price amount value current currently open opens"
 )
 """Words that tell a value and not what it is of."""
+_NUMBERED = lexicon.words(
+    "article articles annexe annexes chapitre section titre page pages alinea paragraphe point tableau figure numero "
+    "no version tome lot appendix annex chapter paragraph clause table"
+)
+"""Words before a number that is a name and no value."""
 _VALUE = re.compile(r"\d")
 _HALF_HOURS = re.compile(r"(?<![\d.,])(\d{1,2}) ?(?:h|heures?) ?([0-5]\d)(?!\d)", re.IGNORECASE)
 _WEEKDAYS = frozenset((*lexicon.WEEKDAYS, *lexicon.WEEKDAYS_ENGLISH))
@@ -232,7 +237,11 @@ def _up_to_its_value(text: str) -> str:
 
 
 def _figures(tokens: Sequence[Token]) -> frozenset[str]:
-    return frozenset(_number(token) for token in tokens if is_figure(token))
+    """Return the figures of a clause, without those that number something: « article 4 »."""
+    return frozenset(
+        _number(token) for place, token in enumerate(tokens)
+        if is_figure(token) and not (place and tokens[place - 1].text in _NUMBERED)
+    )
 
 
 def _number(token: Token) -> str:

@@ -185,13 +185,19 @@ def test_two_that_disagree_without_a_date_are_told() -> None:
     # One says more, and none says otherwise.
     ("Quand le standard répond-il ?", "Le standard répond de 8 h à 12 h.",
      "Le standard répond de 8 h à 12 h et de 14 h à 17 h.", False),
+    # What is numbered is no value, and each has a rule of its own.
+    ("Les congés pour événements familiaux", "Accord sur les congés pour événements familiaux, article 2",
+     "Accord sur les congés pour événements familiaux, article 1er", False),
+    ("Quelle est la durée du préavis de démission ?",
+     "L'agent qui donne sa démission est tenu de respecter un préavis dont la durée est de 2 mois.",
+     "Le cadre qui donne sa démission est tenu de respecter un préavis dont la durée est de 3 mois.", False),
     # They disagree on what was not asked for.
     ("Où est l'extincteur de la salle serveur ?",
      "La température de la salle serveur est de 19 degrés. L'extincteur est à l'entrée.",
      "La température de la salle serveur est de 22 degrés.", False),
 ])
 def test_what_nothing_settles_is_told(question: str, first: str, second: str, told: bool) -> None:
-    stands = of(question, f"# Guide de la salle serveur\n{first}", f"# Fiche de la salle serveur\n{second}")
+    stands = of(question, f"# Guide de la salle serveur\n{first}", f"# Guide de la salle serveur\n{second}")
     assert [(each.number, each.by) for each in stands.unsettled] == ([(2, 1)] if told else [])
     assert stands.aside == ()
 
