@@ -29,10 +29,10 @@ from eval.retrieval.plot import plot_retrieval
 from eval.retrieval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
 from eval.sentences.judging import measure_opinions
 from eval.sentences.sentences import measure_sentences
-from eval.sentences.yes_no import ruled, table
 from eval.sets import datasets
 from eval.several import list_all, run_all
 from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
+from eval.times.command import in_force, yes_no
 from sourcier import SourcierError
 
 DOCUMENT = MEASURED / HISTORY / "quality.md"
@@ -57,11 +57,8 @@ def system_options(command: Any) -> Any:
     return command
 
 
-@main.command("yes-no")
-@click.option("--half", type=click.Choice(["tuned", "held"]), help="Only one half of the documents.")
-def yes_no(half: str | None) -> None:
-    """Measure what clauses say to yes/no questions; needs no model and no service."""
-    click.echo(table(ruled(half=half or "")))
+main.add_command(yes_no)
+main.add_command(in_force)
 
 
 @main.command()

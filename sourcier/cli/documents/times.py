@@ -83,7 +83,7 @@ def supersedes(
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 @connects
 def conflicts(collection: str, limit: int, as_json: bool, connection: Connection) -> None:
-    """Find passages that say the same of another figure or date, and tell which one holds."""
+    """Find passages that say the same of another figure or date, or no to a yes, and tell which one holds."""
     found = connection.run(lambda client: client.conflicts(collection, limit=limit))
     if as_json:
         click.echo(json_line(found))
@@ -97,7 +97,7 @@ def conflicts(collection: str, limit: int, as_json: bool, connection: Connection
         click.echo(f"{'because':<9} {why}\n" if why else f"{'':<9} nothing tells which one holds\n")
     more = "; there is more than was compared or shown" if found.truncated else ""
     passages = counted(found.passages, "passage")
-    click.echo(f"{counted(len(found.conflicts), 'conflict')} in {passages} with figures{more}")
+    click.echo(f"{counted(len(found.conflicts), 'conflict')} in {passages}{more}")
 
 
 def shown(document: knowledge_pb2.Document) -> Iterator[tuple[str, str]]:

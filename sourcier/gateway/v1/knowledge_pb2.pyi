@@ -1069,7 +1069,7 @@ class ListConflictsResponse(_message.Message):
     PASSAGES_FIELD_NUMBER: _builtins.int
     TRUNCATED_FIELD_NUMBER: _builtins.int
     passages: _builtins.int
-    """Passages with figures that were compared."""
+    """Passages that were compared, those with figures first."""
     truncated: _builtins.bool
     """Whether the collection has more of them than were compared, or more conflicts than are returned."""
     @_builtins.property
@@ -1093,7 +1093,7 @@ Global___ListConflictsResponse: _TypeAlias = ListConflictsResponse  # noqa: Y015
 
 @_typing.final
 class DocumentConflict(_message.Message):
-    """Two passages that say the same of another figure or date."""
+    """Two passages that say the same of another figure or date, or of which one denies what the other affirms."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -249,6 +249,26 @@ class TransferDocument(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class SetDatesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     DOCUMENT_ID_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
@@ -262,6 +282,8 @@ class TransferDocument(_message.Message):
     METADATA_FIELD_NUMBER: _builtins.int
     CATEGORY_FIELD_NUMBER: _builtins.int
     CHUNK_COUNT_FIELD_NUMBER: _builtins.int
+    SET_DATES_FIELD_NUMBER: _builtins.int
+    RELATIONS_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """The document's id (UUIDv7)."""
     source: _builtins.str
@@ -290,6 +312,16 @@ class TransferDocument(_message.Message):
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Facts to filter by."""
 
+    @_builtins.property
+    def set_dates(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Dates that somebody set, by kind: `effect`, `end`, `signature`, `publication`, `document`; each a day, a month or a
+        year: `2024-03-01`, `2024-03`, `2024`.
+        """
+
+    @_builtins.property
+    def relations(self) -> _containers.RepeatedCompositeFieldContainer[Global___TransferRelation]:
+        """What somebody said of this document and of documents before it: which replaces which."""
+
     def __init__(
         self,
         *,
@@ -306,14 +338,46 @@ class TransferDocument(_message.Message):
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         category: _builtins.str = ...,
         chunk_count: _builtins.int = ...,
+        set_dates: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        relations: _abc.Iterable[Global___TransferRelation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "chunk_count", b"chunk_count", "configuration_digest", b"configuration_digest", "content_sha256", b"content_sha256", "content_type", b"content_type", "document_id", b"document_id", "filename", b"filename", "given_title", b"given_title", "metadata", b"metadata", "method", b"method", "size_bytes", b"size_bytes", "source", b"source", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "chunk_count", b"chunk_count", "configuration_digest", b"configuration_digest", "content_sha256", b"content_sha256", "content_type", b"content_type", "document_id", b"document_id", "filename", b"filename", "given_title", b"given_title", "metadata", b"metadata", "method", b"method", "relations", b"relations", "set_dates", b"set_dates", "size_bytes", b"size_bytes", "source", b"source", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TransferDocument: _TypeAlias = TransferDocument  # noqa: Y015
+
+@_typing.final
+class TransferRelation(_message.Message):
+    """What somebody said of a document and of one before it in the export."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OTHER_ID_FIELD_NUMBER: _builtins.int
+    IS_REPLACED_FIELD_NUMBER: _builtins.int
+    DENIED_FIELD_NUMBER: _builtins.int
+    other_id: _builtins.str
+    """The other document's id, as exported."""
+    is_replaced: _builtins.bool
+    """Whether the other one replaces this one; else this one replaces the other."""
+    denied: _builtins.bool
+    """Whether it was said not to be so."""
+    def __init__(
+        self,
+        *,
+        other_id: _builtins.str = ...,
+        is_replaced: _builtins.bool = ...,
+        denied: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["denied", b"denied", "is_replaced", b"is_replaced", "other_id", b"other_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferRelation: _TypeAlias = TransferRelation  # noqa: Y015
 
 @_typing.final
 class TransferChunks(_message.Message):

@@ -203,7 +203,7 @@ class Answerer:
             yield conflict
         writer = Writer(
             self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
-            self._opinions, likely=likely,
+            self._opinions, likely=likely, disputed=in_time.disputed,
         )
         async with aclosing(writer.write(answer_id)) as written:
             async for event in written:
@@ -250,7 +250,7 @@ class Writer:
     def __init__(
         self, peers: Peers, marking: Marking, query: Query, options: AnswerOptions, messages: Messages, refusal: str,
         embedding: QueryEmbedding, passages: tuple[RankedPassage, ...], stopwatch: Stopwatch, deadline: Deadline,
-        opinions: Opinions | None, *, likely: float | None = None,
+        opinions: Opinions | None, *, likely: float | None = None, disputed: frozenset[int] = frozenset(),
     ) -> None:
         self._peers = peers
         self._marking = marking
@@ -263,7 +263,7 @@ class Writer:
         self._passages = [each.passage for each in self.joined]
         informed = [informing(passage) for passage in self._passages]
         self._clauses = ClauseCheck(
-            informed, question=query.question, language=messages.language, today=options.today
+            informed, question=query.question, language=messages.language, today=options.today, disputed=disputed
         )
         self._scorer = SupportScorer(
             peers, informed, tenant=query.tenant,

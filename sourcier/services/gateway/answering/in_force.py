@@ -18,7 +18,9 @@ from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
-from sourcier.services.gateway.times.standing import Aside, Candidate, Standing, Why, standing
+from sourcier.services.gateway.times.precedence import Why
+from sourcier.services.gateway.times.standing import Aside, Standing, standing
+from sourcier.services.gateway.times.statements import Candidate
 from sourcier.services.index.times.document import DocumentTimes
 from sourcier.services.index.times.periods import dated
 from sourcier.services.index.times.relations import Said
@@ -45,6 +47,13 @@ class InForce:
     conflicts: tuple[Conflict, ...] = ()
     degradation: Degradation | None = None
 
+    @property
+    def disputed(self) -> frozenset[int]:
+        """The markers of passages that disagree, of which it cannot be told which holds."""
+        return frozenset(
+            side.marker for each in self.conflicts if not each.reason for side in (each.holds, each.other)
+        )
+
 
 async def in_force(
     found: Found, query: Query, retriever: Retriever, *, today: date, deadline: Deadline
@@ -62,12 +71,13 @@ async def in_force(
         return InForce(found, found.passages, degradation=Degradation(
             "in_force", f"{error.message}; passages that no longer hold are not told apart"
         ))
-    return await asyncio.to_thread(_judged, found, query, known, said, today=today)
+    return await asyncio.to_thread(judged, found, query, known, said, today=today)
 
 
-def _judged(
+def judged(
     found: Found, query: Query, known: Mapping[str, DocumentTimes], said: Said, *, today: date
 ) -> InForce:
+    """Return what holds of what was found, by what is known of the documents. Blocks for milliseconds."""
     entries = found.passages
     candidates = [_candidate(entry, known) for entry in entries]
     stands = standing(query.question, candidates, today=today, said=said)

@@ -29,6 +29,8 @@ from sourcier.services.index.collections import collections
 from sourcier.services.index.collections.build_manifest import BuildManifest
 from sourcier.services.index.pipeline.batches import IndexedChunk
 from sourcier.services.index.spaces import spaces
+from sourcier.services.index.times.encoding import set_dates_from
+from sourcier.services.index.times.mending import period_text
 from sourcier.services.index.transfer import transfer
 from sourcier.services.index.transfer import units as unit_transfer
 from sourcier.services.index.transfer.transfer import TransferredDocument
@@ -212,6 +214,10 @@ def _document_message(document: TransferredDocument) -> transfer_pb2.TransferDoc
     fields = asdict(document)
     del fields["version_id"]
     fields["metadata"] = {key: str(value) for key, value in document.metadata.items()}
+    fields["set_dates"] = {
+        kind.value: period_text(period) for kind, period in set_dates_from(document.set_dates).items()
+    }
+    fields["relations"] = [transfer_pb2.TransferRelation(**each) for each in fields["relations"]]
     return transfer_pb2.TransferDocument(**fields)
 
 

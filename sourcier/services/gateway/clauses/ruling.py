@@ -97,8 +97,13 @@ class _Match:
     place: Place
 
 
-def ruling(question: str, sources: Iterable[Source], *, today: date) -> Ruling | None:
-    """Return what the passages say to a yes/no question; None for another question, and where none comes close."""
+def ruling(
+    question: str, sources: Iterable[Source], *, today: date, disputed: frozenset[int] = frozenset()
+) -> Ruling | None:
+    """Return what the passages say to a yes/no question; None for another question, and where none comes close.
+
+    Of `disputed` passages each is known to say otherwise than another one: their clauses decide nothing.
+    """
     wanted = asked(question, today=today)
     if wanted is None or not wanted.content:
         return None
@@ -108,15 +113,19 @@ def ruling(question: str, sources: Iterable[Source], *, today: date) -> Ruling |
     told = frozenset().union(*(forms_in((*clause.tokens, *clause.context)) for _, clause in found)) if found else (
         frozenset[str]()
     )
-    return _ruled(matches, untold=not all(told_by(token, told) for token in wanted.content))
+    return _ruled(matches, untold=not all(told_by(token, told) for token in wanted.content), disputed=disputed)
 
 
-def _ruled(matches: Sequence[_Match], *, untold: bool) -> Ruling | None:
+def _ruled(matches: Sequence[_Match], *, untold: bool, disputed: frozenset[int]) -> Ruling | None:
     whole = [match for match in matches if match.whole]
     decided = [match for match in whole if match.decision.says]
     if decided:
         best = max(decided, key=lambda match: match.share)
         others = [match for match in whole if _speaks_against(match, best)]
+        if not others and best.place.number in disputed:
+            others = sorted((
+                match for match in matches if match.place.number in disputed - {best.place.number}
+            ), key=lambda match: -match.share)
         if not others:
             return Ruling(best.decision, (best.place,))
         return Ruling(Decision.QUOTED, _places((best, *others)))

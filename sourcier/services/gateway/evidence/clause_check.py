@@ -39,12 +39,19 @@ class Objection:
 class ClauseCheck:
     """The clauses of one answer's passages, in the order of their markers."""
 
-    def __init__(self, passages: Sequence[Passage], *, question: str, language: str, today: date) -> None:
-        """Take passages without their orders to models; places in their texts are those of the originals."""
+    def __init__(
+        self, passages: Sequence[Passage], *, question: str, language: str, today: date,
+        disputed: frozenset[int] = frozenset(),
+    ) -> None:
+        """Take passages without their orders to models; places in their texts are those of the originals.
+
+        `disputed` are the numbers of those that disagree with another one, with nothing that tells which holds.
+        """
         self._passages = passages
         self._question = question
         self._language = language
         self._today = today
+        self._disputed = disputed
 
     def prepare(self) -> None:
         """Find out now what is found out at the first sentence otherwise. Blocks for milliseconds."""
@@ -55,7 +62,7 @@ class ClauseCheck:
         """What the clauses say to the question; None where it is no yes/no question, or no clause comes close."""
         return ruling(self._question, (
             Source(number, passage.text, _above(passage)) for number, passage in enumerate(self._passages, start=1)
-        ), today=self._today)
+        ), today=self._today, disputed=self._disputed)
 
     @cached_property
     def _clauses(self) -> list[Clauses]:

@@ -15,7 +15,7 @@ from sourcier.services.chassis.errors import ResourceExhausted
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.chassis.postgres.types import half_floats
 from sourcier.services.gateway.times.disagreements import Disagreement, disagreements
-from sourcier.services.gateway.times.standing import Candidate
+from sourcier.services.gateway.times.statements import Candidate
 from sourcier.services.index.search.comparable import (
     ComparablePassage,
     comparable_passages,
@@ -27,7 +27,7 @@ from sourcier.services.index.times.storing import NOTHING_READ, known_times
 logger = logging.getLogger(__name__)
 
 PASSAGES_MAX = 3_000
-"""Passages with figures that are compared: some seconds."""
+"""Passages that are compared, those with figures first: some seconds."""
 NEIGHBOURS = 8
 """Passages of other documents, the closest to each, that it is compared with."""
 ROWS = 500

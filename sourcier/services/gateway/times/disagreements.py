@@ -1,7 +1,8 @@
-"""Passages that say the same of another figure or date, without a question: which of two documents holds, and why.
+"""Passages that say the same of another figure or date, or say no to a yes: which of two documents holds, and why.
 
 Rules decide over pairs of passages that are close by their vectors: two clauses tell facts, their words are the same,
-and the value differs. What differs in a name or in a letter (« salle A ») is about something else.
+and the value differs, or one denies what the other affirms. What differs in a name or in a letter (« salle A ») is
+about something else.
 """
 
 from __future__ import annotations
@@ -15,9 +16,18 @@ from functools import cached_property
 from sourcier.services.gateway.clauses.cutting import clauses_of
 from sourcier.services.gateway.clauses.frame import Status
 from sourcier.services.gateway.clauses.tokens import Token
-from sourcier.services.gateway.times.standing import Candidate, Stated, Why, is_later, say_the_same, stated, words_apart
+from sourcier.services.gateway.times.precedence import Why, why_it_holds
+from sourcier.services.gateway.times.statements import (
+    Candidate,
+    Stated,
+    are_editions,
+    opposed,
+    say_the_same,
+    stated,
+    words_apart,
+)
 from sourcier.services.index.times.dates import dates_in
-from sourcier.services.index.times.document import same_family
+from sourcier.services.index.times.periods import Period
 from sourcier.services.index.times.relations import Said
 
 WORDS_MIN = 2
@@ -44,9 +54,7 @@ class Disagreement:
 class _Claim:
     stated: Stated
     values: frozenset[str]
-    """Its numbers, or where it has none its dates."""
-    besides: frozenset[str]
-    """What else makes a value, as weekdays do: where that differs, it is of something else."""
+    """Its numbers, or where it has none its dates; empty for a clause that can but affirm or deny."""
 
 
 def disagreements(
@@ -82,19 +90,21 @@ class _Claims:
 
 def _claims(number: int, candidate: Candidate, *, today: date) -> Iterable[_Claim]:
     for clause in clauses_of(candidate.text, candidate.context):
-        if not any(form[0].isdecimal() for token in clause.tokens for form in token.forms):
-            continue
         each = stated(number, candidate, clause, frozenset(), today=today)
-        if each.status is not Status.FACT or len(each.words) < WORDS_MIN:
+        if each.status is not Status.FACT or _says_too_little(each):
             continue
         bounds = {each.start, each.end}
-        numbers = frozenset(figure for figure in each.figures if figure[0].isdecimal())
-        values = numbers or frozenset(
+        yield _Claim(each, each.figures or frozenset(
             str(found.period) for found in dates_in(clause.text, years=True)
             if found.period.start not in bounds and found.period.end not in bounds
-        )
-        if values:
-            yield _Claim(each, values, each.figures - numbers)
+        ))
+
+
+def _says_too_little(each: Stated) -> bool:
+    """Return whether a clause does not tell what it is of; « l'accueil est fermé » has its opposite for one word."""
+    return not each.words or len(each.words) + bool(each.frame.poles) + bool(each.days) < WORDS_MIN or (
+        bool(each.figures) and len(each.words) < WORDS_MIN
+    )
 
 
 def _of_pair(ours: _Claims, theirs: _Claims, *, today: date, said: Said) -> Disagreement | None:
@@ -102,30 +112,36 @@ def _of_pair(ours: _Claims, theirs: _Claims, *, today: date, said: Said) -> Disa
     for claim in ours.all:
         near = {
             id(other): other for token in claim.stated.words for form in token.forms
-            for other in theirs.by_form.get(form, ())
+            for other in theirs.by_form.get(form, ()) if _comparable(claim, other)
         }
         alike = [(share, other) for other in near.values() if (share := _alike(claim.stated, other.stated)) > 0]
         # What the other passage says, too, it does not contradict.
-        if any(claim.values == other.values for _, other in alike):
+        if any(_says_it_too(claim, other) for _, other in alike):
             continue
         for share, other in alike:
-            if _another_value(claim, other) and (best is None or share > best.alike):
+            if (_another_value(claim, other) or _denied(claim, other, share)) and (best is None or share > best.alike):
                 best = _told(claim.stated, other.stated, share, today=today, said=said)
     return best
 
 
+def _comparable(first: _Claim, second: _Claim) -> bool:
+    """Return whether two claims may be of one thing: those without a value are compared word for word."""
+    return bool(first.values) == bool(second.values) and (
+        bool(first.values) or len(first.stated.words) == len(second.stated.words)
+    )
+
+
 def _alike(first: Stated, second: Stated) -> float:
     """Return the share of words that two clauses share; 0 where they speak of something else."""
-    of_one_kind = same_family(first.candidate.times.family, second.candidate.times.family)
-    if first.names != second.names and not of_one_kind:
+    if first.names != second.names and not are_editions(first, second):
         return 0.0
-    if not say_the_same(first, second) or bool(first.units) != bool(second.units):
-        return 0.0
-    if first.units and not first.units & second.units:
+    if bool(first.units) != bool(second.units) or (first.units and not first.units & second.units):
         return 0.0
     apart = words_apart(first, second)
+    if any(map(_names_one, apart)):
+        return 0.0
     share = 1.0 - len(apart) / (len(first.words) + len(second.words))
-    return 0.0 if share < ALIKE_MIN or any(map(_names_one, apart)) else share
+    return share if share >= ALIKE_MIN and say_the_same(first, second) else 0.0
 
 
 def _names_one(token: Token) -> bool:
@@ -133,16 +149,30 @@ def _names_one(token: Token) -> bool:
     return token.text.startswith("lettre") or any(character.isdecimal() for character in token.text)
 
 
+def _says_it_too(first: _Claim, second: _Claim) -> bool:
+    return first.values == second.values and first.stated.days == second.stated.days and not opposed(
+        first.stated, second.stated
+    )
+
+
 def _another_value(first: _Claim, second: _Claim) -> bool:
     return (
-        first.besides == second.besides and len(first.values) == len(second.values) and first.values != second.values
+        bool(first.values) and first.stated.days == second.stated.days and len(first.values) == len(second.values)
+        and first.values != second.values and not opposed(first.stated, second.stated)
         and any(value[0].isdecimal() for value in first.values) == any(value[0].isdecimal() for value in second.values)
+    )
+
+
+def _denied(first: _Claim, second: _Claim, share: float) -> bool:
+    """Return whether one says no where the other says yes, in the same words."""
+    return share == 1.0 and first.values == second.values and first.stated.days == second.stated.days and (
+        first.stated.names == second.stated.names and opposed(first.stated, second.stated)
     )
 
 
 def _told(first: Stated, second: Stated, alike: float, *, today: date, said: Said) -> Disagreement:
     for holds, other in ((first, second), (second, first)):
-        why = _why(holds, other, today=today, said=said)
+        why = why_it_holds(holds, other, Period(today, today), said)
         if why is not None:
             return _disagreement(holds, other, why, alike)
     return _disagreement(first, second, None, alike)
@@ -153,20 +183,3 @@ def _disagreement(holds: Stated, other: Stated, why: Why | None, alike: float) -
         holds.number, other.number, why, (holds.clause.start, holds.clause.end),
         (other.clause.start, other.clause.end), alike,
     )
-
-
-def _why(holds: Stated, other: Stated, *, today: date, said: Said) -> Why | None:
-    if (holds.start is not None and holds.start > today) or (holds.end is not None and holds.end < today):
-        return None
-    pair = (holds.candidate.document, other.candidate.document)
-    if pair in said.replaces or (
-        pair not in said.denied and holds.candidate.times.replaces_document(other.candidate.times)
-    ):
-        return Why.REPLACED
-    if other.end is not None and other.end < today:
-        return Why.ENDED
-    if other.start is not None and other.start > today:
-        return Why.NOT_YET
-    if holds.start is None or other.start is None or not is_later(holds, other):
-        return None
-    return Why.LATER

@@ -1,4 +1,4 @@
-"""Passages with figures of a collection, with their vectors: what is compared with one another to find conflicts."""
+"""Passages of a collection with their vectors: what is compared with one another to find conflicts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ComparablePassage:
 async def comparable_passages(
     connection: Connection, *, tenant: str, collection: str, limit: int
 ) -> list[ComparablePassage]:
-    """Return passages that hold a figure, those of the latest documents first; raise `NotFound`."""
+    """Return passages, those with a figure first, of the latest documents first; raise `NotFound`."""
     scope = await find_scope(connection, tenant=tenant, collections=[collection], filters=Filters())
     statement = sql.SQL(SELECT).format(table=sql.Identifier(scope.vectors_table))
     values = {"tenant": tenant, "collection_id": scope.collection_ids[0], "limit": limit, "numbers": NUMBERS}
@@ -45,7 +45,7 @@ async def comparable_passages(
         return await cursor.fetchall()
 
 
-# What has no digit may have a number in letters, that of a delay or an amount.
+# What has no digit may have a number in letters, that of a delay or an amount; what has none may say yes or no.
 SELECT = """
 select chunk.document_id, document.title, chunk.chunk_index, chunk.page, chunk.heading_path, chunk.text,
        halfvec_send(vector.embedding) as embedding
@@ -53,7 +53,7 @@ from documents as document
 join chunks as chunk on chunk.document_id = document.document_id and chunk.tenant = document.tenant
 join {table} as vector on vector.tenant = chunk.tenant and vector.chunk_id = chunk.chunk_id
 where document.tenant = %(tenant)s and document.collection_id = %(collection_id)s
-  and document.current_version is not null and chunk.text ~* %(numbers)s
-order by document.document_id desc, chunk.chunk_index
+  and document.current_version is not null
+order by chunk.text ~* %(numbers)s desc, document.document_id desc, chunk.chunk_index
 limit %(limit)s
 """

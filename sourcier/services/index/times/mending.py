@@ -44,6 +44,14 @@ def period_of(text: str) -> Period:
     return period
 
 
+def period_text(period: Period) -> str:
+    """Return a day, month or year as `period_of` reads it."""
+    if period.start == period.end:
+        return period.start.isoformat()
+    whole_year = (period.start.month, period.end.month) == (1, 12)
+    return f"{period.start:%Y}" if whole_year else f"{period.start:%Y-%m}"
+
+
 def kind_of(text: str) -> DateKind:
     """Return the kind of date that a text names; raise `InvalidArgument`."""
     try:

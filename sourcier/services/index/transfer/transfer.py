@@ -29,6 +29,17 @@ CHUNKS_READ = 32
 
 
 
+@dataclass(frozen=True, slots=True)
+class SaidRelation:
+    """What somebody said of a document and of one that comes before it."""
+
+    other_id: str
+    is_replaced: bool
+    """Whether the other one replaces this one."""
+    denied: bool
+    """Whether it was said not to be so."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferredDocument:
     """A document with all that is kept of its version, but the original."""
@@ -48,8 +59,17 @@ class TransferredDocument:
     metadata: Mapping[str, Any]
     category: str
     chunk_count: int
+    set_dates: Mapping[str, Any] | None = None
+    """Those that somebody set, as stored: first and last day by kind."""
+    relations: Sequence[SaidRelation] = ()
     version_id: str = ""
     """Where it is read from."""
+
+    def __post_init__(self) -> None:
+        """Give what the table has as JSON its type."""
+        object.__setattr__(self, "relations", tuple(
+            each if isinstance(each, SaidRelation) else SaidRelation(*each) for each in self.relations
+        ))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +233,7 @@ async def begin_document(
         "given_title": document.given_title, "filename": document.filename, "content_type": document.content_type,
         "size_bytes": document.size_bytes, "content_sha256": document.content_sha256,
         "configuration_digest": document.configuration_digest, "metadata": Jsonb(dict(document.metadata)),
+        "set_dates": Jsonb(dict(document.set_dates)) if document.set_dates else None,
         "category": document.category, "version_id": new_id(), "job_id": new_id(), "space_id": collection.space_id,
         "mark": _mark(export_id), "lane": "bulk",
     }
@@ -231,6 +252,13 @@ async def begin_document(
     # Accepted here and committed before anybody else sees it: the pipeline never takes it up.
     for statement in (INSERT_DOCUMENT, INSERT_VERSION, INSERT_JOB):
         await connection.execute(statement, values)
+    for relation in document.relations:
+        other_ids = [relation.other_id, imported_id(
+            collection_id=collection.collection_id, exported_id=relation.other_id
+        )]
+        await connection.execute(INSERT_RELATION, values | {
+            "other_ids": other_ids, "is_replaced": relation.is_replaced, "denied": relation.denied,
+        })
     return VersionReference(
         tenant=collection.tenant, collection_id=collection.collection_id, document_id=document_id,
         version_id=str(values["version_id"]), generation=1, job_id=str(values["job_id"]), lane="bulk",
@@ -256,9 +284,22 @@ SELECT_DOCUMENTS = """
 select document.document_id, document.source, document.title, version.title as given_title, document.filename,
        document.content_type, document.size_bytes, document.content_sha256, version.configuration_digest,
        coalesce((select method from chunks where chunks.document_id = document.document_id limit 1), '') as method,
-       document.metadata, document.category, document.chunk_count, version.version_id
+       document.metadata, document.category, document.chunk_count, document.set_dates,
+       coalesce(said.relations, '[]') as relations, version.version_id
 from documents as document
 join document_versions as version on version.version_id = document.current_version
+cross join lateral (
+    select jsonb_agg(jsonb_build_array(other, is_replaced, denied) order by other, is_replaced) as relations
+    from (
+        select other_id as other, false as is_replaced, denied from document_relations as relation
+        where relation.tenant = document.tenant and relation.document_id = document.document_id
+          and other_id < document.document_id and kind = 'replaces' and origin = 'user'
+        union all
+        select relation.document_id, true, denied from document_relations as relation
+        where relation.tenant = document.tenant and relation.other_id = document.document_id
+          and relation.document_id < document.document_id and kind = 'replaces' and origin = 'user'
+    ) as both_ways
+) as said
 where document.tenant = %(tenant)s and document.collection_id = %(collection_id)s
   and document.document_id > %(after)s
 order by document.document_id
@@ -306,9 +347,22 @@ limit 1
 
 INSERT_DOCUMENT = """
 insert into documents (document_id, tenant, collection_id, source, last_generation, title, filename, content_type,
-                       size_bytes, content_sha256, metadata, category)
+                       size_bytes, content_sha256, metadata, category, set_dates)
 values (%(document_id)s, %(tenant)s, %(collection_id)s, %(source)s, 1, %(title)s, %(filename)s, %(content_type)s,
-        %(size_bytes)s, %(content_sha256)b, %(metadata)s, %(category)s)
+        %(size_bytes)s, %(content_sha256)b, %(metadata)s, %(category)s, %(set_dates)s)
+"""
+
+# Of documents that came before; one that did not come has no relations.
+INSERT_RELATION = """
+insert into document_relations (tenant, collection_id, document_id, other_id, kind, origin, denied)
+select tenant, collection_id,
+       case when %(is_replaced)s then document_id else %(document_id)s end,
+       case when %(is_replaced)s then %(document_id)s else document_id end, 'replaces', 'user', %(denied)s
+from documents
+where tenant = %(tenant)s and collection_id = %(collection_id)s and document_id = any(%(other_ids)s::uuid[])
+for key share
+on conflict (document_id, other_id, kind, tenant) do update set
+    origin = 'user', denied = excluded.denied, part = '', words = '', noted_at = now()
 """
 
 INSERT_VERSION = """

@@ -28,9 +28,11 @@ from sourcier.services.index.collections.collections import Chunking, Collection
 from sourcier.services.index.pipeline import batches
 from sourcier.services.index.pipeline.batches import Batch, IndexedChunk
 from sourcier.services.index.places import encoding
+from sourcier.services.index.times import mending
+from sourcier.services.index.times.encoding import period_json
 from sourcier.services.index.transfer import transfer
 from sourcier.services.index.transfer import units as unit_transfer
-from sourcier.services.index.transfer.transfer import TransferredDocument
+from sourcier.services.index.transfer.transfer import SaidRelation, TransferredDocument
 from sourcier.services.index.transfer.units import TransferredUnit
 from sourcier.services.index.units.units import NAME_CHARACTERS_MAX
 from sourcier.services.ingest.components import Parts
@@ -307,8 +309,20 @@ def _document(message: transfer_pb2.TransferDocument, *, tenant: str) -> Transfe
         size_bytes=message.size_bytes, content_sha256=message.content_sha256,
         configuration_digest=message.configuration_digest,
         method=message.method, metadata=dict(message.metadata), category=message.category,
-        chunk_count=message.chunk_count,
+        chunk_count=message.chunk_count, set_dates=_set_dates(message),
+        relations=[_relation(each, message.source) for each in message.relations],
     )
+
+
+def _set_dates(message: transfer_pb2.TransferDocument) -> dict[str, Any]:
+    return {mending.kind_of(kind).value: period_json(mending.period_of(text))
+            for kind, text in message.set_dates.items()}
+
+
+def _relation(message: transfer_pb2.TransferRelation, source: str) -> SaidRelation:
+    require(is_id(message.other_id), f"a relation of “{source}” names {message.other_id!r}, not an id",
+            field="relations")
+    return SaidRelation(str(UUID(message.other_id)), message.is_replaced, message.denied)
 
 
 def _chunks(

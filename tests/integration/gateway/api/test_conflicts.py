@@ -32,7 +32,7 @@ async def test_conflicts_are_listed_with_what_holds(database: Database, monkeypa
 
         found = await listed()
         [conflict] = found.conflicts
-        assert (conflict.reason, found.passages, found.truncated) == ("later", 3, False)
+        assert (conflict.reason, found.passages, found.truncated) == ("later", 4, False)
         assert (conflict.holds.document_id, conflict.holds.quote, conflict.holds.date_start) == (
             new.document_id, NEWER, "2026-03-12",
         )
@@ -43,6 +43,14 @@ async def test_conflicts_are_listed_with_what_holds(database: Database, monkeypa
         monkeypatch.setattr(conflicts, "PASSAGES_MAX", 2)
         bounded = await listed()
         assert (len(bounded.conflicts), bounded.passages, bounded.truncated) == (0, 2, True)
+        # Those without a figure come last, and are held against one another for what they deny.
+        monkeypatch.setattr(conflicts, "PASSAGES_MAX", 3)
+        assert [each.reason for each in (await listed()).conflicts] == ["later"]
+        monkeypatch.undo()
+        await writer.index("yes.md", ["La cantine du siège est ouverte le mercredi."], title="Livret")
+        await writer.index("no.md", ["La cantine du siège n'est pas ouverte le mercredi."], title="Accueil")
+        undecided, _ = (await listed()).conflicts
+        assert (undecided.reason, {undecided.holds.title, undecided.other.title}) == ("", {"Livret", "Accueil"})
         for request, code in (
             (knowledge_pb2.ListConflictsRequest(), grpc.StatusCode.INVALID_ARGUMENT),
             (knowledge_pb2.ListConflictsRequest(collection="none"), grpc.StatusCode.NOT_FOUND),

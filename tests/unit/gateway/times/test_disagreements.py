@@ -8,7 +8,8 @@ from itertools import combinations
 import pytest
 
 from sourcier.services.gateway.times.disagreements import Disagreement, disagreements
-from sourcier.services.gateway.times.standing import Candidate, Why
+from sourcier.services.gateway.times.precedence import Why
+from sourcier.services.gateway.times.statements import Candidate
 from sourcier.services.index.times.reading import times_of
 from sourcier.services.index.times.relations import Said
 
@@ -35,6 +36,14 @@ def found(*candidates: Candidate, said: Said | None = None) -> list[Disagreement
      ("Guide", "La date limite de dépôt des candidatures est le 5 mai 2027."), None, 0),
     (("Tarifs 2026", "The annual parking permit costs 60 euros."),
      ("Tarifs 2024", "The annual parking permit costs 45 euros."), Why.LATER, 0),
+    (("Note du 5 mai 2022", "La cantine est ouverte le mercredi."),
+     ("Note du 8 mai 2025", "La cantine n'est pas ouverte le mercredi."), Why.LATER, 1),
+    (("Accueil", "Le parking visiteurs est gratuit."), ("Horaires", "Le parking visiteurs est payant."), None, 0),
+    (("Règlement", "Les vélos sont autorisés dans le hall."), ("Livret", "Les vélos sont interdits dans le hall."),
+     None, 0),
+    (("Rules of 2023", "Dogs are not allowed in the garden."), ("Rules of 2026", "Dogs are allowed in the garden."),
+     Why.LATER, 1),
+    (("Contact", "Le standard répond de 8 h 30 à 12 h."), ("Page", "Le standard répond de 9 h à 12 h."), None, 0),
     (("Procédure", "Version 2.0. Annule et remplace la version 1.2. Le code d'accès compte 6 chiffres."),
      ("Procédure", "Version 1.2. Le code d'accès compte 4 chiffres."), Why.REPLACED, 0),
 ])
@@ -53,12 +62,27 @@ def test_what_says_the_same_of_another_value_is_told(
     ("Le tarif pourrait passer à 10 € par jour.", "Le tarif est de 9 € par jour."),
     ("Article 5", "Article 6"),
     ("Le tarif est de 9 € par jour.", "Le tarif est de 9 € par jour. Le tarif réduit est de 6 € par jour."),
-    ("Le télétravail est ouvert aux agents.", "Le télétravail est fermé aux agents."),
+    ("Le télétravail est ouvert aux agents.", "Le télétravail n'est pas fermé aux agents."),
+    ("Les chiens sont admis dans le parc, sauf le dimanche.", "Les chiens ne sont pas admis dans le parc."),
+    ("Les chiens sont admis dans le parc s'ils sont tenus en laisse.", "Les chiens ne sont pas admis dans le parc."),
+    ("Les vélos sont admis dans la cour.", "Les vélos ne sont pas admis dans la cour A."),
+    ("Le parking du site de Brest est gratuit.", "Le parking du site de Quimper est payant."),
     ("Le grand marché du lundi accueille 20 stands.", "Le grand marché du mardi accueille 30 stands."),
     ("Le marché du lundi ouvre à 8 h.", "Le marché du mardi ouvre à 9 h."),
 ])
 def test_what_is_of_something_else_is_not(first: str, second: str) -> None:
     assert found(candidate("Note de 2024", first), candidate("Mémo de 2026", second)) == []
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    # Documents of one form about two subjects: none of them replaces the other.
+    (("Accès au site de Nantes, 2024", "Il compte 210 postes de travail."),
+     ("Accès au site de Rennes, 2025", "Il compte 95 postes de travail.")),
+    (("Offre de 2025 : comptable", "Le salaire brut est de 2 300 € par mois."),
+     ("Offre de 2026 : juriste", "Le salaire brut est de 2 600 € par mois.")),
+])
+def test_documents_of_two_subjects_do_not_disagree(first: tuple[str, str], second: tuple[str, str]) -> None:
+    assert found(candidate(*first), candidate(*second)) == []
 
 
 def test_what_people_say_decides() -> None:
